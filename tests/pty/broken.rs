@@ -7,14 +7,15 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, messages, more, playing,
-    quit, rows, says, sent, unasked, until,
+    LIMIT, begin, calls, command, conversation, end, full, input, last_sent, log, messages, more,
+    playing, quit, rows, says, sent, started, unasked, until, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::Tarpit;
+use crate::support::words::TextAssertions;
 use crate::terminal::{raw, restored, untouched};
 
 /// The promised time, and the tolerance for a loaded machine.
@@ -51,7 +52,7 @@ fn marks(screen: &vt100::Screen) -> usize {
 fn esc_and_control_c_stop_the_wait_for_an_answer() {
     for key in ["\x1b", "\x03"] {
         let home = Home::new();
-        let server = Server::answering(|_, _| Answer::silence());
+        let server = Server::always(Answer::silence());
         let pty = full(&home, &server);
         stops(&pty, key, |n| {
             pty.send(format!("question {n}\r"));
@@ -71,8 +72,7 @@ fn esc_and_control_c_stop_connecting() {
         let server = unasked();
         let mut command = command(&home, &server);
         command.env("OPENAI_COMPAT_URL", pit.url("/v1"));
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
+        let pty = started(&command);
         stops(&pty, key, |n| {
             pty.send(format!("question {n}\r"));
             pty.wait_text("Esc to stop");
@@ -94,11 +94,10 @@ fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
             pty.wait_text(&format!("Words that stay {}", n - 1));
         });
         server.wait_closed(0, LIMIT);
-        assert!(pty.screen().contains("Words that stay"));
+        pty.screen().assert_has(&["Words that stay"]);
         // The model gets its earlier answer.
         let requests = server.requests().len();
-        pty.send("going on\r");
-        pty.wait_text(&format!("Words that stay {requests}"));
+        pty.enter("going on", &format!("Words that stay {requests}"));
         let before = sent(&server, requests);
         assert!(before[1].1.starts_with("Words that stay 0"), "{before:?}");
         pty.send("\x1b");
@@ -137,8 +136,7 @@ fn esc_and_control_c_stop_a_tool_and_its_whole_group() {
         ])
         .lenient();
         let pty = full(&home, &server);
-        pty.send("run it\r");
-        pty.wait_text("Run this command?");
+        pty.enter("run it", "Run this command?");
         pty.wait_text(crate::confirm::LIVE);
         pty.send("y");
         until("the command runs", || home.has("work/child.pid"));
@@ -176,14 +174,11 @@ fn esc_stops_the_wait_for_a_retry() {
 
 #[test]
 fn a_question_is_answered_first_and_then_the_answer_stopped() {
-    let home = Home::new();
-    let server = playing([
+    let (home, _server, pty) = conversation([
         calls("run_command", json!({"command": "echo x > made.txt"})),
         begin("Then not").stall(),
     ]);
-    let pty = full(&home, &server);
-    pty.send("run it\r");
-    pty.wait_text("Run this command?");
+    pty.enter("run it", "Run this command?");
     pty.wait_text(crate::confirm::LIVE);
     pty.control('c');
     pty.wait_text("Then not");
@@ -195,11 +190,8 @@ fn a_question_is_answered_first_and_then_the_answer_stopped() {
 
 #[test]
 fn a_second_control_c_quits() {
-    let home = Home::new();
-    let server = playing([begin("Endless").stall()]);
-    let mut pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("Endless");
+    let (home, _server, mut pty) = conversation([begin("Endless").stall()]);
+    pty.enter("go", "Endless");
     pty.control('c');
     pty.wait_text("Press Ctrl-C again to quit");
     // As long as the answer is being stopped, something runs.
@@ -212,13 +204,11 @@ fn a_second_control_c_quits() {
 
 #[test]
 fn at_the_prompt_control_c_clears_then_quits() {
-    let home = Home::new();
-    let server = unasked();
-    let mut pty = full(&home, &server);
+    let (home, _server, mut pty) = conversation([]);
     pty.send("a draft");
-    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    wait_input(&pty, "> a draft");
     pty.control('c');
-    pty.wait_for("an empty line", |screen| input(screen) == ">");
+    wait_input(&pty, ">");
     pty.control('c');
     assert_eq!(pty.wait().code(), Some(130));
     restored(&pty, &home);
@@ -227,11 +217,8 @@ fn at_the_prompt_control_c_clears_then_quits() {
 #[test]
 fn quit_keys_work_during_an_answer() {
     for key in ['d', 'q'] {
-        let home = Home::new();
-        let server = playing([begin("Endless").stall()]);
-        let mut pty = full(&home, &server);
-        pty.send("go\r");
-        pty.wait_text("Endless");
+        let (home, _server, mut pty) = conversation([begin("Endless").stall()]);
+        pty.enter("go", "Endless");
         let start = Instant::now();
         pty.control(key);
         assert_eq!(pty.wait().code(), Some(0));
@@ -248,11 +235,8 @@ fn quit_keys_work_during_an_answer() {
 #[test]
 fn signals_during_an_answer_keep_its_text_and_restore_the_terminal() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
-        let home = Home::new();
-        let server = playing([begin("Endless").stall()]);
-        let mut pty = full(&home, &server);
-        pty.send("go\r");
-        pty.wait_text("Endless");
+        let (home, _server, mut pty) = conversation([begin("Endless").stall()]);
+        pty.enter("go", "Endless");
         pty.signal(signal);
         assert_eq!(pty.wait().code(), Some(code));
         restored(&pty, &home);
@@ -281,12 +265,10 @@ fn it_suspends_in_mid_answer_and_comes_back() {
         shell.env(name, value.unwrap());
     }
     shell.args(["-c", &script]);
-    let pty = Pty::spawn(&shell, SIZE);
-    pty.wait_text("test-model");
-    pty.send("go\r");
-    pty.wait_text("The beginning");
+    let pty = started(&shell);
+    pty.enter("go", "The beginning");
     pty.send("a draft");
-    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    wait_input(&pty, "> a draft");
     pty.control('z');
     pty.wait_text("in the shell");
     assert_eq!(pty.modes(), before);
@@ -296,7 +278,7 @@ fn it_suspends_in_mid_answer_and_comes_back() {
     latch.open();
     pty.send("\r");
     pty.wait_text("The beginning and the end.");
-    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    wait_input(&pty, "> a draft");
     assert!(raw(&pty.modes()));
     pty.control('q');
     pty.wait_text("status 0");
@@ -324,8 +306,7 @@ fn the_size_changes_at_any_moment_of_a_stream() {
     }
     let server = playing([end(more(answer, "the end."))]);
     let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("begin");
+    pty.enter("go", "begin");
     pty.send("typed");
     for ((width, height), latch) in sizes.into_iter().zip(&latches) {
         pty.resize(width, height);
@@ -414,11 +395,8 @@ fn count(raw: &[u8], bytes: &[u8]) -> usize {
 
 #[test]
 fn a_vanished_terminal_ends_it_and_keeps_the_text() {
-    let home = Home::new();
-    let server = playing([begin("Endless").stall()]);
-    let mut pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("Endless");
+    let (home, server, mut pty) = conversation([begin("Endless").stall()]);
+    pty.enter("go", "Endless");
     let start = Instant::now();
     pty.hang_up();
     assert_eq!(pty.wait().code(), Some(129));
@@ -433,9 +411,7 @@ fn a_vanished_terminal_ends_it_and_keeps_the_text() {
 
 #[test]
 fn a_vanished_terminal_takes_the_running_command_with_it() {
-    let home = Home::new();
-    let server = unasked();
-    let mut pty = full(&home, &server);
+    let (home, _server, mut pty) = conversation([]);
     pty.send("!echo $$ > child.pid; sleep 300\r");
     until("the command runs", || home.has("work/child.pid"));
     until("its number", || home.read("work/child.pid").ends_with('\n'));
@@ -448,14 +424,11 @@ fn a_vanished_terminal_takes_the_running_command_with_it() {
 
 #[test]
 fn kill_9_loses_the_unfinished_reply_at_most() {
-    let home = Home::new();
-    let server = playing([says("A whole answer."), begin("Half an ans").stall()]);
-    let mut pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("2 msgs");
+    let (home, _server, mut pty) =
+        conversation([says("A whole answer."), begin("Half an ans").stall()]);
+    pty.enter("one", "2 msgs");
     until("the log", || log(&home).len() == 2);
-    pty.send("two\r");
-    pty.wait_text("Half an ans");
+    pty.enter("two", "Half an ans");
     let history = || home.read("config/profiles/main/history");
     until("the history", || history() == "one\ntwo\n");
     pty.signal(Signal::KILL);
@@ -471,8 +444,7 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
     let server = playing([says("On we go.")]);
     let pty = full(&home, &server);
     pty.wait_text("A whole answer.");
-    pty.send("three\r");
-    pty.wait_text("On we go.");
+    pty.enter("three", "On we go.");
     assert_eq!(last_sent(&server, 0), "three");
     quit(pty, &home);
     assert_eq!(log(&home).len(), 5);
@@ -524,14 +496,10 @@ fn two_processes_in_one_profile_lose_nothing() {
 
 #[test]
 fn a_failure_is_shown_and_the_text_before_it_stays() {
-    let home = Home::new();
-    let server = playing([begin("The words before").reset(), says("Better.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Error:");
-    assert!(pty.screen().contains("The words before"));
-    pty.send("two\r");
-    pty.wait_text("Better.");
+    let (home, _server, pty) = conversation([begin("The words before").reset(), says("Better.")]);
+    pty.enter("one", "Error:");
+    pty.screen().assert_has(&["The words before"]);
+    pty.enter("two", "Better.");
     quit(pty, &home);
     let log = log(&home);
     assert!(log[1].1.starts_with("The words before\n\n["), "{log:?}");
@@ -539,11 +507,9 @@ fn a_failure_is_shown_and_the_text_before_it_stays() {
 
 #[test]
 fn a_stop_signal_is_ignored_when_no_shell_could_resume() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     kill_process(pty.pid(), Signal::TSTP).unwrap();
     pty.send("awake");
-    pty.wait_for("the next key", |screen| input(screen) == "> awake");
+    wait_input(&pty, "> awake");
     quit(pty, &home);
 }

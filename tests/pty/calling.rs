@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::stage::{SIZE, begin, calls, command, end, find, full, playing, quit, says};
+use crate::stage::{
+    SIZE, begin, calls, command, conversation, end, find, full, lines, playing, quit, says, started,
+};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -29,10 +31,8 @@ fn an_answer_calls_while_the_window_is_not_in_front() {
         let server = playing([says("Here."), says("Away."), says("Back.")]);
         let mut command = command(&home, &server);
         command.env("MARVIN_NOTIFY", way);
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
-        pty.send("one\r");
-        pty.wait_text("Here.");
+        let pty = started(&command);
+        pty.enter("one", "Here.");
         pty.wait_text("2 msgs");
         assert!(!raw(&pty).contains(signal), "{way}: called in front");
         pty.send(format!("two\r{AWAY}"));
@@ -41,8 +41,7 @@ fn an_answer_calls_while_the_window_is_not_in_front() {
         pty.wait_raw(b"\x1b]2;Marvin has answered\x1b\\", 1);
         pty.send(BACK);
         pty.wait_raw(b"\x1b]2;Marvin\x1b\\", 1);
-        pty.send("three\r");
-        pty.wait_text("Back.");
+        pty.enter("three", "Back.");
         pty.wait_text("6 msgs");
         assert_eq!(raw(&pty).matches(signal).count(), 1, "{way}");
         if way != "bell" {
@@ -62,11 +61,9 @@ fn a_question_calls_too_and_off_means_off() {
         ]);
         let mut command = command(&home, &server);
         command.env("MARVIN_NOTIFY", way);
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
+        let pty = started(&command);
         pty.send(AWAY);
-        pty.send("do it\r");
-        pty.wait_text("echo done");
+        pty.enter("do it", "echo done");
         pty.wait_text("y once");
         let asked = "\x1b]9;Marvin has a question\x1b\\";
         if expected > 0 {
@@ -93,8 +90,7 @@ fn after_a_long_wait_the_bell_rings_wherever_the_window_is() {
     let server = playing([end(begin("Slowly").pause(&latch))]);
     let pty = full(&home, &server);
     pty.send(BACK);
-    pty.send("take your time\r");
-    pty.wait_text("Slowly");
+    pty.enter("take your time", "Slowly");
     std::thread::sleep(LONG);
     assert!(!raw(&pty).contains('\x07'));
     latch.open();
@@ -107,14 +103,9 @@ fn lines_ring_after_a_long_wait_only() {
     let home = Home::new();
     let latch = Latch::new();
     let server = playing([says("Quick."), end(begin("Slowly").pause(&latch))]);
-    let mut command = command(&home, &server);
-    command.arg("--plain");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("You:");
-    pty.send("one\r");
-    pty.wait_text("Quick.");
-    pty.send("two\r");
-    pty.wait_text("Slowly");
+    let pty = lines(&home, &server);
+    pty.enter("one", "Quick.");
+    pty.enter("two", "Slowly");
     assert!(!raw(&pty).contains('\x07'));
     std::thread::sleep(LONG);
     latch.open();
@@ -136,11 +127,8 @@ fn a_wrong_value_is_named_with_the_nearest_right_one() {
 
 #[test]
 fn what_is_wrong_at_the_start_stands_below_the_conversation_so_far() {
-    let home = Home::new();
-    let server = playing([says("Of the past.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Of the past.");
+    let (home, server, pty) = conversation([says("Of the past.")]);
+    pty.enter("one", "Of the past.");
     pty.wait_text("2 msgs");
     quit(pty, &home);
     for plain in [false, true] {

@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, end, find, full, input, last_sent, log, messages, more, playing,
-    quit, rows, says, sent, unasked,
+    LIMIT, SIZE, begin, calls, conversation, end, find, full, input, last_sent, log, messages,
+    more, playing, quit, rows, says, sent, started, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::snapshot;
+use crate::support::words::TextAssertions;
 
 #[test]
 fn an_answer_streams_and_is_saved() {
@@ -25,13 +26,13 @@ fn an_answer_streams_and_is_saved() {
     // The user's message is visible before the reply begins.
     pty.wait_text("you");
     pty.wait_text("The first part,");
-    assert!(!pty.screen().contains("the second part"));
+    pty.screen().assert_lacks(&["the second part"]);
     first.open();
     pty.wait_text("The first part, the second part,");
-    assert!(!pty.screen().contains("the end."));
+    pty.screen().assert_lacks(&["the end."]);
     // Typing is never blocked.
     pty.send("a draft");
-    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    wait_input(&pty, "> a draft");
     second.open();
     pty.wait_text("the second part, the end.");
     pty.wait_text("2 msgs");
@@ -81,8 +82,7 @@ fn markdown_is_drawn() {
         | name | size |\n|---|---|\n| alpha | 17 |\n\n```rust\nfn main() {}\n```\n\nThe last line.";
     let server = playing([says(text)]);
     let pty = full(&home, &server);
-    pty.send("show me\r");
-    pty.wait_text("The last line.");
+    pty.enter("show me", "The last line.");
     pty.with(|screen| {
         let cell = |text: &str| {
             let (row, column) = find(screen, text).unwrap_or_else(|| panic!("no {text}"));
@@ -101,11 +101,7 @@ fn markdown_is_drawn() {
         let (row, column) = find(screen, "fn main").unwrap();
         assert_eq!(column, 0, "a line of code begins where a row begins");
         assert!(row > 0);
-        let contents = screen.contents();
-        assert!(
-            !contents.contains("**") && !contents.contains("# A"),
-            "{contents}"
-        );
+        screen.contents().assert_lacks(&["**", "# A"]);
     });
     quit(pty, &home);
 }
@@ -119,23 +115,20 @@ fn a_tool_round_is_a_line_that_unfolds() {
         says("It has two lines."),
     ]);
     let pty = full(&home, &server);
-    pty.send("what is in it\r");
-    pty.wait_text("It has two lines.");
+    pty.enter("what is in it", "It has two lines.");
     pty.wait_for("the line of the call", |screen| {
         rows(screen).into_iter().any(|row| {
             row.contains("🔧") && row.contains("read_file  notes.txt") && row.contains('✓')
         })
     });
-    assert!(!pty.screen().contains("beta line"));
+    pty.screen().assert_lacks(&["beta line"]);
     pty.send("\t");
     pty.wait_text("beta line");
     pty.send("\t");
-    pty.wait_for("the folded result", |screen| {
-        !screen.contents().contains("beta line")
-    });
+    pty.wait_gone("beta line");
     let last = sent(&server, 1).pop().unwrap();
     assert_eq!(last.0, "tool");
-    assert!(last.1.contains("beta line"));
+    last.1.assert_has(&["beta line"]);
     quit(pty, &home);
     // Tools are not part of the log.
     assert_eq!(
@@ -156,8 +149,7 @@ fn an_edit_is_shown_as_a_change() {
         says("Changed."),
     ]);
     let pty = full(&home, &server);
-    pty.send("translate\r");
-    pty.wait_text("Changed.");
+    pty.enter("translate", "Changed.");
     pty.wait_text("+2 −1");
     pty.with(|screen| {
         let color = |text: &str| {
@@ -188,11 +180,8 @@ fn the_conversation_continues_after_a_restart() {
     let pty = Pty::spawn(&crate::stage::command(&home, &server), (80, 90));
     pty.wait_text("Resumed: profile main, openai-compat (test-model)");
     let screen = pty.screen();
-    for shown in ["question 10", "answer 29", "a notice"] {
-        assert!(screen.contains(shown), "no {shown}:\n{screen}");
-    }
-    pty.send("and now\r");
-    pty.wait_text("Again.");
+    screen.assert_has(&["question 10", "answer 29", "a notice"]);
+    pty.enter("and now", "Again.");
     let sent = sent(&server, 0);
     // The last twenty entries without the system's.
     assert_eq!(sent.len(), 20);
@@ -225,16 +214,13 @@ fn the_first_start_shows_working_examples() {
     pty.wait_text("no language model set up");
     pty.wait_text("offline");
     let screen = pty.screen();
-    for shown in [
+    screen.assert_has(&[
         "convert 5 miles to km",
         "show the tree",
         "/tool",
         "To give me something to think with: /model",
-    ] {
-        assert!(screen.contains(shown), "no {shown}:\n{screen}");
-    }
-    pty.send("show the tree\r");
-    pty.wait_text("lib.rs");
+    ]);
+    pty.enter("show the tree", "lib.rs");
     quit(pty, &home);
 }
 
@@ -296,10 +282,8 @@ fn colours_are_the_terminals_own_and_respect_no_color() {
         let server = playing([says("# Title\n\n**bold** `code`")]);
         let mut command = crate::stage::command(&home, &server);
         command.env(name, value);
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
-        pty.send("hello\r");
-        pty.wait_text("Title");
+        let pty = started(&command);
+        pty.enter("hello", "Title");
         pty.wait_text("2 msgs");
         assert_eq!(coloured(&pty.raw()), expected, "{name}={value}");
         let bold = pty.with(|screen| {
@@ -313,23 +297,21 @@ fn colours_are_the_terminals_own_and_respect_no_color() {
 
 #[test]
 fn both_interfaces_share_the_input_history() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
-    pty.send("!help\r");
-    pty.wait_text("take back the last exchange");
+    let (home, server, pty) = conversation([]);
+    pty.enter("!help", "take back the last exchange");
     quit(pty, &home);
-    let plain = crate::plain::pipe(&home, &server, "profiles\n").expect(0);
-    assert!(plain.text().contains("* main"), "{}", plain.text());
+    crate::plain::pipe(&home, &server, "profiles\n")
+        .expect(0)
+        .stdout_has(&["* main"]);
     assert_eq!(
         home.read("config/profiles/main/history"),
         "!help\nprofiles\n"
     );
     let pty = full(&home, &server);
     pty.send("\x1b[A");
-    pty.wait_for("the newest", |screen| input(screen) == "> profiles");
+    wait_input(&pty, "> profiles");
     pty.send("\x1b[A");
-    pty.wait_for("the one before", |screen| input(screen) == "> !help");
+    wait_input(&pty, "> !help");
     quit(pty, &home);
 }
 
@@ -344,7 +326,7 @@ fn the_command_lines_prompt_is_the_first_message() {
     assert_eq!(last_sent(&server, 0), "good morning");
     // And the prompt stays.
     pty.send("typed");
-    pty.wait_for("the prompt", |screen| input(screen) == "> typed");
+    wait_input(&pty, "> typed");
     quit(pty, &home);
 }
 
@@ -365,9 +347,7 @@ fn a_long_answer_does_not_move_a_scrolled_view() {
     pty.wait_text("line number 98");
     pty.send("\x1b[5~\x1b[5~");
     pty.wait_text("more below");
-    pty.wait_for("an earlier line", |screen| {
-        !screen.contents().contains("line number 98")
-    });
+    pty.wait_gone("line number 98");
     let top = pty.screen().lines().next().unwrap().to_owned();
     latch.open();
     pty.wait_text("2 msgs");
@@ -380,11 +360,8 @@ fn a_long_answer_does_not_move_a_scrolled_view() {
 
 #[test]
 fn the_last_reply_is_copied_by_the_terminal() {
-    let home = Home::new();
-    let server = playing([says("Words.\n\n```sh\nls -l\n```\n")]);
-    let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("ls -l");
+    let (home, _server, pty) = conversation([says("Words.\n\n```sh\nls -l\n```\n")]);
+    pty.enter("go", "ls -l");
     pty.wait_text("2 msgs");
     pty.send("\x1bk");
     pty.wait_text("Copied the block of code");
@@ -397,11 +374,8 @@ fn the_last_reply_is_copied_by_the_terminal() {
 
 #[test]
 fn an_idle_screen_sleeps() {
-    let home = Home::new();
-    let server = playing([says("Done.")]);
-    let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("Done.");
+    let (home, _server, pty) = conversation([says("Done.")]);
+    pty.enter("go", "Done.");
     pty.wait_text("2 msgs");
     std::thread::sleep(Duration::from_millis(500));
     let before = pty.raw().len();

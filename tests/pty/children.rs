@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::confirm::LIVE;
-use crate::stage::{calls, full, last_sent, log, playing, quit, says, sent, until};
+use crate::stage::{calls, conversation, full, last_sent, log, playing, quit, says, sent, until};
 use crate::support::home::Home;
+use crate::support::words::TextAssertions;
 
 /// Paints over the screen and waits for a key, where there is a terminal.
 const TERMINAL: &str =
@@ -12,23 +13,16 @@ const TERMINAL: &str =
 
 #[test]
 fn a_command_has_no_terminal() {
-    let home = Home::new();
-    let server = playing([
+    let (home, server, pty) = conversation([
         calls("run_command", json!({"command": TERMINAL})),
         says("It has none."),
     ]);
-    let pty = full(&home, &server);
     pty.send(format!("!{TERMINAL}\r"));
     pty.wait_text("exit code: 0");
-    pty.send("try it\r");
-    pty.wait_text(LIVE);
+    pty.enter("try it", LIVE);
     pty.send("y");
     pty.wait_text("It has none.");
-    let result = last_sent(&server, 1);
-    assert!(
-        result.contains("/dev/tty") && result.contains("over"),
-        "{result}"
-    );
+    last_sent(&server, 1).assert_has(&["/dev/tty", "over"]);
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(!raw.contains("\x1b[2JPAINTED"), "painted over the screen");
     quit(pty, &home);
@@ -37,20 +31,18 @@ fn a_command_has_no_terminal() {
 
 #[test]
 fn a_stopped_command_of_the_user_keeps_what_it_printed() {
-    let home = Home::new();
-    let server = playing([says("It said so.")]);
-    let pty = full(&home, &server);
+    let (home, server, pty) = conversation([says("It said so.")]);
     pty.send("!echo the first part; touch begun; sleep 300\r");
     until("it runs", || home.has("work/begun"));
     pty.wait_text(" 0s echo the first part");
     pty.send("\x1b");
     pty.wait_text("[stopped]");
     // The model learns of it too.
-    pty.send("what did it say?\r");
-    pty.wait_text("It said so.");
+    pty.enter("what did it say?", "It said so.");
     let heard: Vec<String> = sent(&server, 0).into_iter().map(|(_, text)| text).collect();
-    let heard = heard.join("\n");
-    assert!(heard.contains("\nthe first part\n[stopped]"), "{heard}");
+    heard
+        .join("\n")
+        .assert_has(&["\nthe first part\n[stopped]"]);
     quit(pty, &home);
     let log = log(&home);
     assert!(log[0].1.contains("\nthe first part\n[stopped]"), "{log:?}");
@@ -65,8 +57,7 @@ fn a_stopped_command_of_the_model_keeps_what_it_printed() {
         says("It said so."),
     ]);
     let pty = full(&home, &server);
-    pty.send("run it\r");
-    pty.wait_text(LIVE);
+    pty.enter("run it", LIVE);
     pty.send("y");
     until("it runs", || home.has("work/begun"));
     pty.send("\x1b");
@@ -74,10 +65,8 @@ fn a_stopped_command_of_the_model_keeps_what_it_printed() {
         let rows = crate::stage::rows(screen);
         rows.iter().any(|row| row.trim() == "stopped")
     });
-    pty.send("what did it say?\r");
-    pty.wait_text("It said so.");
+    pty.enter("what did it say?", "It said so.");
     let heard: Vec<String> = sent(&server, 1).into_iter().map(|(_, text)| text).collect();
-    let heard = heard.join("\n");
-    assert!(heard.contains("the first part\n[stopped]"), "{heard}");
+    heard.join("\n").assert_has(&["the first part\n[stopped]"]);
     quit(pty, &home);
 }

@@ -1,25 +1,18 @@
 //! Slash commands on the full screen, and what they leave behind.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, log_of, messages,
-    playing, quit, says, sent, unasked, until,
+    LIMIT, begin, calls, command, conversation, end, full, input, last_sent, log, log_of, messages,
+    playing, quit, says, sent, started, unasked, until, wait_input,
 };
 use crate::support::blender::{Peer, send, success};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
-use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange};
-
-/// Makes a script one that runs.
-pub(crate) fn executable(path: &Path) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
+use crate::support::words::TextAssertions;
 
 #[test]
 fn lists_are_shown() {
@@ -61,8 +54,7 @@ fn the_connection_to_blender_is_checked_and_esc_stops_it() {
     ] {
         let mut command = command(&home, &server);
         command.env("BLENDER_MCP_PORT", peer.port());
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
+        let pty = started(&command);
         pty.send("!blender\r");
         until("Blender is asked", || peer.requests().len() == 1);
         if shown == "Cancelled" {
@@ -75,17 +67,12 @@ fn the_connection_to_blender_is_checked_and_esc_stops_it() {
 
 #[test]
 fn usage_is_drawn_as_bars_and_a_sentence_with_the_word_is_a_message() {
-    let home = Home::new();
-    let server = playing([says("An answer."), says("A word.")]);
-    let pty = full(&home, &server);
-    pty.send("hello\r");
-    pty.wait_text("An answer.");
+    let (home, server, pty) = conversation([says("An answer."), says("A word.")]);
+    pty.enter("hello", "An answer.");
     pty.wait_text("2 msgs");
-    pty.send("usage\r");
-    pty.wait_text("█");
-    assert!(pty.screen().contains("test-model"), "{}", pty.screen());
-    pty.send("usage of marvin\r");
-    pty.wait_text("A word.");
+    pty.enter("usage", "█");
+    pty.screen().assert_has(&["test-model"]);
+    pty.enter("usage of marvin", "A word.");
     assert_eq!(last_sent(&server, 1), "usage of marvin");
     quit(pty, &home);
 }
@@ -97,25 +84,19 @@ fn profiles_are_created_and_switched_to() {
     home.write("config/profiles/winter/chat_log.json", entry.to_string());
     let server = playing([says("In main."), says("In winter."), says("In summer.")]);
     let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("In main.");
+    pty.enter("one", "In main.");
     pty.wait_text("2 msgs");
-    pty.send("!profile winter\r");
-    pty.wait_text("Profile winter.");
-    pty.send("two\r");
-    pty.wait_text("In winter.");
-    pty.send("!profile summer\r");
-    pty.wait_text("Profile summer, which is new.");
-    pty.send("three\r");
-    pty.wait_text("In summer.");
+    pty.enter("!profile winter", "Profile winter.");
+    pty.enter("two", "In winter.");
+    pty.enter("!profile summer", "Profile summer, which is new.");
+    pty.enter("three", "In summer.");
     // Each has its own past.
     assert_eq!(
         sent(&server, 1),
         messages(&[("user", "said in winter"), ("user", "two")])
     );
     assert_eq!(sent(&server, 2), messages(&[("user", "three")]));
-    pty.send("!profile ../evil\r");
-    pty.wait_text("Error:");
+    pty.enter("!profile ../evil", "Error:");
     quit(pty, &home);
     assert_eq!(home.read("config/last_profile").trim(), "summer");
     assert_eq!(
@@ -143,8 +124,7 @@ fn an_answer_on_its_way_stays_in_the_profile_that_was_asked() {
         let latch = Latch::new();
         let server = playing([end(begin("In main.").pause(&latch)), says("In winter.")]);
         let pty = full(&home, &server);
-        pty.send("one\r");
-        pty.wait_text("In main.");
+        pty.enter("one", "In main.");
         pty.send(format!("{switch}\r"));
         pty.wait_for("what became of the switch", |screen| {
             let text = screen.contents();
@@ -159,8 +139,7 @@ fn an_answer_on_its_way_stays_in_the_profile_that_was_asked() {
             pty.send("!profile winter\r");
         }
         pty.wait_text("Profile winter, which is new.");
-        pty.send("two\r");
-        pty.wait_text("In winter.");
+        pty.enter("two", "In winter.");
         assert_eq!(sent(&server, 1), messages(&[("user", "two")]), "{switch}");
         quit(pty, &home);
     }
@@ -178,19 +157,16 @@ fn a_command_that_outlives_its_conversation_is_told_to_no_other() {
         assert!(made.unwrap().success());
         let server = playing([says("One."), says("Two."), says("Three.")]);
         let pty = full(&home, &server);
-        pty.send("one\r");
-        pty.wait_text("2 msgs");
+        pty.enter("one", "2 msgs");
         pty.send(format!("!cat '{}' &\r", gate.display()));
         pty.wait_text("cat");
         pty.send(format!("{leave}\r"));
         pty.wait_text(left);
-        pty.send("two\r");
-        pty.wait_text("Two.");
+        pty.enter("two", "Two.");
         pty.wait_text("2 msgs");
         std::fs::write(&gate, "a secret of main\nand more\n").unwrap();
         pty.wait_text("a secret of main");
-        pty.send("three\r");
-        pty.wait_text("Three.");
+        pty.enter("three", "Three.");
         quit(pty, &home);
         let said = [("user", "two"), ("assistant", "Two."), ("user", "three")];
         assert_eq!(sent(&server, 2), messages(&said), "{leave}");
@@ -217,8 +193,7 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
     ])
     .lenient();
     let pty = full(&home, &server);
-    pty.send("I am Anna and I like olives\r");
-    pty.wait_text("anna");
+    pty.enter("I am Anna and I like olives", "anna");
     server.wait_requests(2, LIMIT);
     pty.wait_text("Profile anna");
     std::thread::sleep(Duration::from_millis(500));
@@ -238,17 +213,13 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
 
 #[test]
 fn undo_removes_the_exchange_everywhere() {
-    let home = Home::new();
-    let server = playing([
+    let (home, server, pty) = conversation([
         says("First answer."),
         says("Second answer."),
         says("Third."),
     ]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("2 msgs");
-    pty.send("two\r");
-    pty.wait_text("4 msgs");
+    pty.enter("one", "2 msgs");
+    pty.enter("two", "4 msgs");
     pty.send("!undo\r");
     pty.wait_for("the first exchange alone", |screen| {
         let contents = screen.contents();
@@ -256,10 +227,9 @@ fn undo_removes_the_exchange_everywhere() {
     });
     pty.wait_text("2 msgs");
     // The message can be edited and sent again.
-    pty.wait_for("the words", |screen| input(screen) == "> two");
+    wait_input(&pty, "> two");
     until("the log", || log(&home).len() == 2);
-    pty.send(" again\r");
-    pty.wait_text("Third.");
+    pty.enter(" again", "Third.");
     assert_eq!(
         sent(&server, 2),
         messages(&[
@@ -270,11 +240,8 @@ fn undo_removes_the_exchange_everywhere() {
     );
     quit(pty, &home);
     assert_eq!(log(&home).len(), 4);
-    assert!(
-        !home
-            .read("config/profiles/main/chat_log.json")
-            .contains("Second")
-    );
+    home.read("config/profiles/main/chat_log.json")
+        .assert_lacks(&["Second"]);
 }
 
 #[test]
@@ -283,10 +250,8 @@ fn undo_during_an_answer_is_refused() {
     let latch = Latch::new();
     let server = playing([end(begin("Slowly").pause(&latch))]);
     let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Slowly");
-    pty.send("!undo\r");
-    pty.wait_text("An answer is on its way.");
+    pty.enter("one", "Slowly");
+    pty.enter("!undo", "An answer is on its way.");
     latch.open();
     pty.wait_text("2 msgs");
     quit(pty, &home);
@@ -294,20 +259,14 @@ fn undo_during_an_answer_is_refused() {
 
 #[test]
 fn coding_mode_is_shown_and_sent() {
-    let home = Home::new();
-    let server = playing([says("Before."), says("After.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("2 msgs");
-    pty.send("!code\r");
-    pty.wait_text("Coding mode, in");
+    let (home, server, pty) = conversation([says("Before."), says("After.")]);
+    pty.enter("one", "2 msgs");
+    pty.enter("!code", "Coding mode, in");
     pty.wait_text("· code ·");
-    pty.send("two\r");
-    pty.wait_text("4 msgs");
+    pty.enter("two", "4 msgs");
     let system = |n: usize| server.request(n).json()["messages"][0].to_string();
     assert_ne!(system(0), system(1));
-    pty.send("!code\r");
-    pty.wait_text("Coding mode is off.");
+    pty.enter("!code", "Coding mode is off.");
     quit(pty, &home);
 }
 
@@ -317,21 +276,17 @@ fn shell_mode_keeps_its_directory() {
     home.write("work/sub/file-in-sub.txt", "x");
     let server = playing([says("An answer.")]);
     let pty = full(&home, &server);
-    pty.send("!shell\r");
-    pty.wait_text("Shell mode, in");
-    pty.wait_for("its prompt", |screen| input(screen) == "$");
-    pty.send("cd sub\r");
-    pty.wait_text("work/sub");
+    pty.enter("!shell", "Shell mode, in");
+    wait_input(&pty, "$");
+    pty.enter("cd sub", "work/sub");
     pty.send("ls; echo \"so $((40 + 2))\"\r");
     pty.wait_text("file-in-sub.txt");
     pty.wait_text("so 42");
-    pty.send("exit\r");
-    pty.wait_text("Shell mode is off.");
-    pty.wait_for("the prompt", |screen| input(screen) == ">");
+    pty.enter("exit", "Shell mode is off.");
+    wait_input(&pty, ">");
     // The model learns which command was run.
-    pty.send("what did I do\r");
-    pty.wait_text("An answer.");
-    assert!(server.request(0).text().contains("so 42"));
+    pty.enter("what did I do", "An answer.");
+    server.request(0).text().assert_has(&["so 42"]);
     quit(pty, &home);
     let log = log(&home);
     assert!(
@@ -344,33 +299,27 @@ fn shell_mode_keeps_its_directory() {
 
 #[test]
 fn commands_run_in_foreground_and_background() {
-    let home = Home::new();
-    let server = playing([says("An answer.")]);
-    let pty = full(&home, &server);
-    pty.send("!echo one; echo two >&2; exit 3\r");
-    pty.wait_text("one");
+    let (home, _server, pty) = conversation([says("An answer.")]);
+    pty.enter("!echo one; echo two >&2; exit 3", "one");
     pty.wait_text("two");
     pty.wait_text("3");
-    pty.send("!while [ ! -e go ]; do sleep 0.02; done; echo it went &\r");
-    pty.wait_text("⚙ while");
+    pty.enter(
+        "!while [ ! -e go ]; do sleep 0.02; done; echo it went &",
+        "⚙ while",
+    );
     // The conversation continues in the meantime.
-    pty.send("hello\r");
-    pty.wait_text("An answer.");
+    pty.enter("hello", "An answer.");
     assert!(!log(&home).iter().any(|(_, text)| text.contains("it went")));
     home.write("work/go", "");
-    pty.wait_for("the end of the job", |screen| {
-        !screen.contents().contains('⚙')
-    });
+    pty.wait_gone("⚙");
     until("its end in the log", || {
         log(&home).iter().any(|(_, text)| text.contains("it went"))
     });
-    pty.send("!sleep 301 &\r");
-    pty.wait_text("⚙ sleep 301");
+    pty.enter("!sleep 301 &", "⚙ sleep 301");
     pty.send("!stop\r");
-    pty.wait_for("no job", |screen| !screen.contents().contains('⚙'));
+    pty.wait_gone("⚙");
     // A command in front is stopped by a key.
-    pty.send("!sleep 300\r");
-    pty.wait_text(" 0s sleep 300");
+    pty.enter("!sleep 300", " 0s sleep 300");
     pty.send("\x1b");
     pty.wait_for("both stopped", |screen| {
         screen.contents().matches("[stopped]").count() == 2
@@ -381,30 +330,24 @@ fn commands_run_in_foreground_and_background() {
 #[test]
 fn preferences_open_in_the_editor_and_the_screen_comes_back() {
     let home = Home::new();
-    let editor = home.write(
+    let editor = home.program(
         "bin/editor",
         "#!/bin/sh\necho \"editing $1\"\nread line\necho \"notes: $line\" >> \"$1\"\n",
     );
-    executable(&editor);
     let server = playing([says("Noted.")]);
     let mut command = command(&home, &server);
     command.env("EDITOR", &editor).env("VISUAL", "false");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("preferences\r");
-    pty.wait_text("editing");
+    let pty = started(&command);
+    pty.enter("preferences", "editing");
     assert!(!pty.with(vt100::Screen::alternate_screen));
-    pty.send("likes olives\r");
-    pty.wait_text("Preferences are as you left them.");
+    pty.enter("likes olives", "Preferences are as you left them.");
     assert!(pty.with(|screen| screen.alternate_screen() && screen.bracketed_paste()));
-    assert!(
-        home.read("config/profiles/main/preferences.yaml")
-            .contains("notes: likes olives")
-    );
-    pty.send("hello\r");
-    pty.wait_text("Noted.");
-    let system = server.request(0).json()["messages"][0].to_string();
-    assert!(system.contains("likes olives"));
+    home.read("config/profiles/main/preferences.yaml")
+        .assert_has(&["notes: likes olives"]);
+    pty.enter("hello", "Noted.");
+    server.request(0).json()["messages"][0]
+        .to_string()
+        .assert_has(&["likes olives"]);
     // The input in the editor. Its words of the first time are still on the shell's screen.
     pty.send("a draft\x1be");
     pty.wait_raw(b"editing", 2);
@@ -428,6 +371,7 @@ fn the_model_is_changed_for_the_session() {
     while !pty.with(|screen| input(screen).contains("other-model")) {
         assert!(begun.elapsed() < LIMIT, "{}", pty.screen());
         pty.send("\t");
+        // A key that comes before the answer to the last one would choose the next candidate.
         std::thread::sleep(Duration::from_millis(50));
     }
     pty.send("\x15!model openai-compat oth\t");
@@ -436,13 +380,11 @@ fn the_model_is_changed_for_the_session() {
     });
     pty.send("\r");
     pty.wait_text("openai-compat answers, with other-model.");
-    pty.send("hello\r");
-    pty.wait_text("From another.");
+    pty.enter("hello", "From another.");
     let sent = server.requests();
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[1].json()["model"], "other-model");
-    pty.send("!model nosuch whatever\r");
-    pty.wait_text("Error:");
+    pty.enter("!model nosuch whatever", "Error:");
     // It stays with the one it had.
     pty.wait_text("🔮 other-model");
     quit(pty, &home);
@@ -451,9 +393,7 @@ fn the_model_is_changed_for_the_session() {
 #[test]
 fn quit_and_exit_end_the_session() {
     for line in ["quit", "EXIT"] {
-        let home = Home::new();
-        let server = unasked();
-        let mut pty = full(&home, &server);
+        let (home, _server, mut pty) = conversation([]);
         pty.send(format!("{line}\r"));
         assert_eq!(pty.wait().code(), Some(0));
         crate::terminal::restored(&pty, &home);
@@ -462,20 +402,13 @@ fn quit_and_exit_end_the_session() {
 
 #[test]
 fn a_silent_command_in_the_background_ends_with_one_line() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
-    pty.send("!sh true &\r");
-    pty.wait_text("$ true &  exit code: 0");
+    let (home, _server, pty) = conversation([]);
+    pty.enter("!sh true &", "$ true &  exit code: 0");
     // The same in shell mode, where nothing is left for the shell to wait for.
-    pty.send("!sh\r");
-    pty.wait_text("Shell mode");
-    pty.send("sleep 0.1 &\r");
-    pty.wait_text("$ sleep 0.1 &  exit code: 0");
-    assert!(!pty.screen().contains("left behind"));
-    pty.send("echo it wrote this &\r");
-    pty.wait_text("it wrote this");
-    pty.send("exit\r");
-    pty.wait_text("Shell mode is off");
+    pty.enter("!sh", "Shell mode");
+    pty.enter("sleep 0.1 &", "$ sleep 0.1 &  exit code: 0");
+    pty.screen().assert_lacks(&["left behind"]);
+    pty.enter("echo it wrote this &", "it wrote this");
+    pty.enter("exit", "Shell mode is off");
     quit(pty, &home);
 }

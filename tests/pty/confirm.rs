@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, calls, command, full, input, last_sent, log, messages, playing, quit, says,
+    LIMIT, calls, command, conversation, full, input, last_sent, lines, log, messages, playing,
+    quit, says, started, wait_input,
 };
 use crate::support::blender::Peer;
 use crate::support::home::Home;
@@ -13,6 +14,7 @@ use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai::Stream;
+use crate::support::words::TextAssertions;
 
 /// Longer than the pause in a draft after which a key answers.
 const PAUSE: Duration = Duration::from_millis(900);
@@ -31,8 +33,7 @@ fn asks(times: usize) -> Server {
 
 fn asked(home: &Home, server: &Server) -> Pty {
     let pty = full(home, server);
-    pty.send("do it\r");
-    pty.wait_text("Run this command?");
+    pty.enter("do it", "Run this command?");
     pty.wait_text(LIVE);
     pty
 }
@@ -53,14 +54,12 @@ fn the_question_shows_command_place_and_reason() {
     let server = playing([Answer::sse(frames), says("As you wish.")]);
     let pty = asked(&home, &server);
     let screen = pty.screen();
-    for shown in [
+    screen.assert_has(&[
         r"printf '\x1b[31mred\x07' \u{202e}txt.exe; # one",
         "second line",
         "because \"A listing would show whether the file",
         "y once",
-    ] {
-        assert!(screen.contains(shown), "no {shown}:\n{screen}");
-    }
+    ]);
     let place = home.work().display().to_string();
     assert!(
         screen.replace('\n', "").contains(&place),
@@ -104,8 +103,7 @@ fn a_reason_is_what_was_said_before_its_own_round() {
     pty.send("n");
     pty.wait_text("Done.");
     pty.wait_text("> Ask anything");
-    pty.send("!undo\r");
-    pty.wait_text("What its tools have changed stays changed.");
+    pty.enter("!undo", "What its tools have changed stays changed.");
     quit(pty, &home);
 }
 
@@ -117,14 +115,13 @@ fn a_file_outside_the_working_directory_is_sent_only_when_the_user_agrees() {
         home.write("work/in.txt", "the text\n");
         let server = playing([says("That was it.")]);
         let pty = full(&home, &server);
-        pty.send("compare @~/.ssh/id_x and @in.txt please\r");
-        pty.wait_text("Send this file");
+        pty.enter("compare @~/.ssh/id_x and @in.txt please", "Send this file");
         pty.wait_text(".ssh/id_x");
         pty.wait_text(LIVE);
         pty.send(key);
         pty.wait_text("That was it.");
         let sent = last_sent(&server, 0);
-        assert!(sent.contains("the text"), "{sent}");
+        sent.assert_has(&["the text"]);
         assert_eq!(sent.contains("the key"), is_sent, "{sent}");
         quit(pty, &home);
     }
@@ -178,8 +175,7 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
         "work/pyproject.toml",
         "[project]\nname = \"x\"\nversion = \"0\"\n",
     );
-    let stub = home.write("bin/uv", "#!/bin/sh\necho \"$@\" >> made.txt\n");
-    std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    home.program("bin/uv", "#!/bin/sh\necho \"$@\" >> made.txt\n");
     let install = |packages| calls("install_packages", json!({"packages": packages}));
     let server = playing([
         install(json!(["six", "attrs>=1"])),
@@ -192,16 +188,11 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
         "PATH",
         format!("{}/bin:/usr/bin:/bin", home.path().display()),
     );
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("install them\r");
-    pty.wait_text("Install these packages?");
+    let pty = started(&command);
+    pty.enter("install them", "Install these packages?");
     pty.wait_text(LIVE);
-    let screen = pty.screen();
-    assert!(
-        screen.contains("uv add -- six") && screen.contains("uv add -- 'attrs>=1'"),
-        "{screen}"
-    );
+    pty.screen()
+        .assert_has(&["uv add -- six", "uv add -- 'attrs>=1'"]);
     pty.send("a");
     pty.wait_text("uv add -- other");
     pty.wait_text(WAITS);
@@ -212,7 +203,7 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
     );
     pty.send("n");
     pty.wait_text("That was it.");
-    assert!(!home.read("work/made.txt").contains("other"));
+    home.read("work/made.txt").assert_lacks(&["other"]);
     quit(pty, &home);
 }
 
@@ -228,10 +219,8 @@ fn code_for_blender_asks_and_runs_when_the_user_agrees() {
         ]);
         let mut command = command(&home, &server);
         command.env("BLENDER_MCP_PORT", peer.port());
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
-        pty.send("count\r");
-        pty.wait_text("Run this Python code in Blender?");
+        let pty = started(&command);
+        pty.enter("count", "Run this Python code in Blender?");
         pty.wait_text(LIVE);
         let screen = pty.screen();
         assert!(screen.contains(r"print(os.getcwd())\x1b[2J"), "{screen}");
@@ -258,7 +247,7 @@ fn no_declines_and_the_model_is_told() {
         let pty = asked(&home, &server);
         pty.send(key);
         pty.wait_text("That was it.");
-        assert!(last_sent(&server, 1).contains("The user declined"));
+        last_sent(&server, 1).assert_has(&["The user declined"]);
         assert!(!home.has("work/made.txt"), "{key:?} ran it");
         quit(pty, &home);
     }
@@ -275,20 +264,15 @@ fn no_with_a_comment_reaches_the_model_and_restores_the_draft() {
     pty.wait_text("Tab: answer this, your text stays");
     std::thread::sleep(PAUSE);
     pty.send("e");
-    pty.wait_for("the letter", |screen| input(screen) == "> a drafte");
+    wait_input(&pty, "> a drafte");
     pty.send("\x7f\t");
     pty.wait_text(LIVE);
     pty.send("e");
     pty.wait_text("why not:");
-    pty.send("use make instead\r");
-    pty.wait_text("That was it.");
-    let sent = last_sent(&server, 1);
-    assert!(
-        sent.contains("declined") && sent.contains("use make instead"),
-        "{sent}"
-    );
+    pty.enter("use make instead", "That was it.");
+    last_sent(&server, 1).assert_has(&["declined", "use make instead"]);
     assert!(!home.has("work/made.txt"));
-    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    wait_input(&pty, "> a draft");
     quit(pty, &home);
     assert_eq!(
         log(&home),
@@ -298,13 +282,11 @@ fn no_with_a_comment_reaches_the_model_and_restores_the_draft() {
 
 #[test]
 fn enter_sends_the_draft_beside_a_question_and_approves_nothing() {
-    let home = Home::new();
-    let server = playing([
+    let (home, _server, pty) = conversation([
         calls("run_command", json!({"command": COMMAND})),
         says("That was it."),
         says("To the draft."),
     ]);
-    let pty = full(&home, &server);
     pty.send("do it\r");
     pty.send("next, the docs");
     pty.wait_text("Tab: answer this");
@@ -335,7 +317,7 @@ fn esc_and_the_page_keys_are_the_questions_beside_a_draft_too() {
     pty.wait_text("Tab: answer this");
     pty.send("\x1b");
     pty.wait_text("That was it.");
-    assert!(last_sent(&server, 1).contains("declined"));
+    last_sent(&server, 1).assert_has(&["declined"]);
     assert_eq!(pty.with(input), "> a draft");
     pty.send("\x15");
     quit(pty, &home);
@@ -350,7 +332,7 @@ fn a_cancelled_comment_is_a_plain_no() {
     pty.wait_text("why not:");
     pty.send("half a wo\x1b");
     pty.wait_text("That was it.");
-    assert!(!last_sent(&server, 1).contains("half a wo"));
+    last_sent(&server, 1).assert_lacks(&["half a wo"]);
     assert!(!home.has("work/made.txt"));
     quit(pty, &home);
 }
@@ -367,7 +349,7 @@ fn a_question_does_not_take_the_letters_of_a_draft_for_its_answer() {
     pty.send("do it\r");
     latch.wait_reached(LIMIT);
     pty.send("m");
-    pty.wait_for("the draft", |screen| input(screen) == "> m");
+    wait_input(&pty, "> m");
     latch.open();
     let mut typed = "m".to_owned();
     // More of the same: what the user types contains all the letters of the answers.
@@ -405,9 +387,8 @@ fn a_pipe_is_not_asked() {
     ]);
     let done = crate::plain::pipe(&home, &server, "do it\ny\n");
     // The second line is a message and not taken for an answer.
-    assert!(done.expect(0).text().contains("Marvin: Why y?"));
-    let refused = last_sent(&server, 1);
-    assert!(refused.contains("--non-interactive"), "{refused}");
+    done.expect(0).stdout_has(&["Marvin: Why y?"]);
+    last_sent(&server, 1).assert_has(&["--non-interactive"]);
     assert!(!home.has("work/made.txt"));
 }
 
@@ -416,12 +397,8 @@ fn plain_on_a_terminal_asks_in_lines() {
     for (answer, runs) in [("y\r", true), ("n\r", false), ("e\rnot now\r", false)] {
         let home = Home::new();
         let server = asks(1);
-        let mut command = command(&home, &server);
-        command.arg("--plain");
-        let mut pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("You: ");
-        pty.send("do it\r");
-        pty.wait_text("Marvin wants to run this command in ");
+        let mut pty = lines(&home, &server);
+        pty.enter("do it", "Marvin wants to run this command in ");
         pty.wait_text("Agreed? ");
         for line in answer.split_inclusive('\r') {
             pty.send(line);
@@ -501,8 +478,7 @@ fn a_long_command_is_read_to_its_end_before_a_key_approves_it() {
         let server = playing([Answer::sse(frames), says("That was it.")]);
         let pty = full(&home, &server);
         pty.resize(width, height);
-        pty.send("do it\r");
-        pty.wait_text("echo line-1-");
+        pty.enter("do it", "echo line-1-");
         pty.wait_for("a part of it", |screen| unread(screen).is_some());
         // Neither Enter nor a letter approves what was not read.
         for key in ["y", "\r", "a"] {
@@ -554,10 +530,7 @@ fn type_ahead_does_not_answer_a_question() {
         says("Yes to what?"),
         says("Half a line?"),
     ]);
-    let mut command = command(&home, &server);
-    command.arg("--plain");
-    let mut pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("You: ");
+    let mut pty = lines(&home, &server);
     pty.send("do it\r");
     latch.wait_reached(LIMIT);
     pty.send("y\rhalf");
@@ -566,17 +539,14 @@ fn type_ahead_does_not_answer_a_question() {
     pty.wait_text("Agreed? ");
     assert!(!home.has("work/made.txt"), "a line typed before ran it");
     // An invalid answer is asked for again.
-    pty.send("maybe\r");
-    pty.wait_text("Please answer y, a, n or e.");
-    pty.send("n\r");
-    pty.wait_text("That was it.");
+    pty.enter("maybe", "Please answer y, a, n or e.");
+    pty.enter("n", "That was it.");
     assert!(!home.has("work/made.txt"));
     pty.wait_text("Yes to what?");
     assert_eq!(last_sent(&server, 2), "y");
     // The beginning of a line waits for its end.
     pty.wait_text("You: half");
-    pty.send(" a line\r");
-    pty.wait_text("Half a line?");
+    pty.enter(" a line", "Half a line?");
     assert_eq!(last_sent(&server, 3), "half a line");
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
@@ -607,9 +577,7 @@ fn a_question_that_was_read_can_be_read_again() {
         screen.contains(" rows below") && screen.contains("y once")
     });
     pty.send("\x1b[B");
-    pty.wait_for("a row down", |screen| {
-        !screen.contents().contains("line-1-")
-    });
+    pty.wait_gone("line-1-");
     pty.send(" ".repeat(20));
     pty.wait_text("echo line-43-");
     pty.send("n");

@@ -29,8 +29,7 @@ fn a_patch_document_has_the_numbers_of_the_files() {
     let server = playing([calls("apply_patch", json!({"input": PATCH})), says("Done.")]);
     let pty = Pty::spawn(&command(&home, &server), (80, 50));
     pty.wait_text("test-model");
-    pty.send("patch it\r");
-    pty.wait_text("Done.");
+    pty.enter("patch it", "Done.");
     let screen = pty.with(rows);
     let from = screen.iter().position(|row| row.contains("apply_patch"));
     let shown: Vec<&str> = screen[from.unwrap() + 1..]
@@ -85,8 +84,7 @@ fn changed_rows_are_tinted_to_their_end_and_changed_words_more() {
         .env("MARVIN_THEME", "dark");
     let pty = Pty::spawn(&command, (80, 24));
     pty.wait_text("test-model");
-    pty.send("patch it\r");
-    pty.wait_text("Done.");
+    pty.enter("patch it", "Done.");
     pty.with(|screen| {
         let at = |words: &str| {
             let all = rows(screen);

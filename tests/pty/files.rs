@@ -6,13 +6,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::commands::executable;
-use crate::stage::{SIZE, command, full, input, last_sent, playing, quit, says};
+use crate::stage::{command, full, input, last_sent, playing, quit, says, started, wait_input};
 use crate::support::home::Home;
 use crate::support::image::png;
 use crate::support::pty::Pty;
 use crate::support::run::program;
 use crate::support::server::Server;
+use crate::support::words::TextAssertions;
 
 /// A project as git sees it: something ignored, something of git's own, names that are hard to type.
 fn project(home: &Home) {
@@ -58,7 +58,7 @@ fn a_menu_opens_with_the_at_sign_and_scrolls() {
     pty.send("see @file");
     pty.wait_text("1 of 20");
     let screen = pty.screen();
-    assert!(screen.contains("src/file_10.txt") && screen.contains("src/file_17.txt"));
+    screen.assert_has(&["src/file_10.txt", "src/file_17.txt"]);
     assert!(!screen.contains("src/file_18.txt"), "eight rows:\n{screen}");
     assert!(!screen.contains("file_of_the_build"), "ignored:\n{screen}");
     for _ in 0..11 {
@@ -68,13 +68,11 @@ fn a_menu_opens_with_the_at_sign_and_scrolls() {
         highlighted(screen) == "src/file_21.txt" && screen.contents().contains("12 of 20")
     });
     pty.send("\r");
-    pty.wait_for("the path", |screen| {
-        input(screen) == "> see @src/file_21.txt"
-    });
+    wait_input(&pty, "> see @src/file_21.txt");
     assert_eq!(pty.with(highlighted), "", "closed");
     pty.send("\r");
     pty.wait_text("Read.");
-    assert!(last_sent(&server, 0).contains("text 21"));
+    last_sent(&server, 0).assert_has(&["text 21"]);
     quit(pty, &home);
 }
 
@@ -88,7 +86,7 @@ fn nothing_of_git_is_offered_and_names_with_blanks_are_quoted() {
     pty.wait_for("the ignore file", |screen| {
         highlighted(screen) == ".gitignore"
     });
-    assert!(!pty.screen().contains(".git/"));
+    pty.screen().assert_lacks(&[".git/"]);
     pty.send("\x1b");
     pty.wait_for("no menu", |screen| highlighted(screen).is_empty());
     assert!(
@@ -100,12 +98,9 @@ fn nothing_of_git_is_offered_and_names_with_blanks_are_quoted() {
         highlighted(screen) == "src/my notes/été.txt"
     });
     pty.send("\t");
-    pty.wait_for("its name", |screen| {
-        input(screen) == "> @\"src/my notes/été.txt\""
-    });
-    pty.send("what is it?\r");
-    pty.wait_text("Read.");
-    assert!(last_sent(&server, 0).contains("cousin"));
+    wait_input(&pty, "> @\"src/my notes/été.txt\"");
+    pty.enter("what is it?", "Read.");
+    last_sent(&server, 0).assert_has(&["cousin"]);
     quit(pty, &home);
 }
 
@@ -116,13 +111,12 @@ fn a_folder_is_entered_and_what_fits_nothing_stays() {
     let server = playing([says("Hello.")]);
     let pty = full(&home, &server);
     pty.send("@src/my\t");
-    pty.wait_for("the folder", |screen| input(screen) == "> @\"src/my notes/");
+    wait_input(&pty, "> @\"src/my notes/");
     pty.wait_for("what is in it", |screen| {
         highlighted(screen) == "src/my notes/" || highlighted(screen) == "src/my notes/été.txt"
     });
     pty.send("\x15hi @somebody\t");
-    pty.send(" there\r");
-    pty.wait_text("Hello.");
+    pty.enter(" there", "Hello.");
     assert_eq!(last_sent(&server, 0), "hi @somebody there");
     quit(pty, &home);
 }
@@ -145,16 +139,15 @@ fn twenty_thousand_files_are_searched_while_one_types() {
     // A key is answered at once, whatever is searched.
     let typed = std::time::Instant::now();
     pty.send("p77");
-    pty.wait_for("the keys", |screen| input(screen) == "> @p77");
+    wait_input(&pty, "> @p77");
     let waited = typed.elapsed();
     assert!(waited < Duration::from_secs(5), "{waited:?}");
     pty.send("needle");
     pty.wait_for("the file", |screen| {
         highlighted(screen) == "part77/needle.txt"
     });
-    pty.send("\tplease\r");
-    pty.wait_text("Read.");
-    assert!(last_sent(&server, 0).contains("found it"));
+    pty.enter("\tplease", "Read.");
+    last_sent(&server, 0).assert_has(&["found it"]);
     quit(pty, &home);
 }
 
@@ -164,8 +157,7 @@ fn an_attachment_is_confirmed_with_its_size() {
     home.write("work/src/main.rs", "fn main() {}\n".repeat(340));
     let server = playing([says("Short.")]);
     let pty = full(&home, &server);
-    pty.send("read @src/main.rs\r");
-    pty.wait_text("Short.");
+    pty.enter("read @src/main.rs", "Short.");
     pty.wait_text("@src/main.rs  5 KB, 340 lines");
     quit(pty, &home);
 }
@@ -176,11 +168,11 @@ fn a_message_with_a_missing_file_stays_in_the_input() {
     home.write("work/src/main.rs", "fn main() {}\n");
     let server = playing([says("Then without it.")]);
     let pty = full(&home, &server);
-    pty.send("read @src/mian.txt please\r");
-    pty.wait_text("There is no file \"src/mian.txt\".");
-    pty.wait_for("the message", |screen| {
-        input(screen) == "> read @src/mian.txt please"
-    });
+    pty.enter(
+        "read @src/mian.txt please",
+        "There is no file \"src/mian.txt\".",
+    );
+    wait_input(&pty, "> read @src/mian.txt please");
     // Once more, and it goes without the file.
     pty.send("\r");
     pty.wait_text("Then without it.");
@@ -194,9 +186,8 @@ fn a_binary_file_is_refused_and_the_message_stays() {
     home.write("work/data.bin", b"a\0b");
     let server = playing([]);
     let pty = full(&home, &server);
-    pty.send("read @data.bin\r");
-    pty.wait_text("it is binary");
-    pty.wait_for("the message", |screen| input(screen) == "> read @data.bin");
+    pty.enter("read @data.bin", "it is binary");
+    wait_input(&pty, "> read @data.bin");
     pty.send("\x15");
     quit(pty, &home);
 }
@@ -208,9 +199,7 @@ fn an_image_is_shown_with_its_size_and_cost() {
     let server = playing([says("Grey.")]);
     let pty = full(&home, &server);
     pty.send("what is on @shot\t");
-    pty.wait_for("the name", |screen| {
-        input(screen) == "> what is on @shot.png"
-    });
+    wait_input(&pty, "> what is on @shot.png");
     pty.send("\r");
     pty.wait_text("Grey.");
     pty.wait_text("@shot.png  PNG, 1280x800, ");
@@ -250,7 +239,7 @@ fn an_image_that_is_dragged_onto_the_terminal_goes_with_the_message() {
             break;
         }
         pty.send("\x15");
-        pty.wait_for("no text", |screen| input(screen) == ">");
+        wait_input(&pty, ">");
     }
     pty.paste("s.png");
     pty.wait_text("@s.png");
@@ -265,13 +254,15 @@ fn an_image_that_is_dragged_onto_the_terminal_goes_with_the_message() {
     pty.wait_text("!ls /");
     pty.send("\x15");
     // Where the model takes no images, the message stays.
-    pty.send("!model gpt-3.5-turbo\r");
-    pty.wait_text("openai-compat answers, with gpt-3.5-turbo.");
+    pty.enter(
+        "!model gpt-3.5-turbo",
+        "openai-compat answers, with gpt-3.5-turbo.",
+    );
     pty.paste("s.png");
-    pty.wait_for("the mention", |screen| input(screen) == "> @s.png");
+    wait_input(&pty, "> @s.png");
     pty.send("\r");
     pty.wait_text("gpt-3.5-turbo takes no images.");
-    pty.wait_for("the mention", |screen| input(screen) == "> @s.png");
+    wait_input(&pty, "> @s.png");
     assert_eq!(server.requests().len(), 1);
     pty.send("\x15");
     quit(pty, &home);
@@ -285,8 +276,7 @@ fn data_url(bytes: &[u8]) -> String {
 fn with_programs(home: &Home, server: &Server, path: &str) -> Pty {
     let mut command = command(home, server);
     command.env("PATH", path).env_remove("WAYLAND_DISPLAY");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     pty
 }
 
@@ -299,16 +289,14 @@ fn ctrl_v_attaches_the_image_on_the_clipboard() {
         "#!/bin/sh\ncase \"$*\" in\n*TARGETS*) printf 'TARGETS\\nimage/png\\n' ;;\n*image/png*) cat '{}' ;;\n*) exit 1 ;;\nesac\n",
         file.display()
     );
-    executable(&home.write("bin/xclip", script));
+    home.program("bin/xclip", script);
     let server = playing([says("Grey.")]);
     let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
     let pty = with_programs(&home, &server, &path);
     // It becomes a word of its own.
     pty.send("what is this?");
     pty.control('v');
-    pty.wait_for("a name for it", |screen| {
-        input(screen) == "> what is this? @clipboard-1.png"
-    });
+    wait_input(&pty, "> what is this? @clipboard-1.png");
     pty.send("\r");
     pty.wait_text("Grey.");
     pty.wait_text("@clipboard-1.png  PNG, 640x480, ");
@@ -320,7 +308,7 @@ fn ctrl_v_attaches_the_image_on_the_clipboard() {
 #[test]
 fn a_clipboard_that_does_not_answer_is_waited_for_in_sight_and_esc_stops_that() {
     let home = Home::new();
-    executable(&home.write("bin/xclip", "#!/bin/sh\nsleep 30\n"));
+    home.program("bin/xclip", "#!/bin/sh\nsleep 30\n");
     let server = playing([says("Without it.")]);
     let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
     let pty = with_programs(&home, &server, &path);
@@ -333,9 +321,7 @@ fn a_clipboard_that_does_not_answer_is_waited_for_in_sight_and_esc_stops_that() 
     assert_eq!(pty.with(input), "> what is this?");
     pty.send("\x1b");
     // Only the wait ends; the draft stays.
-    pty.wait_for("silence", |screen| {
-        !screen.contents().contains("being read")
-    });
+    pty.wait_gone("being read");
     assert_eq!(pty.with(input), "> what is this?");
     crate::stage::until("it was sent", || {
         pty.send("\r");
@@ -350,12 +336,12 @@ fn a_clipboard_that_does_not_answer_is_waited_for_in_sight_and_esc_stops_that() 
 fn ctrl_v_inserts_text_and_says_when_nothing_can_read_the_clipboard() {
     let home = Home::new();
     let script = "#!/bin/sh\ncase \"$*\" in\n*TARGETS*) printf 'TARGETS\\nUTF8_STRING\\n' ;;\n*) printf 'copied words' ;;\nesac\n";
-    executable(&home.write("bin/xclip", script));
+    home.program("bin/xclip", script);
     let server = playing([]);
     let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
     let pty = with_programs(&home, &server, &path);
     pty.control('v');
-    pty.wait_for("the text", |screen| input(screen) == "> copied words");
+    wait_input(&pty, "> copied words");
     pty.send("\x15");
     quit(pty, &home);
     let home = Home::new();

@@ -13,6 +13,7 @@ use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
+use crate::support::words::TextAssertions;
 
 const TITLE: &str = "Language model: Enter chooses, typing filters, Esc goes on without";
 const KEY: &str = "gsk-not-to-be-seen-4711";
@@ -111,7 +112,7 @@ fn a_key_that_is_entered_works_at_once_and_is_seen_nowhere() {
         server.request(2).header("authorization"),
         Some(&*format!("Bearer {KEY}"))
     );
-    assert!(!pty.screen().contains("gsk-"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["gsk-"]);
     pty.send("\x1b[A");
     pty.wait_for("the history", |screen| {
         input(screen).contains("Good morning.")
@@ -129,14 +130,11 @@ fn a_key_that_is_entered_works_at_once_and_is_seen_nowhere() {
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    assert!(
-        home.read("config/config.yaml")
-            .contains("LLM_PROVIDER: groq")
-    );
+    home.read("config/config.yaml")
+        .assert_has(&["LLM_PROVIDER: groq"]);
     let pty = Pty::spawn(&command, (100, 24));
     pty.wait_text("groq (openai/gpt-oss-120b)");
-    pty.send("And now?\r");
-    pty.wait_text("Still here.");
+    pty.enter("And now?", "Still here.");
     quit(pty, &home);
 }
 
@@ -160,16 +158,14 @@ fn a_server_that_is_found_is_the_first_choice() {
     command.env("LMSTUDIO_URL", server.url("/v1"));
     let pty = Pty::spawn(&command, SIZE);
     selects(&pty, &["LM Studio on this machine: qwen3:4b"]);
-    assert!(!pty.screen().contains("embedding"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["embedding"]);
     pty.send("\r");
     pty.wait_text("lmstudio answers, with qwen3:4b");
-    pty.send("hello\r");
-    pty.wait_text("From here.");
+    pty.enter("hello", "From here.");
     assert_eq!(server.request(message(&server)).json()["model"], "qwen3:4b");
     quit(pty, &home);
-    let config = home.read("config/config.yaml");
-    assert!(config.contains("LLM_PROVIDER: lmstudio"), "{config}");
-    assert!(config.contains("LMSTUDIO_MODEL: qwen3:4b"), "{config}");
+    home.read("config/config.yaml")
+        .assert_has(&["LLM_PROVIDER: lmstudio", "LMSTUDIO_MODEL: qwen3:4b"]);
 }
 
 #[test]
@@ -189,8 +185,7 @@ fn a_server_of_ones_own_is_asked_for_its_models() {
     selects(&pty, &["A server of your own"]);
     pty.send("\r");
     pty.wait_text("Address of an OpenAI-compatible server");
-    pty.send("here:8000\r");
-    pty.wait_text("That is not the address of a server.");
+    pty.enter("here:8000", "That is not the address of a server.");
     pty.send(format!("{}\r", server.url("/v1")));
     pty.wait_text("The server wants a key.");
     pty.send(format!("{KEY}\r"));
@@ -199,15 +194,13 @@ fn a_server_of_ones_own_is_asked_for_its_models() {
     selects(&pty, &["small"]);
     pty.send("\r");
     pty.wait_text("openai-compat answers, with small");
-    pty.send("hello\r");
-    pty.wait_text("From afar.");
+    pty.enter("hello", "From afar.");
     assert_eq!(server.request(2).json()["model"], "small");
     quit(pty, &home);
     assert_eq!(files_with(&home.path(), KEY), ["OPENAI_COMPAT_API_KEY"]);
     let pty = Pty::spawn(&command, SIZE);
     pty.wait_text("openai-compat (small)");
-    pty.send("hello\r");
-    pty.wait_text("From afar again.");
+    pty.enter("hello", "From afar again.");
     quit(pty, &home);
 }
 
@@ -220,7 +213,7 @@ fn who_works_without_a_model_is_not_asked_again_until_they_ask() {
     first.arg("show the tree");
     let pty = Pty::spawn(&first, SIZE);
     pty.wait_text(TITLE);
-    assert!(!pty.screen().contains("lib.rs"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["lib.rs"]);
     pty.send("\x1b[F");
     selects(&pty, &["Work without a language model"]);
     pty.send("\r");
@@ -229,8 +222,7 @@ fn who_works_without_a_model_is_not_asked_again_until_they_ask() {
     let pty = Pty::spawn(&command, SIZE);
     pty.wait_text("To give me something to think with: /model");
     assert!(!pty.screen().contains(TITLE), "{}", pty.screen());
-    pty.send("/model\r");
-    pty.wait_text(TITLE);
+    pty.enter("/model", TITLE);
     // Back from a step to the list, from the list to the conversation.
     pty.send("\x1b[B");
     selects(&pty, &["Enter a key"]);
@@ -240,8 +232,7 @@ fn who_works_without_a_model_is_not_asked_again_until_they_ask() {
     pty.wait_text(TITLE);
     pty.send("\x1b");
     pty.wait_text("No language model answers; /model brings the choice back.");
-    pty.send("show the tree\r");
-    pty.wait_text("lib.rs");
+    pty.enter("show the tree", "lib.rs");
     quit(pty, &home);
     // A key that comes later is used all the same.
     let mut later = command_with(&command, &home);
@@ -260,8 +251,7 @@ fn esc_goes_on_without_and_asks_at_the_next_start() {
         pty.wait_text(TITLE);
         pty.send("\x1b");
         pty.wait_text("convert 5 miles to km");
-        pty.send("convert 5 mi to km\r");
-        pty.wait_text("8.04672");
+        pty.enter("convert 5 mi to km", "8.04672");
         quit(pty, &home);
     }
 }
@@ -310,8 +300,7 @@ fn a_check_that_hangs_ends_with_esc() {
     selects(&pty, &["Enter a key"]);
     pty.send("\r");
     pty.wait_text("Key for: Enter chooses");
-    pty.send("groq\r");
-    pty.wait_text("Key for groq: Enter");
+    pty.enter("groq", "Key for groq: Enter");
     pty.send(format!("{KEY}\r"));
     pty.wait_text("check the key with groq");
     pty.send("\x1b");
@@ -328,8 +317,7 @@ fn the_sign_in_of_copilot_has_the_terminal_and_gives_it_back() {
     let home = Home::new();
     // Nobody is signed in: the CLI of this test does not speak the protocol.
     let script = "#!/bin/sh\n[ \"$1\" = login ] || exit 3\necho \"Enter the code ABCD-1234 at github.com\"\nread answer\necho \"got $answer\" > \"$HOME/signed\"\n";
-    let cli = home.write("copilot", script);
-    fs::set_permissions(&cli, fs::Permissions::from_mode(0o755)).unwrap();
+    let cli = home.program("copilot", script);
     let mut command = bare(&home);
     command.env("MARVIN_COPILOT_CLI", &cli);
     let pty = Pty::spawn(&command, SIZE);
@@ -364,12 +352,10 @@ fn plain_lines_have_a_numbered_choice() {
     pty.wait_text("No language model is set up. What should answer?");
     pty.wait_text("2  Enter a key");
     pty.wait_text("Its number, or Enter to go on without: ");
-    pty.send("2\r");
-    pty.wait_text("A key for which provider?");
+    pty.enter("2", "A key for which provider?");
     pty.wait_text("4  groq");
     pty.wait_text("Its number, or Enter to go back: ");
-    pty.send("4\r");
-    pty.wait_text("Key for groq, or Enter to go back: ");
+    pty.enter("4", "Key for groq, or Enter to go back: ");
     pty.send(format!("{KEY}\r"));
     pty.wait_text("Hello.");
     assert!(
@@ -397,13 +383,12 @@ fn a_pipe_gets_words_and_no_question() {
         .run();
     let done = run.expect(0);
     let text = done.text();
-    assert!(text.contains("8.04672"), "{text}");
-    assert!(text.contains("export OPENAI_API_KEY=…"), "{text}");
-    assert!(!text.contains("Its number"), "{text}");
+    text.assert_has(&["8.04672", "export OPENAI_API_KEY=…"]);
+    text.assert_lacks(&["Its number"]);
     let run = home
         .marvin()
         .env("OLLAMA_URL", "http://127.0.0.1:9")
         .args(["--non-interactive", "--prompt", "What is rain?"])
         .run();
-    assert!(!run.expect(1).text().contains("Its number"));
+    run.expect(1).stdout_lacks(&["Its number"]);
 }

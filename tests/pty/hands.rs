@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::stage::{
-    SIZE, begin, command, end, full, input, last_sent, playing, quit, says, sent, unasked,
+    SIZE, begin, command, conversation, end, full, input, last_sent, playing, quit, says, sent,
+    started, unasked, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -20,17 +21,14 @@ fn long_answer() -> Answer {
 
 /// Asks for it, and waits until it is there.
 fn ask_for_rows(pty: &Pty) {
-    pty.send("tell me\r");
-    pty.wait_text("row 60");
+    pty.enter("tell me", "row 60");
     pty.wait_text("2 msgs");
 }
 
 #[test]
 fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
     for (up, down) in [("\x1b[A", "\x1b[B"), ("\x1bOA", "\x1bOB")] {
-        let home = Home::new();
-        let server = playing([long_answer()]);
-        let pty = full(&home, &server);
+        let (home, _server, pty) = conversation([long_answer()]);
         ask_for_rows(&pty);
         for _ in 0..4 {
             pty.send(up.repeat(3));
@@ -48,10 +46,10 @@ fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
         // A key alone still walks through the history.
         std::thread::sleep(Duration::from_millis(100));
         pty.send(up);
-        pty.wait_for("the history", |screen| input(screen) == "> tell me");
+        wait_input(&pty, "> tell me");
         // In a draft the wheel moves the conversation too, and not the cursor.
         pty.send(up.repeat(10));
-        pty.wait_for("rows above", |screen| !screen.contents().contains("row 60"));
+        pty.wait_gone("row 60");
         assert_eq!(pty.with(input), "> tell me");
         pty.send("\x15");
         quit(pty, &home);
@@ -60,34 +58,24 @@ fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
 
 #[test]
 fn the_wheel_scrolls_the_help() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     pty.send("?");
     pty.wait_text("Help: Esc closes");
     pty.send("\x1b[B".repeat(5));
-    pty.wait_for("rows below", |screen| {
-        !screen.contents().contains("Help: Esc closes")
-    });
+    pty.wait_gone("Help: Esc closes");
     pty.send("\x1b[A".repeat(5));
     pty.wait_text("Help: Esc closes");
     pty.send("\x1b");
-    pty.wait_for("the chat", |screen| {
-        !screen.contents().contains("Help: Esc")
-    });
+    pty.wait_gone("Help: Esc");
     quit(pty, &home);
 }
 
 #[test]
 fn shift_enter_and_alt_enter_are_new_lines_in_every_encoding() {
-    let home = Home::new();
-    let server = playing([says("All of it.")]);
-    let pty = full(&home, &server);
+    let (home, server, pty) = conversation([says("All of it.")]);
     // kitty's protocol, xterm's modifyOtherKeys, and what every terminal sends for Alt-Enter.
     pty.send("one\x1b[13;2utwo\x1b[27;2;13~three\x1b[13;3ufour\x1b\rfive");
-    pty.wait_for("five rows", |screen| {
-        input(screen) == "> one\n  two\n  three\n  four\n  five"
-    });
+    wait_input(&pty, "> one\n  two\n  three\n  four\n  five");
     pty.send("\r");
     pty.wait_text("All of it.");
     assert_eq!(last_sent(&server, 0), "one\ntwo\nthree\nfour\nfive");
@@ -96,9 +84,7 @@ fn shift_enter_and_alt_enter_are_new_lines_in_every_encoding() {
 
 #[test]
 fn every_key_works_under_the_keyboard_protocol() {
-    let home = Home::new();
-    let server = playing([begin("Endless").stall()]);
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([begin("Endless").stall()]);
     let shows = |line: &'static str| pty.wait_for(line, move |screen| input(screen) == line);
     pty.send("alpha beta gamma");
     // Ctrl-W, Ctrl-A, Alt-D, Ctrl-E; with Num Lock, and with the keys let go.
@@ -109,17 +95,14 @@ fn every_key_works_under_the_keyboard_protocol() {
     // Ctrl-U, then the history search and Esc.
     pty.send("\x1b[117;5u");
     shows(">");
-    pty.send("go\r");
-    pty.wait_text("Endless");
+    pty.enter("go", "Endless");
     pty.send("\x1b[27u");
     pty.wait_text("stopped");
     // F1, which kitty sends as before, and Esc.
     pty.send("\x1b[P");
     pty.wait_text("Help: Esc closes");
     pty.send("\x1b[27;1:1u\x1b[27;1:3u");
-    pty.wait_for("the chat", |screen| {
-        !screen.contents().contains("Help: Esc")
-    });
+    pty.wait_gone("Help: Esc");
     // Ctrl-Q.
     let mut pty = pty;
     pty.send("\x1b[113;5u");
@@ -134,35 +117,31 @@ fn settle() {
 
 #[test]
 fn esc_twice_clears_and_never_leaves() {
-    let home = Home::new();
-    let server = playing([begin("Endless").stall(), says("Still here.")]);
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([begin("Endless").stall(), says("Still here.")]);
     for escape in ["\x1b\x1b", "\x1b[27u\x1b[27u"] {
         pty.send("a draft");
-        pty.wait_for("a draft", |screen| input(screen) == "> a draft");
+        wait_input(&pty, "> a draft");
         pty.send(escape);
-        pty.wait_for("no draft", |screen| input(screen) == ">");
+        wait_input(&pty, ">");
         settle();
     }
-    pty.send("go\r");
-    pty.wait_text("Endless");
+    pty.enter("go", "Endless");
     pty.send("\x1b\x1b");
     pty.wait_text("stopped");
     settle();
     pty.send("\x1b\x1b");
     settle();
-    pty.send("there?\r");
-    pty.wait_text("Still here.");
+    pty.enter("there?", "Still here.");
     quit(pty, &home);
 }
 
 #[test]
 fn two_messages_in_one_read_are_two_messages() {
-    let home = Home::new();
-    let server = playing([says("To the first."), says("To the second.")]);
-    let pty = full(&home, &server);
-    pty.send("the first of two long messages\rand the second one after it\r");
-    pty.wait_text("To the second.");
+    let (home, server, pty) = conversation([says("To the first."), says("To the second.")]);
+    pty.enter(
+        "the first of two long messages\rand the second one after it",
+        "To the second.",
+    );
     assert_eq!(last_sent(&server, 0), "the first of two long messages");
     assert_eq!(last_sent(&server, 1), "and the second one after it");
     // A marked paste is one text, and is not sent.
@@ -180,8 +159,7 @@ fn where_pastes_have_no_marks_lines_at_once_are_one() {
     let server = unasked();
     let mut command = command(&home, &server);
     command.env("TERM", "linux");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     pty.send("the first line of a pasted text\rand the second one of it\r");
     pty.wait_for("both lines", |screen| {
         input(screen).contains("the second one of it")
@@ -201,8 +179,7 @@ fn in_gnu_screen_within_tmux_lines_at_once_are_one() {
         .env("TERM", "screen-256color")
         .env("TMUX", "/tmp/tmux-1000/default,4711,0")
         .env("STY", "4712.pts-1.host");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     pty.send("the first line of a pasted text\rand the second one of it\r");
     pty.wait_for("both lines", |screen| {
         input(screen).contains("the second one of it")
@@ -215,19 +192,16 @@ fn a_queued_message_that_is_taken_back_is_not_sent() {
     let latch = Latch::new();
     let server = playing([end(begin("Slowly").pause(&latch)), says("To the second.")]);
     let pty = full(&home, &server);
-    pty.send("first\r");
-    pty.wait_text("Slowly");
-    pty.send("second\r");
-    pty.wait_text("queued  second");
-    pty.send("third\r");
-    pty.wait_text("queued  third");
+    pty.enter("first", "Slowly");
+    pty.enter("second", "queued  second");
+    pty.enter("third", "queued  third");
     pty.send("\x1b[A");
     pty.wait_for("the message back", |screen| {
         input(screen) == "> third" && !screen.contents().contains("queued  third")
     });
     // Cleared, it is gone for good.
     pty.send("\x15");
-    pty.wait_for("an empty input", |screen| input(screen) == ">");
+    wait_input(&pty, ">");
     latch.open();
     pty.wait_text("To the second.");
     pty.wait_text("4 msgs");
@@ -237,9 +211,7 @@ fn a_queued_message_that_is_taken_back_is_not_sent() {
 
 #[test]
 fn a_slow_touchpad_scrolls_and_leaves_the_history_alone() {
-    let home = Home::new();
-    let server = playing([long_answer()]);
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([long_answer()]);
     ask_for_rows(&pty);
     // One row at a time, faster than any finger types.
     for _ in 0..10 {
@@ -252,7 +224,7 @@ fn a_slow_touchpad_scrolls_and_leaves_the_history_alone() {
     assert_eq!(pty.with(input), ">");
     std::thread::sleep(Duration::from_millis(200));
     pty.send("\x1b[A");
-    pty.wait_for("the history", |screen| input(screen) == "> tell me");
+    wait_input(&pty, "> tell me");
     pty.send("\x15");
     quit(pty, &home);
 }
@@ -288,19 +260,16 @@ fn a_queued_message_that_the_history_brings_back_is_not_sent_twice() {
     let latch = Latch::new();
     let server = playing([end(begin("Slowly").pause(&latch)), says("To the second.")]);
     let pty = full(&home, &server);
-    pty.send("first\r");
-    pty.wait_text("Slowly");
-    pty.send("second\r");
-    pty.wait_text("queued  second");
+    pty.enter("first", "Slowly");
+    pty.enter("second", "queued  second");
     pty.send("half a draft");
-    pty.wait_for("the draft", |screen| input(screen) == "> half a draft");
+    wait_input(&pty, "> half a draft");
     pty.send("\x1b[A");
     pty.wait_text("Taken back from the queue.");
     pty.wait_for("it alone", |screen| {
         input(screen) == "> second" && !screen.contents().contains("queued")
     });
-    pty.send(", changed\r");
-    pty.wait_text("queued  second, changed");
+    pty.enter(", changed", "queued  second, changed");
     latch.open();
     pty.wait_text("To the second.");
     pty.wait_text("4 msgs");
@@ -314,8 +283,7 @@ fn a_page_key_jumps_over_nothing_on_a_small_screen() {
     let server = playing([long_answer()]);
     let pty = Pty::spawn(&command(&home, &server), (60, 7));
     pty.wait_text("test-model");
-    pty.send("tell me\r");
-    pty.wait_text("row 60");
+    pty.enter("tell me", "row 60");
     pty.wait_text("ctx");
     // The rows of the answer are every second one.
     let first = |screen: &vt100::Screen| {

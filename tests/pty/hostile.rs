@@ -6,12 +6,14 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, end, full, input, log, more, playing, quit, says, unasked,
+    LIMIT, begin, calls, command, end, full, log, more, playing, quit, says, started, unasked,
+    wait_input,
 };
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai::{Stream, error};
+use crate::support::words::TextAssertions;
 
 /// Sequences and characters that Marvin has no use for, so that each in its output came from outside.
 const HOSTILE: &str = "\u{1b}]0;pwned\u{7}\u{1b}[35;41mpwned\u{1b}[?1003h\u{1b}[5;5Hpwned\u{1b}P1$r\u{1b}\\\
@@ -107,8 +109,7 @@ fn outside_text_cannot_control_the_full_screen() {
     let server = playing(answers());
     let pty = full(&home, &server);
     pty.wait_text("Resumed");
-    pty.send("go\r");
-    pty.wait_text("Run this command?");
+    pty.enter("go", "Run this command?");
     pty.wait_text(crate::confirm::LIVE);
     pty.send("n");
     pty.wait_text("The end of the round.");
@@ -120,22 +121,19 @@ fn outside_text_cannot_control_the_full_screen() {
     }
     pty.send("\x1b[1;5F");
     pty.wait_text("The end of the round.");
-    pty.send("again\r");
-    pty.wait_text("Error:");
-    pty.send("saved\r");
-    pty.wait_text("pwned");
-    pty.send("!cat bad.txt; ls\r");
-    pty.wait_text("exit code: 0");
+    pty.enter("again", "Error:");
+    pty.enter("saved", "pwned");
+    pty.enter("!cat bad.txt; ls", "exit code: 0");
     pty.send("@nam\t");
     pty.send("\x15\x10\x10\x10\x10\x10");
     pty.wait_text("recalled");
     pty.send("\x15\x12recalled");
     pty.wait_text("search: recalled");
     pty.send("\x1b");
-    pty.wait_for("no search", |screen| !screen.contents().contains("search:"));
+    pty.wait_gone("search:");
     obeyed(&pty.raw());
     pty.send("\x15");
-    pty.wait_for("an empty line", |screen| input(screen) == ">");
+    wait_input(&pty, ">");
     quit(pty, &home);
 }
 
@@ -146,7 +144,7 @@ fn outside_text_cannot_control_plain_mode() {
     let lines = "go\nagain\nsaved\n!cat bad.txt; ls\n!tool read_file path=bad.txt\n!undo\n";
     let output = crate::plain::pipe(&home, &server, lines).expect(0);
     let text = output.text();
-    assert!(text.contains("pwned") && text.contains("The end of the round."));
+    text.assert_has(&["pwned", "The end of the round."]);
     obeyed(text.as_bytes());
     let bad: Vec<char> = text
         .chars()
@@ -167,15 +165,13 @@ fn a_line_of_ten_megabytes_is_an_answer_like_others() {
     let server = playing([end(more(answer, " its end")), says("Next.")]);
     let pty = full(&home, &server);
     let before = pty.raw().len();
-    pty.send("go\r");
-    pty.wait_text("2 msgs");
+    pty.enter("go", "2 msgs");
     pty.wait_text("its end");
     let written = pty.raw().len() - before;
     assert!(written < 2 << 20, "{written} bytes to show it");
     pty.send("\x1b[5~");
     pty.wait_text("more below");
-    pty.send("next\r");
-    pty.wait_text("Next.");
+    pty.enter("next", "Next.");
     quit(pty, &home);
     assert_eq!(
         log(&home)[1].1.len(),
@@ -199,8 +195,7 @@ fn a_corrupt_log_is_set_aside_and_reported() {
         home.write("config/profiles/main/chat_log.json", broken);
         let server = playing([says("An answer.")]);
         let pty = full(&home, &server);
-        pty.send("go\r");
-        pty.wait_text("An answer.");
+        pty.enter("go", "An answer.");
         pty.wait_text("2 msgs");
         quit(pty, &home);
         let folder = home.path().join("config/profiles/main");
@@ -211,10 +206,8 @@ fn a_corrupt_log_is_set_aside_and_reported() {
             // A list of other values is still a list: entries are appended to it.
             || home.read("config/profiles/main/chat_log.json").contains("three");
         assert!(kept, "{broken:?} is gone");
-        assert!(
-            home.read("config/profiles/main/chat_log.json")
-                .contains("An answer.")
-        );
+        home.read("config/profiles/main/chat_log.json")
+            .assert_has(&["An answer."]);
     }
 }
 
@@ -233,10 +226,10 @@ fn entries_of_another_version_are_kept() {
     let server = playing([says("An answer.")]);
     let pty = full(&home, &server);
     pty.wait_text("from the future");
-    pty.send("go\r");
-    pty.wait_text("An answer.");
-    let system = server.request(0).json()["messages"][0].to_string();
-    assert!(system.contains("telepathy"));
+    pty.enter("go", "An answer.");
+    server.request(0).json()["messages"][0]
+        .to_string()
+        .assert_has(&["telepathy"]);
     quit(pty, &home);
     let text = home.read("config/profiles/main/chat_log.json");
     let entries: Vec<Value> = serde_json::from_str(&text).unwrap();
@@ -257,11 +250,9 @@ fn a_failed_write_is_reported_and_the_conversation_continues() {
     }
     let server = playing([says("An answer."), says("Another.")]);
     let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("An answer.");
+    pty.enter("go", "An answer.");
     pty.wait_text("is not saved");
-    pty.send("on\r");
-    pty.wait_text("Another.");
+    pty.enter("on", "Another.");
     quit(pty, &home);
 }
 
@@ -282,17 +273,13 @@ fn corrupt_and_huge_state_files_do_not_prevent_a_start() {
     let server = playing([says("An answer.")]);
     let pty = full(&home, &server);
     pty.send("\x1b[A");
-    pty.wait_for("the newest line", |screen| {
-        input(screen) == "> the newest line"
-    });
-    pty.send("\x15go\r");
-    pty.wait_text("An answer.");
+    wait_input(&pty, "> the newest line");
+    pty.enter("\x15go", "An answer.");
     pty.send("saved\r");
     pty.send("usage\r");
     // Each list is made on a thread of its own: one after the other.
     pty.wait_text("profile main, by model");
-    pty.send("profiles\r");
-    pty.wait_text("* main");
+    pty.enter("profiles", "* main");
     quit(pty, &home);
     let kept = fs::read(home.path().join("config/profiles/main/history")).unwrap();
     assert!(kept.starts_with(&history) && kept.ends_with(b"go\nsaved\nusage\nprofiles\n"));
@@ -314,8 +301,7 @@ fn a_nonsense_answer_is_a_failure_and_the_session_continues() {
     let server = Server::with([Exchange::post("/completions").by(garbage).any_times()]);
     let mut command = command(&home, &server);
     command.env("MARVIN_FIRST_BYTE_TIMEOUT", "5");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     for n in 0.. {
         pty.send(format!("ask {n}\r"));
         server.wait_requests(n + 1, LIMIT);

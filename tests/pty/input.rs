@@ -5,21 +5,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, begin, end, find, full, input, last_sent, playing, quit, rows, says, sent, unasked,
+    LIMIT, begin, conversation, end, find, full, input, last_sent, playing, quit, rows, says, sent,
+    wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::server::{Answer, Exchange};
+use crate::support::words::TextAssertions;
 
 #[test]
 fn lines_are_made_by_alt_enter_and_by_a_backslash() {
-    let home = Home::new();
-    let server = playing([says("Three.")]);
-    let pty = full(&home, &server);
+    let (home, server, pty) = conversation([says("Three.")]);
     pty.send("one\x1b\rtwo\\\rthree");
-    pty.wait_for("three rows", |screen| {
-        input(screen) == "> one\n  two\n  three"
-    });
+    wait_input(&pty, "> one\n  two\n  three");
     pty.send("\r");
     pty.wait_text("Three.");
     assert_eq!(last_sent(&server, 0), "one\ntwo\nthree");
@@ -28,16 +26,12 @@ fn lines_are_made_by_alt_enter_and_by_a_backslash() {
 
 #[test]
 fn a_megabyte_is_pasted_at_once_and_sent_whole() {
-    let home = Home::new();
-    let server = playing([says("Long.")]);
-    let pty = full(&home, &server);
+    let (home, server, pty) = conversation([says("Long.")]);
     let text = format!("{}the last line", "a line of a paste\n".repeat(60_000));
     let before = pty.raw().len();
     let start = Instant::now();
     pty.paste(&text);
-    pty.wait_for("the paste", |screen| {
-        input(screen) == "> [pasted 60,001 lines]"
-    });
+    wait_input(&pty, "> [pasted 60,001 lines]");
     assert!(
         start.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -45,25 +39,20 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     );
     let painted = pty.raw().len() - before;
     assert!(painted < 20_000, "{painted} bytes to show a paste");
-    pty.send("!\r");
-    pty.wait_text("Long.");
+    pty.enter("!", "Long.");
     assert!(last_sent(&server, 0) == format!("{text}!"), "another text");
     // In the conversation it is as short, and the history brings it back as one unit.
     assert!(pty.with(|screen| rows(screen).contains(&"[pasted 60,001 lines]!".to_owned())));
     pty.send("\x1b[A");
-    pty.wait_for("the message", |screen| {
-        input(screen) == "> [pasted 60,001 lines]!"
-    });
+    wait_input(&pty, "> [pasted 60,001 lines]!");
     pty.send("\x7f\x7f");
-    pty.wait_for("no message", |screen| input(screen) == ">");
+    wait_input(&pty, ">");
     quit(pty, &home);
 }
 
 #[test]
 fn pasted_text_is_never_executed() {
-    let home = Home::new();
-    let server = playing([says("Seen.")]);
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([says("Seen.")]);
     pty.paste(
         "start \x1b[31mred\x1b[0m \x1b]0;title\x07 \u{9b}2J \u{202e}turned\u{202c} \x1b[?1049l end",
     );
@@ -85,9 +74,7 @@ fn pasted_text_is_never_executed() {
 
 #[test]
 fn the_cursor_is_at_the_expected_position() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     // Text, its columns, the columns of its last character.
     for (text, columns, last) in [
         ("日本", 4, 2),
@@ -116,9 +103,7 @@ fn the_cursor_is_at_the_expected_position() {
 
 #[test]
 fn words_are_moved_over_killed_and_yanked() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     let shows = |line: &'static str| {
         pty.wait_for(line, move |screen| input(screen) == line);
     };
@@ -197,15 +182,12 @@ fn commands_names_and_files_are_completed_and_files_attached() {
     pty.wait_text("Thyme.");
     let sent = last_sent(&server, 1);
     assert!(sent.starts_with("what is in @notes.txt"), "{sent}");
-    assert!(sent.contains("the secret ingredient"), "{sent}");
+    sent.assert_has(&["the secret ingredient"]);
     // The user's words are shown and kept, not the file's.
-    assert!(!pty.screen().contains("secret"));
+    pty.screen().assert_lacks(&["secret"]);
     quit(pty, &home);
-    assert!(
-        !home
-            .read("config/profiles/main/chat_log.json")
-            .contains("secret")
-    );
+    home.read("config/profiles/main/chat_log.json")
+        .assert_lacks(&["secret"]);
 }
 
 #[test]
@@ -214,11 +196,10 @@ fn a_file_that_is_too_long_is_attached_in_part() {
     home.write("work/big.txt", "0123456789".repeat(30_000));
     let server = playing([says("Much.")]);
     let pty = full(&home, &server);
-    pty.send("read @big.txt\r");
-    pty.wait_text("Much.");
+    pty.enter("read @big.txt", "Much.");
     let sent = last_sent(&server, 0);
     assert!(sent.len() < 110_000, "{} bytes", sent.len());
-    assert!(sent.contains("[Cut: 100000 of 300000 bytes."));
+    sent.assert_has(&["[Cut: 100000 of 300000 bytes."]);
     quit(pty, &home);
 }
 
@@ -232,11 +213,9 @@ fn messages_are_queued_and_sent_in_order() {
         says("Answer three."),
     ]);
     let pty = full(&home, &server);
-    pty.send("first\r");
-    pty.wait_text("Slowly");
-    pty.send("second\rthird\rfourth\r");
-    pty.wait_text("queued  fourth");
-    assert!(pty.screen().contains("queued  second"));
+    pty.enter("first", "Slowly");
+    pty.enter("second\rthird\rfourth", "queued  fourth");
+    pty.screen().assert_has(&["queued  second"]);
     // Up takes the last one back.
     pty.send("\x1b[A");
     pty.wait_for("the last message back in the input", |screen| {
@@ -256,17 +235,12 @@ fn messages_are_queued_and_sent_in_order() {
 #[test]
 fn queued_messages_come_back_to_the_input_when_an_answer_is_stopped() {
     for key in ["\x1b", "\x03"] {
-        let home = Home::new();
-        let server = playing([begin("Endless").stall(), says("Now.")]);
-        let pty = full(&home, &server);
-        pty.send("first\r");
-        pty.wait_text("Endless");
-        pty.send("second\r");
-        pty.wait_text("queued  second");
+        let (home, server, pty) = conversation([begin("Endless").stall(), says("Now.")]);
+        pty.enter("first", "Endless");
+        pty.enter("second", "queued  second");
         let long = "a line of a paste\n".repeat(60);
         pty.paste(&long);
-        pty.send("and?\r");
-        pty.wait_text("queued  a line of a paste");
+        pty.enter("and?", "queued  a line of a paste");
         pty.send("a draft ");
         pty.paste(&long.replace("line", "row"));
         pty.send(key);
@@ -292,36 +266,30 @@ fn a_queued_message_comes_back_with_its_attachment() {
     home.write("work/notes.txt", "the words of the file");
     let server = playing([begin("Endless").stall(), says("Read.")]);
     let pty = full(&home, &server);
-    pty.send("first\r");
-    pty.wait_text("Endless");
-    pty.send("read @notes.txt \r");
-    pty.wait_text("queued  read");
+    pty.enter("first", "Endless");
+    pty.enter("read @notes.txt ", "queued  read");
     pty.send("\x1b");
-    pty.wait_for("the message", |screen| input(screen) == "> read @notes.txt");
+    wait_input(&pty, "> read @notes.txt");
     pty.send("\r");
     pty.wait_text("Read.");
-    assert!(last_sent(&server, 1).contains("the words of the file"));
+    last_sent(&server, 1).assert_has(&["the words of the file"]);
     quit(pty, &home);
 }
 
 #[test]
 fn the_help_opens_and_closes() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     for key in ["?", "\x1bOP"] {
         pty.send(key);
         pty.wait_text("Alt-Enter");
         assert!(pty.with(|screen| find(screen, "Help: Esc closes").is_some()));
         pty.send("\x1b");
-        pty.wait_for("the chat", |screen| {
-            !screen.contents().contains("Alt-Enter")
-        });
+        pty.wait_gone("Alt-Enter");
     }
     // In a text it is a letter; what is typed over the help closes it and is kept.
     pty.send("?");
     pty.wait_text("Alt-Enter");
     pty.send("why?");
-    pty.wait_for("a question", |screen| input(screen) == "> why?");
+    wait_input(&pty, "> why?");
     quit(pty, &home);
 }

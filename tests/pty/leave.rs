@@ -3,20 +3,17 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::stage::{SIZE, begin, command, end, full, input, more, playing, quit, says, unasked};
+use crate::stage::{
+    SIZE, begin, command, conversation, end, full, input, lines, more, plain_command, playing,
+    quit, says, unasked, wait_input,
+};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
-use crate::support::server::Server;
+use crate::support::words::TextAssertions;
 
 /// Longer than the time allowed between two presses of Ctrl-C.
 const APART: Duration = Duration::from_millis(2_300);
-
-fn lines(home: &Home, server: &Server) -> Command {
-    let mut command = command(home, server);
-    command.arg("--plain");
-    command
-}
 
 /// The command in a shell with job control, which says `in the shell` each time it is stopped, and brings it back after Enter.
 fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
@@ -43,19 +40,17 @@ fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
 fn keys_go_to_the_external_editor() {
     let home = Home::new();
     // A signal that comes just before a `read` would wait for its end, so the editor looks for it between short sleeps.
-    let editor = home.write(
+    let editor = home.program(
         "bin/editor",
         "#!/bin/sh\necho editing; kill -TSTP 0; trap 'got=1; echo interrupted' INT; echo awake\n\
          until [ \"$got\" ]; do sleep 0.05; done; while ! read -r line; do :; done; echo \"# $line\" >> \"$1\"; kill -INT 0; exit 1\n",
     );
-    crate::commands::executable(&editor);
     let server = unasked();
     let mut command = command(&home, &server);
     command.env("EDITOR", &editor);
     let pty = in_a_shell(&command, &home, 1);
     pty.wait_text("test-model");
-    pty.send("preferences\r");
-    pty.wait_text("in the shell 1");
+    pty.enter("preferences", "in the shell 1");
     pty.send("\r");
     pty.wait_text("awake");
     pty.control('c');
@@ -66,11 +61,9 @@ fn keys_go_to_the_external_editor() {
         screen.contents().replace('\n', " ").contains("ended with")
     });
     pty.send("still here");
-    pty.wait_for("the next key", |screen| input(screen) == "> still here");
-    assert!(
-        home.read("config/profiles/main/preferences.yaml")
-            .contains("# written")
-    );
+    wait_input(&pty, "> still here");
+    home.read("config/profiles/main/preferences.yaml")
+        .assert_has(&["# written"]);
     pty.control('q');
     pty.wait_text("status 0");
 }
@@ -83,16 +76,13 @@ fn two_presses_far_apart_do_not_quit() {
     full.control('c');
     full.wait_text("again to quit");
     // No key and no event: the hint goes by itself, when it is no longer true.
-    full.wait_for("no hint", |screen| {
-        !screen.contents().contains("again to quit")
-    });
+    full.wait_gone("again to quit");
     full.control('c');
     full.send("still here");
-    full.wait_for("the next key", |screen| input(screen) == "> still here");
+    wait_input(&full, "> still here");
     quit(full, &home);
 
-    let mut plain = Pty::spawn(&lines(&home, &server), SIZE);
-    plain.wait_text("You: ");
+    let mut plain = lines(&home, &server);
     plain.control('c');
     plain.wait_text("again to quit");
     std::thread::sleep(APART);
@@ -120,13 +110,9 @@ fn on_a_dumb_terminal_one_press_does_not_quit() {
 
 #[test]
 fn control_c_stops_the_answer_and_returns_the_queue() {
-    let home = Home::new();
-    let server = playing([begin("Endless").stall()]);
-    let mut pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Endless");
-    pty.send("two\r");
-    pty.wait_text("queued  two");
+    let (_home, server, mut pty) = conversation([begin("Endless").stall()]);
+    pty.enter("one", "Endless");
+    pty.enter("two", "queued  two");
     pty.control('c');
     pty.wait_for("the message in the input", |screen| {
         let is_over = crate::stage::rows(screen)
@@ -144,23 +130,18 @@ fn control_c_stops_the_answer_and_returns_the_queue() {
 
 #[test]
 fn what_waits_is_not_sent_after_leaving_and_that_is_said() {
-    let home = Home::new();
-    let server = playing([begin("Endless").stall()]);
-    let mut pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Endless");
-    pty.send("two\r");
-    pty.wait_text("queued  two");
+    let (_home, server, mut pty) = conversation([begin("Endless").stall()]);
+    pty.enter("one", "Endless");
+    pty.enter("two", "queued  two");
     pty.control('d');
     assert_eq!(pty.wait().code(), Some(0));
     pty.wait_closed();
     let screen = pty.screen();
     // What was under way has ended when the session is counted: the message and the part of its answer.
-    assert!(screen.contains(": 2 messages"), "{screen}");
-    assert!(
-        screen.contains("A message that waited was not sent: \"two\"."),
-        "{screen}"
-    );
+    screen.assert_has(&[
+        ": 2 messages",
+        "A message that waited was not sent: \"two\".",
+    ]);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -172,17 +153,16 @@ fn control_d_quits_only_when_the_input_is_empty() {
     let server = playing([says("Heard."), end(slow)]);
     let mut full = full(&home, &server);
     full.send("a draft\x01");
-    full.wait_for("the draft", |screen| input(screen) == "> a draft");
+    wait_input(&full, "> a draft");
     full.control('d');
     full.wait_text("Ctrl-D quits when the input is empty");
     assert_eq!(full.with(input), "> a draft");
     full.send("\x15");
-    full.wait_for("an empty line", |screen| input(screen) == ">");
+    wait_input(&full, ">");
     full.control('d');
     assert_eq!(full.wait().code(), Some(0));
 
-    let mut plain = Pty::spawn(&lines(&home, &server), SIZE);
-    plain.wait_text("You: ");
+    let mut plain = lines(&home, &server);
     plain.send("a draft");
     plain.wait_text("You: a draft");
     plain.send("\x01");
@@ -191,8 +171,7 @@ fn control_d_quits_only_when_the_input_is_empty() {
     plain.wait_for("the draft again", |screen| {
         screen.contents().matches("You: a draft").count() == 2
     });
-    plain.send("not \r");
-    plain.wait_text("Heard.");
+    plain.enter("not ", "Heard.");
     assert_eq!(crate::stage::last_sent(&server, 0), "not a draft");
     plain.wait_for("a prompt", |screen| {
         screen.contents().trim_end().ends_with("You:")
@@ -200,8 +179,7 @@ fn control_d_quits_only_when_the_input_is_empty() {
     // A NUL, which is Ctrl-Space, is not the end.
     std::thread::sleep(Duration::from_millis(500));
     plain.send("\0");
-    plain.send("again\r");
-    plain.wait_text("You: again");
+    plain.enter("again", "You: again");
     plain.wait_text("Slowly");
     // Typed during an answer it leaves after it.
     plain.control('d');
@@ -216,22 +194,16 @@ fn a_cleared_draft_can_be_recalled() {
     let full = full(&home, &server);
     for key in ["\x03", "\x1b"] {
         full.send("a draft of\x1b\rtwo lines");
-        full.wait_for("the draft", |screen| {
-            input(screen) == "> a draft of\n  two lines"
-        });
+        wait_input(&full, "> a draft of\n  two lines");
         full.send(key);
-        full.wait_for("an empty line", |screen| input(screen) == ">");
+        wait_input(&full, ">");
         // After the hint has gone, and more was typed.
         full.send("x\x7f");
-        full.wait_for("no hint", |screen| {
-            !screen.contents().contains("again to quit")
-        });
+        full.wait_gone("again to quit");
         full.send("\x1b[A");
-        full.wait_for("the draft again", |screen| {
-            input(screen) == "> a draft of\n  two lines"
-        });
+        wait_input(&full, "> a draft of\n  two lines");
         full.send("\x15\x15\x15");
-        full.wait_for("an empty line", |screen| input(screen) == ">");
+        wait_input(&full, ">");
     }
     quit(full, &home);
     let history = home.path().join("config/profiles/main/history");
@@ -240,8 +212,7 @@ fn a_cleared_draft_can_be_recalled() {
         "what was never sent is on disk"
     );
 
-    let plain = Pty::spawn(&lines(&home, &server), SIZE);
-    plain.wait_text("You: ");
+    let plain = lines(&home, &server);
     plain.send("a draft");
     plain.wait_text("You: a draft");
     plain.control('c');
@@ -261,7 +232,7 @@ fn control_z_suspends_lines_at_the_prompt_and_in_mid_answer() {
     let latch = Latch::new();
     let answer = begin("Endless").pause(&latch);
     let server = playing([more(answer, " words").stall()]);
-    let pty = in_a_shell(&lines(&home, &server), &home, 2);
+    let pty = in_a_shell(&plain_command(&home, &server), &home, 2);
     pty.wait_text("You: ");
     pty.send("go on");
     pty.wait_text("You: go on");
@@ -294,8 +265,7 @@ fn page_keys_scroll_ten_lines_and_with_shift_a_page() {
     let text: String = (1..=80).map(|n| format!("line {n:02}\n\n")).collect();
     let server = playing([says(&text)]);
     let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("line 80");
+    pty.enter("go", "line 80");
     pty.wait_text("2 msgs");
     let first = |pty: &Pty| -> Vec<String> {
         pty.with(|screen| {
@@ -309,9 +279,7 @@ fn page_keys_scroll_ten_lines_and_with_shift_a_page() {
     let ten = first(&pty);
     assert_eq!(ten[10..], end[..10], "{ten:#?}\n{end:#?}");
     pty.send("\x1b[6~");
-    pty.wait_for("the end", |screen| {
-        !screen.contents().contains("more below")
-    });
+    pty.wait_gone("more below");
     assert_eq!(first(&pty), end);
     pty.send("\x1b[5;2~");
     pty.wait_text("more below");

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::stage::{SIZE, command, full, log, messages, playing, quit, says, until};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
+use crate::support::words::TextAssertions;
 
 const LOG: &str = "config/profiles/main/chat_log.json";
 
@@ -40,14 +41,12 @@ fn a_log_that_cannot_grow_stays_whole_and_grows_later() {
     let pty = full(&home, &server);
     // In the middle of the next entry.
     limit(&pty, Some(before.len() + 20));
-    pty.send("one\r");
-    pty.wait_text("First answer.");
+    pty.enter("one", "First answer.");
     pty.wait_text("The conversation is not saved: Cannot write");
     pty.wait_text("4 msgs");
     assert_eq!(home.read(LOG), before);
     limit(&pty, None);
-    pty.send("two\r");
-    pty.wait_text("The conversation is saved again.");
+    pty.enter("two", "The conversation is saved again.");
     pty.wait_text("Second answer.");
     quit(pty, &home);
     let entries = log(&home);
@@ -70,8 +69,7 @@ fn unsaved_messages_are_reported_on_exit() {
     let mut pty = full(&home, &server);
     // Shorter than the log is: not even its end could be written again.
     limit(&pty, Some(before.len() / 2));
-    pty.send("one\r");
-    pty.wait_text("First answer.");
+    pty.enter("one", "First answer.");
     pty.wait_text("4 msgs");
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
@@ -92,14 +90,11 @@ fn an_unsaved_exchange_can_be_undone() {
     let server = playing([says("First answer."), says("Second answer.")]);
     let pty = full(&home, &server);
     limit(&pty, Some(before.len()));
-    pty.send("one\r");
-    pty.wait_text("First answer.");
+    pty.enter("one", "First answer.");
     pty.wait_text("The conversation is not saved");
-    pty.send("!undo\r");
-    pty.wait_text("Undone.");
+    pty.enter("!undo", "Undone.");
     limit(&pty, None);
-    pty.send("\x15two\r");
-    pty.wait_text("Second answer.");
+    pty.enter("\x15two", "Second answer.");
     quit(pty, &home);
     let entries = log(&home);
     assert_eq!(
@@ -113,22 +108,20 @@ fn a_refused_undo_removes_nothing() {
     let home = Home::new();
     let server = playing([says("First answer."), says("Second answer.")]);
     let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("First answer.");
+    pty.enter("one", "First answer.");
     until("the log", || log(&home).len() == 2);
     // Another Marvin writes to the same log.
     let mut entries: Vec<Value> = serde_json::from_str(&home.read(LOG)).unwrap();
     entries.push(json!({"role": "you", "text": "from elsewhere", "time": "09:05"}));
     home.write(LOG, serde_json::to_vec(&entries).unwrap());
-    pty.send("!undo\r");
-    pty.wait_text("is not of this session");
+    pty.enter("!undo", "is not of this session");
     let screen = pty.screen();
-    assert!(!screen.contains("Undone."), "{screen}");
-    assert!(screen.contains("First answer."), "{screen}");
-    pty.send("two\r");
-    pty.wait_text("Second answer.");
-    let messages = server.request(1).json()["messages"].to_string();
-    assert!(messages.contains("First answer."), "{messages}");
+    screen.assert_lacks(&["Undone."]);
+    screen.assert_has(&["First answer."]);
+    pty.enter("two", "Second answer.");
+    server.request(1).json()["messages"]
+        .to_string()
+        .assert_has(&["First answer."]);
     quit(pty, &home);
 }
 
@@ -138,19 +131,14 @@ fn undo_after_a_profile_switch_hides_the_right_exchange() {
     let server = playing([says("Answer of main."), says("Answer of work.")]);
     let pty = Pty::spawn(&command(&home, &server), SIZE);
     pty.wait_text("test-model");
-    pty.send("one\r");
-    pty.wait_text("Answer of main.");
-    pty.send("!profile work\r");
-    pty.wait_text("Profile work");
-    pty.send("two\r");
-    pty.wait_text("Answer of work.");
-    pty.send("!profile main\r");
-    pty.wait_text("Profile main.");
-    pty.send("!undo\r");
-    pty.wait_text("Undone.");
+    pty.enter("one", "Answer of main.");
+    pty.enter("!profile work", "Profile work");
+    pty.enter("two", "Answer of work.");
+    pty.enter("!profile main", "Profile main.");
+    pty.enter("!undo", "Undone.");
     let screen = pty.screen();
-    assert!(!screen.contains("Answer of main."), "{screen}");
-    assert!(screen.contains("Answer of work."), "{screen}");
+    screen.assert_lacks(&["Answer of main."]);
+    screen.assert_has(&["Answer of work."]);
     assert!(log(&home).is_empty());
     quit(pty, &home);
 }

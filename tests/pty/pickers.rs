@@ -7,13 +7,15 @@ use serde_json::json;
 use crate::confirm::LIVE;
 use crate::plain::pipe;
 use crate::stage::{
-    LIMIT, SIZE, begin, command, end, full, input, more, playing, quit, rows, says, unasked,
+    LIMIT, begin, command, conversation, end, full, input, more, playing, quit, rows, says,
+    started, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange};
 use crate::support::wire::openai::Stream;
+use crate::support::words::TextAssertions;
 
 /// Waits until the selected row has these words.
 pub(crate) fn selects(pty: &Pty, words: &[&str]) {
@@ -27,9 +29,7 @@ pub(crate) fn selects(pty: &Pty, words: &[&str]) {
 /// Closes the list, and waits for what was beneath it.
 fn close(pty: &Pty) {
     pty.send("\x1b");
-    pty.wait_for("the conversation", |screen| {
-        !screen.contents().contains("typing filters")
-    });
+    pty.wait_gone("typing filters");
 }
 
 #[test]
@@ -40,8 +40,10 @@ fn a_model_is_chosen_with_arrows_and_by_typing() {
         json!({"data": [{"id": "other-model"}, {"id": "small"}, {"id": "bad\u{1b}[2Jname"}]});
     let listing = Exchange::get("/v1/models").answer(Answer::json(&list));
     let pty = full(&home, &server);
-    pty.send("/model\r");
-    pty.wait_text("Models: Enter chooses, typing filters, Esc closes");
+    pty.enter(
+        "/model",
+        "Models: Enter chooses, typing filters, Esc closes",
+    );
     selects(&pty, &["* openai-compat", "test-model", "in use"]);
     pty.wait_text("/model and Tab ask openai-compat for its models");
     // What would answer elsewhere, and what is missing for it.
@@ -49,7 +51,7 @@ fn a_model_is_chosen_with_arrows_and_by_typing() {
     pty.wait_text("with \"groq\"");
     selects(&pty, &["groq", "set GROQ_API_KEY"]);
     close(&pty);
-    assert!(!pty.screen().contains("GROQ_API_KEY"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["GROQ_API_KEY"]);
     assert_eq!(server.requests().len(), 0, "a list asks nobody");
     // What completion has learnt is in the list.
     server.expect(listing);
@@ -58,12 +60,12 @@ fn a_model_is_chosen_with_arrows_and_by_typing() {
     while !pty.with(|screen| input(screen).contains("other-model")) {
         assert!(begun.elapsed() < LIMIT, "{}", pty.screen());
         pty.send("\t");
+        // A key that comes before the answer to the last one would choose the next candidate.
         std::thread::sleep(Duration::from_millis(50));
     }
     pty.send("\x15/model\r");
     selects(&pty, &["test-model", "in use"]);
-    assert!(!pty.screen().contains("and Tab ask"), "{}", pty.screen());
-    assert!(!pty.screen().contains("bad"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["and Tab ask", "bad"]);
     pty.send("\x1b[B");
     selects(&pty, &["default"]);
     pty.send("\x1b[B");
@@ -78,14 +80,12 @@ fn a_model_is_chosen_with_arrows_and_by_typing() {
     selects(&pty, &["openai-compat", "other-model"]);
     pty.send("\r");
     pty.wait_text("openai-compat answers, with other-model.");
-    pty.send("hello\r");
-    pty.wait_text("From another.");
+    pty.enter("hello", "From another.");
     assert_eq!(server.request(1).json()["model"], "other-model");
     pty.send("!model\r");
     selects(&pty, &["* openai-compat", "other-model", "in use"]);
     // What is chosen there fails as it does by name.
-    pty.send("groq\r");
-    pty.wait_text("Error: groq needs a key.");
+    pty.enter("groq", "Error: groq needs a key.");
     pty.wait_text("🔮 other-model");
     quit(pty, &home);
 }
@@ -98,10 +98,8 @@ fn a_model_that_is_chosen_during_an_answer_gets_the_next_message() {
     let server = playing([slow, says("From the second.")]);
     let mut command = command(&home, &server);
     command.env("OPENAI_COMPAT_MODEL", "second-model");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("one\r");
-    pty.wait_text("The first part,");
+    let pty = started(&command);
+    pty.enter("one", "The first part,");
     pty.send("/model\r");
     selects(&pty, &["test-model"]);
     pty.send("\x1b[B");
@@ -111,8 +109,7 @@ fn a_model_that_is_chosen_during_an_answer_gets_the_next_message() {
     latch.open();
     pty.wait_text("the end.");
     pty.wait_text("2 msgs");
-    pty.send("two\r");
-    pty.wait_text("From the second.");
+    pty.enter("two", "From the second.");
     assert_eq!(server.request(0).json()["model"], "test-model");
     assert_eq!(server.request(1).json()["model"], "second-model");
     quit(pty, &home);
@@ -129,8 +126,7 @@ fn no_key_in_a_list_answers_a_question_below_it() {
     }
     let server = playing([answer, says("Done.")]);
     let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("Let me see.");
+    pty.enter("go", "Let me see.");
     pty.send("/model\r");
     selects(&pty, &["test-model"]);
     latch.open();
@@ -150,14 +146,13 @@ fn no_key_in_a_list_answers_a_question_below_it() {
 
 #[test]
 fn a_theme_is_chosen_from_a_list() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
-    pty.send("/theme\r");
-    pty.wait_text("Themes: Enter chooses, typing filters, Esc closes");
+    let (home, _server, pty) = conversation([]);
+    pty.enter(
+        "/theme",
+        "Themes: Enter chooses, typing filters, Esc closes",
+    );
     selects(&pty, &["* ", "auto", "dark or light"]);
-    pty.send("red green\r");
-    pty.wait_text("Theme: color-blind.");
+    pty.enter("red green", "Theme: color-blind.");
     pty.send("/theme\r");
     selects(&pty, &["* ", "color-blind"]);
     pty.send("\x1b[A");
@@ -173,13 +168,11 @@ fn plain_lines_list_what_can_be_chosen_and_how() {
     let server = unasked();
     let done = pipe(&home, &server, "/model\n/theme\n").expect(0);
     let text = done.text();
-    for part in [
+    text.assert_has(&[
         "openai-compat answers, with test-model.",
         "set GROQ_API_KEY",
         "/model PROVIDER, /model MODEL or /model PROVIDER MODEL changes it",
         "* auto",
         "/theme NAME changes it",
-    ] {
-        assert!(text.contains(part), "no {part} in {text}");
-    }
+    ]);
 }

@@ -146,8 +146,7 @@ fn drawn(scheme: &svg::Scheme, background: &str) -> String {
     // The terminal says what its background is when it is asked.
     pty.wait_raw(b"\x1b]11;?\x1b\\", 1);
     pty.send(format!("\x1b]11;{background}\x1b\\"));
-    pty.send("The retry test is flaky. Find out why, and fix it.\r");
-    pty.wait_text(LIVE);
+    pty.enter("The retry test is flaky. Find out why, and fix it.", LIVE);
     pty.send("y");
     pty.wait_text("3 msgs");
     pty.wait_text("· work");

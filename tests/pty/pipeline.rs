@@ -6,6 +6,7 @@ use rustix::process::Signal;
 
 use crate::support::home::Home;
 use crate::support::pty::Pty;
+use crate::support::words::TextAssertions;
 
 /// A run in the working directory whose model nobody serves: its first child tries for as long as the test needs.
 fn command(home: &Home) -> Command {
@@ -27,11 +28,8 @@ fn the_picture_is_drawn_in_place_and_stays_when_the_run_is_stopped() {
     pty.wait_text("of 11 phases");
     pty.wait_text("· test-model");
     pty.wait_text("Run started, ticket");
-    assert!(
-        pty.screen().contains("tier          model       provider"),
-        "{}",
-        pty.screen()
-    );
+    pty.screen()
+        .assert_has(&["tier          model       provider"]);
     // The times change, the picture stays where it is.
     pty.wait_text("2s · ");
     let pictures = |screen: &str| screen.matches("of 11 phases").count();
@@ -43,7 +41,7 @@ fn the_picture_is_drawn_in_place_and_stays_when_the_run_is_stopped() {
     assert!(!pty.wait().success());
     pty.wait_closed();
     let screen = pty.screen();
-    assert!(screen.contains("Pipeline stopped"), "{screen}");
+    screen.assert_has(&["Pipeline stopped"]);
     assert!(screen.contains("Next: "), "the summary: {screen}");
     let last = screen.trim_end().lines().next_back().unwrap_or_default();
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
@@ -71,6 +69,6 @@ fn without_colours_and_on_a_dumb_terminal_there_are_lines() {
         pty.wait_closed();
         let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
         assert!(!raw.contains('\x1b'), "{raw:?}");
-        assert!(raw.contains("[pipeline] Run stopped after "), "{raw}");
+        raw.assert_has(&["[pipeline] Run stopped after "]);
     }
 }

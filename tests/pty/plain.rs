@@ -1,14 +1,15 @@
 //! The plain interface, in pipes and on terminals: lines, labels, and no control sequences from outside.
 
 use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, last_sent, log, messages, playing, says, sent, unasked,
+    LIMIT, SIZE, begin, calls, command, last_sent, lines, log, messages, plain_command, playing,
+    says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -16,15 +17,11 @@ use crate::support::pty::Pty;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai::Stream;
+use crate::support::words::TextAssertions;
 
 /// Plain mode with standard input, output and error as pipes.
 pub(crate) fn marvin(home: &Home, server: &Server) -> Marvin {
-    home.marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .env("TERM", "xterm-256color")
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
+    home.chat(server).env("TERM", "xterm-256color")
 }
 
 /// What plain mode makes of `input` in a pipe.
@@ -50,17 +47,14 @@ fn thinking_has_lines_of_its_own_when_the_user_wants_to_see_it() {
         "{text}"
     );
     assert_eq!(text.matches("Let me").count(), 1, "{text}");
-    assert!(text.contains("What the model thinks is hidden."), "{text}");
+    text.assert_has(&["What the model thinks is hidden."]);
 }
 
 #[test]
 fn commands_are_listed_with_a_line_about_each() {
     let home = Home::new();
     let server = unasked();
-    let mut command = command(&home, &server);
-    command.arg("--plain");
-    let mut pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("You:");
+    let mut pty = lines(&home, &server);
     pty.send("/t\t\t");
     pty.wait_text("/tools     the tools, or those that fit a word");
     pty.control('c');
@@ -104,24 +98,20 @@ fn a_pipe_is_a_conversation_that_ends_with_its_input() {
 fn a_directly_called_tool_can_end_the_session() {
     let home = Home::new();
     let server = playing([]);
-    let output = pipe(&home, &server, "!tool exit_app message=Farewell\nhi\n").expect(0);
-    assert!(output.text().contains("Farewell"), "{}", output.text());
-    assert!(!output.text().contains("You: hi"), "{}", output.text());
+    pipe(&home, &server, "!tool exit_app message=Farewell\nhi\n")
+        .expect(0)
+        .stdout_has(&["Farewell"])
+        .stdout_lacks(&["You: hi"]);
 }
 
 #[test]
 fn without_the_flag_a_pipe_is_plain_too() {
     let home = Home::new();
     let server = playing([says("Hello to you.")]);
-    let output = home
-        .marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--provider", "openai-compat", "--model", "test-model"])
+    home.marvin()
+        .with_model(&server)
         .stdin("hi\n")
-        .run()
-        .expect(0);
-    assert!(output.text().contains("Marvin: Hello to you.\n"));
+        .prints(&["Marvin: Hello to you.\n"]);
 }
 
 #[test]
@@ -132,8 +122,7 @@ fn every_command_works_in_a_pipe() {
         "config/profiles/main/saved_places.json",
         json!([{"label": "work", "name": "The office", "address": "Main Street 5"}]).to_string(),
     );
-    let editor = home.write("bin/editor", "#!/bin/sh\necho '# edited' >> \"$1\"\n");
-    crate::commands::executable(&editor);
+    let editor = home.program("bin/editor", "#!/bin/sh\necho '# edited' >> \"$1\"\n");
     let server = playing([says("An answer."), says("About usage.")]);
     let input = [
         "!help",
@@ -169,7 +158,7 @@ fn every_command_works_in_a_pipe() {
         .run()
         .expect(0);
     let text = output.text();
-    for line in [
+    text.assert_has(&[
         "take back the last exchange",
         "git_status",
         "alpha",
@@ -193,16 +182,14 @@ fn every_command_works_in_a_pipe() {
         "Marvin: About usage.",
         "[System] Undone: usage of the word marvin",
         "[Error] There is nothing to take back.",
-    ] {
-        assert!(text.contains(line), "no {line:?} in\n{text}");
-    }
-    assert!(!text.contains("never read"));
+    ]);
+    text.assert_lacks(&["never read"]);
     assert!(!text.contains('\x1b'), "{text:?}");
     // The undone message is gone for the model too.
     assert_eq!(last_sent(&server, 1), "usage of the word marvin");
-    assert!(!server.request(1).text().contains("a message"));
-    let preferences = home.read("config/profiles/main/preferences.yaml");
-    assert!(preferences.contains("# edited"), "{preferences}");
+    server.request(1).text().assert_lacks(&["a message"]);
+    home.read("config/profiles/main/preferences.yaml")
+        .assert_has(&["# edited"]);
 }
 
 #[test]
@@ -225,12 +212,6 @@ fn nothing_to_read_is_the_end() {
     null(reader.into());
     // A directory cannot be read.
     null(File::open("/").unwrap().into());
-}
-
-fn plain_command(home: &Home, server: &Server) -> Command {
-    let mut command = command(home, server);
-    command.arg("--plain");
-    command
 }
 
 #[test]
@@ -293,8 +274,8 @@ fn two_interrupts_quit() {
     });
     pty.control('c');
     assert_eq!(pty.wait().code(), Some(130));
-    let text = home.read("config/profiles/main/chat_log.json");
-    assert!(text.contains("Some words"), "{text}");
+    home.read("config/profiles/main/chat_log.json")
+        .assert_has(&["Some words"]);
 }
 
 #[test]
@@ -306,8 +287,7 @@ fn no_escape_is_written_without_colours_or_on_a_dumb_terminal() {
         command.env(name, value);
         let mut pty = Pty::spawn(&command, SIZE);
         pty.wait_text("You:");
-        pty.send("hi\r");
-        pty.wait_text("Words");
+        pty.enter("hi", "Words");
         pty.send("quit\r");
         assert_eq!(pty.wait().code(), Some(0));
         pty.wait_closed();
@@ -330,8 +310,7 @@ fn a_dumb_terminal_gets_the_plain_interface() {
     command.env("TERM", "dumb");
     let mut pty = Pty::spawn(&command, SIZE);
     pty.wait_text("You:");
-    pty.send("hi\r");
-    pty.wait_text("Words.");
+    pty.enter("hi", "Words.");
     // The end of the input.
     pty.control('d');
     assert_eq!(pty.wait().code(), Some(0));
@@ -350,7 +329,7 @@ fn a_reader_that_goes_away_ends_it() {
     running.write(b"talk\n");
     let output = running.wait_open();
     assert_eq!(output.code(), Some(1), "{}", output.errors());
-    assert!(!output.errors().contains("panic"), "{}", output.errors());
+    output.stderr_lacks(&["panic"]);
 }
 
 #[test]
@@ -366,12 +345,9 @@ fn a_command_that_failed_shows_its_last_lines_in_the_width_of_the_terminal() {
         calls("create_file", edit),
         says("That was it."),
     ]);
-    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
-    pty.wait_text("You: ");
-    pty.send("go\r");
-    pty.wait_text("Agreed? ");
-    pty.send("y\r");
-    pty.wait_text("Marvin: That was it.");
+    let mut pty = lines(&home, &server);
+    pty.enter("go", "Agreed? ");
+    pty.enter("y", "Marvin: That was it.");
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
     pty.wait_closed();
@@ -395,8 +371,7 @@ fn a_command_that_failed_shows_its_last_lines_in_the_width_of_the_terminal() {
         assert_eq!(rows[at + 8], "    + 2  next");
         assert_eq!(rows[at + 9], "Marvin: That was it.");
     });
-    let screen = pty.screen();
-    assert!(screen.contains("To go on:"), "{screen}");
+    pty.screen().assert_has(&["To go on:"]);
 }
 
 #[test]
@@ -410,17 +385,14 @@ fn every_line_that_is_typed_is_sent() {
         says("Answer four."),
         says("Answer five."),
     ]);
-    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
-    pty.wait_text("You: ");
+    let mut pty = lines(&home, &server);
     // Two at once, then two while the answer is waited for.
     pty.send("one\rtwo\r");
     latch.wait_reached(LIMIT);
-    pty.send("three\rfour\r");
-    pty.wait_text("four");
+    pty.enter("three\rfour", "four");
     latch.open();
     pty.wait_text("Answer four.");
-    pty.send("five\r");
-    pty.wait_text("Answer five.");
+    pty.enter("five", "Answer five.");
     let sent: Vec<String> = (0..5).map(|n| last_sent(&server, n)).collect();
     assert_eq!(sent, ["one", "two", "three", "four", "five"]);
     pty.send("exit\r");
@@ -431,11 +403,9 @@ fn every_line_that_is_typed_is_sent() {
 fn what_was_typed_during_an_answer_is_a_draft_after_ctrl_c() {
     let home = Home::new();
     let server = playing([begin("Endless").stall(), says("To both.")]);
-    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
-    pty.wait_text("You: ");
+    let mut pty = lines(&home, &server);
     let before = pty.modes();
-    pty.send("first\r");
-    pty.wait_text("Endless");
+    pty.enter("first", "Endless");
     pty.send("second\rthe next ");
     pty.wait_text("the next");
     pty.control('c');
@@ -443,8 +413,7 @@ fn what_was_typed_during_an_answer_is_a_draft_after_ctrl_c() {
     // The line that waited and what was begun after it are in the input, unsent.
     pty.wait_text("You: second the next");
     assert_eq!(server.requests().len(), 1);
-    pty.send(" one\r");
-    pty.wait_text("To both.");
+    pty.enter(" one", "To both.");
     assert_eq!(last_sent(&server, 1), "second the next one");
     pty.wait_for("the next prompt", |screen| {
         screen.contents().trim_end().ends_with("You:") && pty.modes() == before
@@ -461,10 +430,8 @@ fn on_a_dumb_terminal_lines_that_wait_are_told_and_not_sent() {
     command.env("TERM", "dumb");
     let mut pty = Pty::spawn(&command, SIZE);
     pty.wait_text("You: ");
-    pty.send("first\r");
-    pty.wait_text("Endless");
-    pty.send("second\r");
-    pty.wait_text("second");
+    pty.enter("first", "Endless");
+    pty.enter("second", "second");
     pty.control('c');
     pty.wait_text("[System] Not sent: second");
     pty.send("exit\r");
@@ -536,10 +503,8 @@ fn a_wrapped_row_never_looks_like_marvins_own_line() {
     let second = "y".repeat(columns - 4);
     let text = format!("{first}[System] one{second}\n{second}You: two");
     let server = playing([says(&text)]);
-    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
-    pty.wait_text("You: ");
-    pty.send("go\r");
-    pty.wait_text("You: two");
+    let mut pty = lines(&home, &server);
+    pty.enter("go", "You: two");
     pty.with(|screen| {
         let rows = crate::stage::rows(screen);
         assert!(rows.iter().any(|row| row.starts_with("    [System] one")));
@@ -556,10 +521,8 @@ fn an_address_longer_than_a_row_has_no_line_break_in_it() {
     let address = format!("https://example.org/{}end", "path/".repeat(30));
     let text = format!("It is all said at {address} in many words.");
     let server = playing([says(&text)]);
-    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
-    pty.wait_text("You: ");
-    pty.send("go\r");
-    pty.wait_text("in many words.");
+    let mut pty = lines(&home, &server);
+    pty.enter("go", "in many words.");
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(raw.contains(&address), "{raw:?}");
     pty.with(|screen| {
@@ -579,8 +542,7 @@ fn a_wait_says_once_what_for_and_which_key_ends_it() {
     let server = playing(answers);
     let mut pty = Pty::spawn(&plain_command(&home, &server), (120, 24));
     pty.wait_text("You: ");
-    pty.send("hi\r");
-    pty.wait_text("[System] Waiting for openai-compat");
+    pty.enter("hi", "[System] Waiting for openai-compat");
     latch.open();
     pty.wait_text("Marvin: At last.");
     let told = pty.screen().matches("Ctrl-C stops.").count();
@@ -588,8 +550,10 @@ fn a_wait_says_once_what_for_and_which_key_ends_it() {
     pty.wait_for("a prompt", |screen| {
         screen.contents().trim_end().ends_with("You:")
     });
-    pty.send("again\r");
-    pty.wait_text("Rate limited by openai-compat. Waiting 30s... Ctrl-C stops.");
+    pty.enter(
+        "again",
+        "Rate limited by openai-compat. Waiting 30s... Ctrl-C stops.",
+    );
     pty.control('c');
     pty.wait_text("Stopped.");
     pty.wait_for("a prompt", |screen| {
@@ -605,7 +569,6 @@ fn a_pipe_is_not_told_of_a_wait() {
     let limited = Answer::status(429).header("retry-after", "1");
     let server = playing([limited, says("At last.")]);
     let text = pipe(&home, &server, "hi\n").expect(0).text().to_owned();
-    assert!(text.contains("Marvin: At last.\n"), "{text}");
-    assert!(text.contains("Waiting 1s...\n"), "{text}");
-    assert!(!text.contains("Ctrl-C"), "{text}");
+    text.assert_has(&["Marvin: At last.\n", "Waiting 1s...\n"]);
+    text.assert_lacks(&["Ctrl-C"]);
 }

@@ -18,8 +18,7 @@ fn shell(home: &Home, script: &str) -> Pty {
 fn what_is_typed_is_echoed_and_read() {
     let home = Home::new();
     let mut pty = shell(&home, "read line; echo \"got $line\"; exit 7");
-    pty.send("words\r");
-    pty.wait_text("got words");
+    pty.enter("words", "got words");
     assert_eq!(pty.wait().code(), Some(7));
     pty.wait_closed();
     assert_eq!(pty.screen(), "words\ngot words");

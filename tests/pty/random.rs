@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::broken::redrawn_the_same;
-use crate::stage::{SIZE, calls, command, input, quit, says};
+use crate::stage::{SIZE, calls, command, input, quit, says, started};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
@@ -160,8 +160,7 @@ fn run(seed: u64) {
     let server = Server::answering(|_, n| answer(n));
     let mut command = command(&home, &server);
     command.env("EDITOR", "true");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     let mut dice = Dice(seed);
     let mut typed = String::new();
     for n in 0..KEYS {
@@ -208,9 +207,7 @@ fn run(seed: u64) {
     );
     // A key that does nothing ends what the last one made the status line say.
     pty.send("\x05");
-    pty.wait_for("nothing said", |screen| {
-        !screen.contents().contains("Up restores it")
-    });
+    pty.wait_gone("Up restores it");
     redrawn_the_same(&pty);
     let requests = server.requests().len();
     assert!(requests > 1, "only {requests} messages went");

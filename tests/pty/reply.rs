@@ -12,6 +12,7 @@ use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::stage_of;
 use crate::support::wire::ollama;
+use crate::support::words::TextAssertions;
 
 fn whole(text: &str) -> Answer {
     Answer::json(&json!({
@@ -71,8 +72,7 @@ fn the_draft_is_dim_and_gives_way_to_the_answer() {
         summary.open();
         let server = model(&draft, &summary);
         let mut pty = start(&home, &server, false, size);
-        pty.send("Do I need a coat?\r");
-        pty.wait_text("Yes, unless");
+        pty.enter("Do I need a coat?", "Yes, unless");
         pty.wait_text("🗺️ Plan: 1 step(s)");
         let (row, column) = pty.with(|screen| find(screen, "Yes, unless")).unwrap();
         let is_dim =
@@ -85,17 +85,15 @@ fn the_draft_is_dim_and_gives_way_to_the_answer() {
         });
         draft.open();
         pty.wait_text("it does not rain.");
-        pty.wait_for("the trace gone", |screen| {
-            !screen.contents().contains("Plan:")
-        });
+        pty.wait_gone("Plan:");
         let (row, column) = pty.with(|screen| find(screen, "Yes, unless")).unwrap();
         let is_dim =
             |screen: &vt100::Screen| screen.cell(row, column).is_some_and(vt100::Cell::dim);
         assert!(!pty.with(is_dim), "{}", pty.screen());
         pty.control('q');
         assert_eq!(pty.wait().code(), Some(0));
-        let diary = home.read("config/profiles/main/memory/diary.json");
-        assert!(diary.contains("asked about coats"), "{diary}");
+        home.read("config/profiles/main/memory/diary.json")
+            .assert_has(&["asked about coats"]);
     }
 }
 
@@ -105,13 +103,12 @@ fn a_reply_is_cancelled_at_once_and_leaves_no_draft() {
     summary.open();
     let server = model(&draft, &summary);
     let mut pty = start(&home, &server, false, (80, 24));
-    pty.send("Do I need a coat?\r");
-    pty.wait_text("Yes, unless");
+    pty.enter("Do I need a coat?", "Yes, unless");
     let since = Instant::now();
     pty.send("\x1b");
     pty.wait_text("stopped");
     assert!(since.elapsed() < Duration::from_secs(2));
-    assert!(!pty.screen().contains("Yes, unless"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["Yes, unless"]);
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
 }
@@ -123,8 +120,7 @@ fn the_end_of_a_session_waits_for_its_memory_until_a_key_skips_it() {
         draft.open();
         let server = model(&draft, &summary);
         let mut pty = start(&home, &server, false, (80, 24));
-        pty.send("Do I need a coat?\r");
-        pty.wait_text("it does not rain.");
+        pty.enter("Do I need a coat?", "it does not rain.");
         pty.control('q');
         pty.wait_text("Remembering this conversation");
         summary.wait_reached(LIMIT);
@@ -134,11 +130,8 @@ fn the_end_of_a_session_waits_for_its_memory_until_a_key_skips_it() {
         assert!(since.elapsed() < Duration::from_secs(3));
         assert!(!home.has("config/profiles/main/memory/diary.json"));
         // What was not remembered is in the log, from which the next session remembers it.
-        let log = home.read("config/profiles/main/chat_log.json");
-        assert!(
-            log.contains("Do I need a coat?") && log.contains("\"at\""),
-            "{log}"
-        );
+        home.read("config/profiles/main/chat_log.json")
+            .assert_has(&["Do I need a coat?", "\"at\""]);
     }
 }
 
@@ -148,8 +141,7 @@ fn plain_lines_end_the_same_way() {
     draft.open();
     let server = model(&draft, &summary);
     let mut pty = start(&home, &server, true, (80, 24));
-    pty.send("Do I need a coat?\r");
-    pty.wait_text("it does not rain.");
+    pty.enter("Do I need a coat?", "it does not rain.");
     pty.control('d');
     pty.wait_text("Remembering this conversation");
     summary.wait_reached(LIMIT);
@@ -175,7 +167,7 @@ fn a_memory_is_erased_only_after_a_yes() {
         home.write(diary, json!({"version": 1, "rows": [row]}).to_string());
         let mut pty = Pty::marvin(&home, &["memory", "forget", "kayak"], (80, 24));
         pty.wait_text("Erase this? [y/N]");
-        assert!(home.read(diary).contains("kayak"));
+        home.read(diary).assert_has(&["kayak"]);
         pty.send(answer);
         pty.wait_text(if erased {
             "Erased: 1 diary entry."
@@ -197,5 +189,5 @@ fn ctrl_c_at_the_question_erases_nothing() {
     pty.wait_text("Erase this? [y/N]");
     pty.control('c');
     assert_ne!(pty.wait().code(), Some(0), "{}", pty.screen());
-    assert!(home.read(diary).contains("kayak"));
+    home.read(diary).assert_has(&["kayak"]);
 }

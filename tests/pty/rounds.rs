@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::stage::{SIZE, calls, command, full, input, last_sent, playing, quit, says};
+use crate::stage::{
+    calls, command, full, input, last_sent, lines, playing, quit, says, started, wait_input,
+};
 use crate::support::home::Home;
-use crate::support::pty::Pty;
 use crate::support::server::Server;
+use crate::support::words::TextAssertions;
 
 /// Longer than the pause after which a key answers.
 const PAUSE: Duration = Duration::from_millis(900);
@@ -24,18 +26,13 @@ fn when_the_rounds_are_used_up_the_user_may_allow_as_many_again() {
     let home = Home::new();
     let server = looks(13);
     let pty = full(&home, &server);
-    pty.send("look around\r");
-    pty.wait_text("Go on?");
-    assert!(
-        pty.screen().contains("has used 10 rounds"),
-        "{}",
-        pty.screen()
-    );
+    pty.enter("look around", "Go on?");
+    pty.screen().assert_has(&["has used 10 rounds"]);
     pty.wait_text(LIVE);
     assert_eq!(server.requests().len(), 10);
     pty.send("y");
     pty.wait_text("That was it.");
-    assert!(!last_sent(&server, 13).contains("are used up"));
+    last_sent(&server, 13).assert_lacks(&["are used up"]);
     quit(pty, &home);
 }
 
@@ -44,18 +41,11 @@ fn no_lets_the_model_answer_with_what_it_has_and_hear_why() {
     let home = Home::new();
     let server = looks(10);
     let pty = full(&home, &server);
-    pty.send("look around\r");
-    pty.wait_text(LIVE);
+    pty.enter("look around", LIVE);
     pty.send("e");
     pty.wait_text("Enter sends");
-    pty.send("the rest is for tomorrow\r");
-    pty.wait_text("That was it.");
-    let last = last_sent(&server, 10);
-    assert!(last.contains("are used up"), "{last}");
-    assert!(
-        last.contains("They say: the rest is for tomorrow"),
-        "{last}"
-    );
+    pty.enter("the rest is for tomorrow", "That was it.");
+    last_sent(&server, 10).assert_has(&["are used up", "They say: the rest is for tomorrow"]);
     quit(pty, &home);
 }
 
@@ -63,16 +53,11 @@ fn no_lets_the_model_answer_with_what_it_has_and_hear_why() {
 fn in_plain_lines_the_question_is_answered_by_a_line() {
     let home = Home::new();
     let server = looks(12);
-    let mut command = command(&home, &server);
-    command.arg("--plain");
-    let mut pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("You:");
-    pty.send("look around\r");
-    pty.wait_text("has used 10 rounds");
+    let mut pty = lines(&home, &server);
+    pty.enter("look around", "has used 10 rounds");
     // Keys that come at once were meant for something else.
     std::thread::sleep(PAUSE);
-    pty.send("y\r");
-    pty.wait_text("That was it.");
+    pty.enter("y", "That was it.");
     pty.control('d');
     pty.wait();
     assert_eq!(server.requests().len(), 13);
@@ -86,10 +71,8 @@ fn a_message_that_no_window_holds_returns_to_the_input() {
     let server = playing([says("Noted."), says("Here.")]);
     let mut command = command(&home, &server);
     command.env("MARVIN_MODELS", models);
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("remember the heron\r");
-    pty.wait_text("Noted.");
+    let pty = started(&command);
+    pty.enter("remember the heron", "Noted.");
     let paste: String = (0..6_000)
         .map(|n| format!("row {n:05} of a log "))
         .collect();
@@ -102,9 +85,8 @@ fn a_message_that_no_window_holds_returns_to_the_input() {
     pty.wait_for("the message in the input", |screen| input(screen) != ">");
     assert_eq!(server.requests().len(), 1);
     pty.control('u');
-    pty.wait_for("an empty input", |screen| input(screen) == ">");
-    pty.send("are you there?\r");
-    pty.wait_text("Here.");
+    wait_input(&pty, ">");
+    pty.enter("are you there?", "Here.");
     let last = crate::stage::sent(&server, 1);
     let said: Vec<&str> = last.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(said, ["remember the heron", "Noted.", "are you there?"]);

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::confirm::LIVE;
 use crate::stage::{
-    SIZE, begin, calls, command, find, full, full_sized, input, last_sent, log, playing, quit,
-    rows, says, unasked,
+    begin, calls, command, conversation, find, full, full_sized, input, last_sent, log, playing,
+    quit, rows, says, started, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
-use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai::Stream;
+use crate::support::words::TextAssertions;
 
 /// Writes five lines, then waits until the file is there.
 fn lines_until(file: &str) -> String {
@@ -24,14 +24,11 @@ fn lines_until(file: &str) -> String {
 
 #[test]
 fn a_running_command_shows_its_last_lines_until_it_ends() {
-    let home = Home::new();
-    let server = playing([
+    let (home, _server, pty) = conversation([
         calls("run_command", json!({"command": lines_until("go")})),
         says("That was it."),
     ]);
-    let pty = full(&home, &server);
-    pty.send("do it\r");
-    pty.wait_text(LIVE);
+    pty.enter("do it", LIVE);
     pty.send("y");
     pty.wait_for("the last three lines", |screen| {
         rows(screen).iter().any(|row| row == "   line 5")
@@ -53,7 +50,7 @@ fn a_running_command_shows_its_last_lines_until_it_ends() {
     pty.wait_text("That was it.");
     // What was said counts, not the call and its result.
     pty.wait_text("2 msgs");
-    assert!(!pty.screen().contains("   line 5"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["   line 5"]);
     // The result has all of it.
     pty.send("\t");
     pty.wait_text("   line 1");
@@ -62,18 +59,14 @@ fn a_running_command_shows_its_last_lines_until_it_ends() {
 
 #[test]
 fn a_command_of_the_user_shows_its_last_lines_and_the_key_that_stops_it() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     pty.send(format!("!{}\r", lines_until("go")));
     pty.wait_text("   line 5");
     pty.wait_text("· Esc to stop ·");
-    assert!(!pty.screen().contains("   line 2"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["   line 2"]);
     home.write("work/go", "");
     pty.wait_text("over");
-    pty.wait_for("the end", |screen| {
-        !screen.contents().contains("Esc to stop")
-    });
+    pty.wait_gone("Esc to stop");
     quit(pty, &home);
 }
 
@@ -96,21 +89,19 @@ fn a_wait_says_what_for_from_its_first_second() {
     pty.send("think about it\r");
     pty.wait_for("the wait", |screen| {
         let waits = |row: &String| {
-            row.contains("waiting for openai-compat") && row.ends_with("Esc to stop")
+            row.contains("waiting for openai-compat") && row.trim_end().ends_with("Esc to stop")
         };
         rows(screen).iter().any(waits)
     });
     head.open();
     pty.wait_text("Esc to stop  Alt-T shows it");
-    assert!(pty.screen().contains(" thinking "));
-    assert!(!pty.screen().contains("Let me see."), "{}", pty.screen());
+    pty.screen().assert_has(&[" thinking "]);
+    pty.screen().assert_lacks(&["Let me see."]);
     // Alt-T shows it, also while it arrives, and hides it again.
     pty.send("\x1bt");
     pty.wait_text("  And again.");
     pty.send("\x1bt");
-    pty.wait_for("no thinking", |screen| {
-        !screen.contents().contains("And again.")
-    });
+    pty.wait_gone("And again.");
     thought.open();
     pty.wait_text("Here it is.");
     pty.send("\x1bt");
@@ -131,8 +122,7 @@ fn a_rate_limit_counts_down_and_escape_ends_it() {
     let limited = Answer::status(429).header("retry-after", "30");
     let server = Server::with([Exchange::post("/chat/completions").answer(limited)]);
     let pty = full(&home, &server);
-    pty.send("go\r");
-    pty.wait_text("rate limited by openai-compat, next try in ");
+    pty.enter("go", "rate limited by openai-compat, next try in ");
     pty.wait_text("next try in 2");
     pty.send("\x1b");
     pty.wait_text("stopped");
@@ -148,8 +138,7 @@ fn the_status_line_names_the_folder_and_its_branch() {
     pty.wait_text("work (retry-fix)");
     // Another branch is noticed when a turn ends.
     home.write("work/.git/HEAD", "ref: refs/heads/main\n");
-    pty.send("go\r");
-    pty.wait_text("work (main)");
+    pty.enter("go", "work (main)");
     // Narrow, it goes before the context and the profile do.
     pty.resize(40, 12);
     pty.wait_for("a narrow line", |screen| {
@@ -161,16 +150,14 @@ fn the_status_line_names_the_folder_and_its_branch() {
 
 #[test]
 fn a_folded_paste_is_deleted_and_shown_as_one_unit() {
-    let home = Home::new();
-    let server = playing([says("Read.")]);
-    let pty = full(&home, &server);
+    let (home, server, pty) = conversation([says("Read.")]);
     let text: String = (1..=40).map(|n| format!("line {n}\n")).collect();
     pty.send("see ");
     pty.paste(&text);
     let folded = |screen: &vt100::Screen| input(screen) == "> see [pasted 40 lines]";
     pty.wait_for("a folded paste", folded);
     pty.send("\x7f");
-    pty.wait_for("no paste", |screen| input(screen) == "> see");
+    wait_input(&pty, "> see");
     pty.paste(&text);
     pty.wait_for("a folded paste", folded);
     pty.send("\x1bv");
@@ -195,10 +182,8 @@ fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() 
     let server = playing([says(&answer)]);
     let mut command = command(&home, &server);
     command.env("NO_COLOR", "1");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("show me\r");
-    pty.wait_text("That is all.");
+    let pty = started(&command);
+    pty.enter("show me", "That is all.");
     let seen = pty.with(rows);
     let at = |text: &str| {
         seen.iter()
@@ -229,8 +214,7 @@ fn the_same_key_copies_the_address_before() {
     let answer = "Read https://a.example/one and [two](https://b.example/two), not https://c.example/three, https://a.example/one.";
     let server = playing([says(answer), says("Only https://d.example here.")]);
     let pty = full(&home, &server);
-    pty.send("where?\r");
-    pty.wait_text("2 msgs");
+    pty.enter("where?", "2 msgs");
     for (address, said) in [
         ("https://a.example/one", "address 3 of 3"),
         ("https://c.example/three", "address 2 of 3"),
@@ -247,8 +231,7 @@ fn the_same_key_copies_the_address_before() {
     pty.wait_text("address 2 of 3");
     pty.send("x\x15\x1ba");
     pty.wait_text("address 3 of 3");
-    pty.send("once more\r");
-    pty.wait_text("4 msgs");
+    pty.enter("once more", "4 msgs");
     pty.send("\x1ba\x1ba");
     pty.wait_text("Copied the address, 17 characters.");
     quit(pty, &home);
@@ -256,11 +239,8 @@ fn the_same_key_copies_the_address_before() {
 
 #[test]
 fn an_answer_that_pauses_says_so_and_how_to_stop_it() {
-    let home = Home::new();
-    let server = playing([begin("Part one").stall()]);
-    let pty = full(&home, &server);
-    pty.send("write\r");
-    pty.wait_text("Part one");
+    let (home, _server, pty) = conversation([begin("Part one").stall()]);
+    pty.enter("write", "Part one");
     pty.wait_for("the row of the wait", |screen| {
         let is_wait =
             |row: &String| row.contains("waiting for more") && row.ends_with("Esc to stop");
@@ -268,28 +248,21 @@ fn an_answer_that_pauses_says_so_and_how_to_stop_it() {
     });
     pty.send("\x1b");
     pty.wait_text("stopped");
-    assert!(
-        !pty.screen().contains("waiting for more"),
-        "{}",
-        pty.screen()
-    );
+    pty.screen().assert_lacks(&["waiting for more"]);
     quit(pty, &home);
 }
 
 #[test]
 fn many_queued_messages_leave_room_for_the_answer() {
-    let home = Home::new();
-    let server = playing([begin("Part one").stall()]);
-    let pty = full(&home, &server);
-    pty.send("write\r");
-    pty.wait_text("Part one");
+    let (_home, _server, pty) = conversation([begin("Part one").stall()]);
+    pty.enter("write", "Part one");
     for n in 1..=7 {
         pty.send(format!("later {n}\r"));
         pty.wait_text(if n <= 5 { "later" } else { "more" });
     }
     pty.wait_text("queued  … 2 more");
-    assert!(pty.screen().contains("queued  later 5"), "{}", pty.screen());
-    assert!(!pty.screen().contains("later 6"), "{}", pty.screen());
+    pty.screen().assert_has(&["queued  later 5"]);
+    pty.screen().assert_lacks(&["later 6"]);
     drop(pty);
 }
 
@@ -321,10 +294,8 @@ fn addresses_are_links_where_the_terminal_has_them() {
     let server = playing([says(&answer)]);
     let mut command = command(&home, &server);
     command.env("FORCE_HYPERLINK", "1");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("show me\r");
-    pty.wait_text("etc/passwd");
+    let pty = started(&command);
+    pty.enter("show me", "etc/passwd");
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     let opened: Vec<&str> = raw
         .split("\x1b]8;id=")
@@ -341,13 +312,9 @@ fn addresses_are_links_where_the_terminal_has_them() {
 
 #[test]
 fn a_change_of_the_session_is_one_dim_row() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
-    pty.send("/shell\r");
-    pty.wait_text("Shell mode, in ");
-    pty.send("/shell\r");
-    pty.wait_text("Shell mode is off.");
+    let (home, _server, pty) = conversation([]);
+    pty.enter("/shell", "Shell mode, in ");
+    pty.enter("/shell", "Shell mode is off.");
     pty.with(|screen| {
         let (row, column) = find(screen, "Shell mode is off.").unwrap();
         assert!(screen.cell(row, column).unwrap().dim());

@@ -4,14 +4,15 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::stage::{
-    SIZE, begin, calls, command, end, find, full, full_sized, input, log, messages, more, playing,
-    quit, rows, says, sent, unasked, until,
+    SIZE, begin, calls, command, conversation, end, find, full, full_sized, input, log, messages,
+    more, playing, quit, rows, says, sent, unasked, until, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai::error;
+use crate::support::words::TextAssertions;
 use crate::terminal::restored;
 
 /// Says one thing in a session of its own.
@@ -60,7 +61,7 @@ fn a_session_is_chosen_with_arrows_and_by_typing() {
         let found = (row("which tea"), row("the build"), row("the retry test"));
         matches!(found, (Some(a), Some(b), Some(c)) if a < b && b < c)
     });
-    assert!(pty.screen().contains("2 messages") && pty.screen().contains("~/work"));
+    pty.screen().assert_has(&["2 messages", "~/work"]);
     pty.send("\x1b[B");
     pty.wait_for("the second row", |screen| {
         rows(screen)
@@ -72,9 +73,8 @@ fn a_session_is_chosen_with_arrows_and_by_typing() {
     pty.send("\r");
     pty.wait_text("Flaky.");
     pty.wait_text("Session ");
-    assert!(!pty.screen().contains("Oolong."), "{}", pty.screen());
-    pty.send("and now?\r");
-    pty.wait_text("Again.");
+    pty.screen().assert_lacks(&["Oolong."]);
+    pty.enter("and now?", "Again.");
     let expected = [
         ("user", "the retry test"),
         ("assistant", "Flaky."),
@@ -96,8 +96,7 @@ fn who_chooses_no_session_at_the_start_leaves() {
     pty.send("retry");
     pty.wait_text("1 of 1 with \"retry\"");
     pty.send("\x1b");
-    let screen = after(&mut pty);
-    assert!(!screen.contains("To go on"), "{screen}");
+    after(&mut pty).assert_lacks(&["To go on"]);
     restored(&pty, &home);
     // One Ctrl-C leaves nowhere.
     let mut pty = resuming(&home, &unasked, &["--resume"]);
@@ -120,10 +119,8 @@ fn a_session_can_be_changed_in_the_conversation_but_not_during_an_answer() {
     let server = playing([says("Flaky."), slow]);
     talk(&home, &server, "the retry test", "Flaky.");
     let pty = full(&home, &server);
-    pty.send("something else\r");
-    pty.wait_text("The first part,");
-    pty.send("!resume\r");
-    pty.wait_text("An answer is on its way.");
+    pty.enter("something else", "The first part,");
+    pty.enter("!resume", "An answer is on its way.");
     pty.send("!new\r");
     pty.wait_for("the second refusal", |screen| {
         screen
@@ -135,41 +132,30 @@ fn a_session_can_be_changed_in_the_conversation_but_not_during_an_answer() {
     latch.open();
     pty.wait_text("the end.");
     pty.wait_text("2 msgs");
-    pty.send("!resume\r");
-    pty.wait_text("1 of 1");
+    pty.enter("!resume", "1 of 1");
     pty.send("\x1b");
     pty.wait_for("the conversation again", |screen| {
         screen.contents().contains("The first part, the end.") && input(screen) == ">"
     });
-    pty.send("!resume\r");
-    pty.wait_text("1 of 1");
+    pty.enter("!resume", "1 of 1");
     pty.send("\r");
     pty.wait_text("Flaky.");
-    assert!(!pty.screen().contains("The first part"), "{}", pty.screen());
-    pty.send("!new\r");
-    pty.wait_text("A new session.");
-    pty.wait_for("an empty screen", |screen| {
-        !screen.contents().contains("Flaky.")
-    });
-    pty.wait_for("no messages", |screen| !screen.contents().contains("msgs"));
+    pty.screen().assert_lacks(&["The first part"]);
+    pty.enter("!new", "A new session.");
+    pty.wait_gone("Flaky.");
+    pty.wait_gone("msgs");
     assert_eq!(log(&home)[0].1, "something else", "the chat log stays");
     quit(pty, &home);
 }
 
 #[test]
 fn leaving_says_how_to_go_on_when_something_was_said() {
-    let home = Home::new();
-    let server = playing([says("Flaky.")]);
-    let mut pty = full(&home, &server);
-    pty.send("the retry test\r");
-    pty.wait_text("Flaky.");
+    let (home, _server, mut pty) = conversation([says("Flaky.")]);
+    pty.enter("the retry test", "Flaky.");
     pty.wait_text("2 msgs");
     pty.control('q');
     let screen = after(&mut pty);
-    assert!(
-        screen.contains("2 messages") && screen.contains("To go on: marvin --resume "),
-        "{screen}"
-    );
+    screen.assert_has(&["2 messages", "To go on: marvin --resume "]);
     let id = screen.split("--resume ").nth(1).unwrap().trim().to_owned();
     assert_eq!(id.len(), 8, "{screen}");
     let unasked = unasked();
@@ -181,15 +167,11 @@ fn leaving_says_how_to_go_on_when_something_was_said() {
     assert!(!screen.contains("To go on"), "nothing was said:\n{screen}");
     let server = playing([says("Green.")]);
     let mut pty = full(&home, &server);
-    pty.send("the build\r");
-    pty.wait_text("Green.");
+    pty.enter("the build", "Green.");
     pty.wait_text("4 msgs");
-    pty.send("/new\r");
-    pty.wait_text("A new session.");
+    pty.enter("/new", "A new session.");
     pty.control('q');
-    let screen = after(&mut pty);
-    assert!(screen.contains("2 messages"), "{screen}");
-    assert!(screen.contains("To go on: marvin --resume "), "{screen}");
+    after(&mut pty).assert_has(&["2 messages", "To go on: marvin --resume "]);
 }
 
 #[test]
@@ -209,21 +191,16 @@ fn what_a_session_costs_is_counted_across_its_runs() {
         pty
     };
     let mut pty = priced(&[]);
-    pty.send("the retry test\r");
-    pty.wait_text("2 msgs");
+    pty.enter("the retry test", "2 msgs");
     pty.wait_text(" · $0.02 · ");
-    pty.send("and now?\r");
-    pty.wait_text(" · $0.04 · ");
+    pty.enter("and now?", " · $0.04 · ");
     pty.control('q');
-    let screen = after(&mut pty);
-    assert!(screen.contains("4 messages, $0.0400. To go on"), "{screen}");
+    after(&mut pty).assert_has(&["4 messages, $0.0400. To go on"]);
 
     let mut pty = priced(&["--continue"]);
     pty.wait_text(" · $0.04 · ");
-    pty.send("once more\r");
-    pty.wait_text(" · $0.06 ($0.02 this run)");
-    pty.send("/usage\r");
-    pty.wait_text("This session: $0.0600");
+    pty.enter("once more", " · $0.06 ($0.02 this run)");
+    pty.enter("/usage", "This session: $0.0600");
     pty.wait_text("This run: 1 model call, 10 tokens in, 5 out, $0.0200");
     pty.control('q');
     let screen = after(&mut pty);
@@ -233,10 +210,8 @@ fn what_a_session_costs_is_counted_across_its_runs() {
     // Another session of the same run costs nothing yet.
     let mut pty = priced(&["--plain"]);
     pty.wait_text("You: ");
-    pty.send("and tea?\r");
-    pty.wait_text("Anew.");
-    pty.send("/new\r/usage\r");
-    pty.wait_text("This session: no cost yet");
+    pty.enter("and tea?", "Anew.");
+    pty.enter("/new\r/usage", "This session: no cost yet");
     pty.wait_text("This run: 1 model call, 10 tokens in, 5 out, $0.0200");
     pty.control('d');
     let screen = after(&mut pty);
@@ -253,29 +228,19 @@ fn plain_lines_choose_by_number() {
     let mut pty = resuming(&home, &server, &["--plain", "--resume"]);
     pty.wait_text("Which one?");
     let screen = pty.screen();
-    assert!(
-        screen.contains("  1  ") && screen.contains("the build"),
-        "{screen}"
-    );
-    pty.send("7\r");
-    pty.wait_text("Please answer 1 to 2.");
-    pty.send("2\r");
-    pty.wait_text("Marvin: Flaky.");
+    screen.assert_has(&["  1  ", "the build"]);
+    pty.enter("7", "Please answer 1 to 2.");
+    pty.enter("2", "Marvin: Flaky.");
     pty.wait_for("the prompt", |screen| {
         screen.contents().trim_end().ends_with("You:")
     });
-    pty.send("and now?\r");
-    pty.wait_text("Again.");
+    pty.enter("and now?", "Again.");
     assert_eq!(sent(&server, 2).len(), 3);
     pty.wait_for("the prompt", |screen| {
         screen.contents().trim_end().ends_with("You:")
     });
     pty.control('d');
-    let screen = after(&mut pty);
-    assert!(
-        screen.contains("4 messages") && screen.contains("marvin --resume"),
-        "{screen}"
-    );
+    after(&mut pty).assert_has(&["4 messages", "marvin --resume"]);
 }
 
 #[test]
@@ -299,13 +264,10 @@ fn what_could_not_be_read_of_a_session_is_told_once() {
 
 #[test]
 fn what_was_on_the_screen_outlives_a_kill() {
-    let home = Home::new();
-    let server = playing([begin("Half an ans").stall(), says("Whole again.")]);
-    let mut pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Half an ans");
-    pty.send("and two\r");
-    pty.wait_text("queued  and two");
+    let (home, server, mut pty) =
+        conversation([begin("Half an ans").stall(), says("Whole again.")]);
+    pty.enter("one", "Half an ans");
+    pty.enter("and two", "queued  and two");
     until("the message that waits", || {
         on_disk(&home).contains("and two")
     });
@@ -315,7 +277,7 @@ fn what_was_on_the_screen_outlives_a_kill() {
     pty.wait_text("Half an ans");
     pty.wait_text("Marvin ended before this answer did.");
     pty.wait_text("A message that waited was not sent: \"and two\".");
-    pty.wait_for("it in the input", |screen| input(screen) == "> and two");
+    wait_input(&pty, "> and two");
     pty.send("\r");
     pty.wait_text("Whole again.");
     let expected = [
@@ -406,8 +368,7 @@ fn why_an_answer_failed_is_said_again_when_a_session_goes_on() {
     let refusal = error("No such model: opus-9.", "invalid_request_error", None);
     let server = playing([Answer::json(&refusal).with_status(400)]);
     let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("model: opus-9.");
+    pty.enter("one", "model: opus-9.");
     let live = between(&pty.screen(), "Error: ", "model: opus-9.");
     quit(pty, &home);
     let pty = continued(&home);
@@ -419,14 +380,10 @@ fn why_an_answer_failed_is_said_again_when_a_session_goes_on() {
 
 #[test]
 fn a_command_of_the_user_is_shown_again_as_it_was() {
-    let home = Home::new();
-    let server = playing([says("Yes.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Yes.");
+    let (home, _server, pty) = conversation([says("Yes.")]);
+    pty.enter("one", "Yes.");
     pty.wait_text("2 msgs");
-    pty.send("!echo a; echo b\r");
-    pty.wait_text("$ echo a; echo b\na\nb");
+    pty.enter("!echo a; echo b", "$ echo a; echo b\na\nb");
     let live = between(&pty.screen(), "$ echo", "b")[..3].to_vec();
     assert_eq!(live, ["$ echo a; echo b", "a", "b"]);
     until("the command on disk", || on_disk(&home).contains("echo b"));
@@ -435,6 +392,6 @@ fn a_command_of_the_user_is_shown_again_as_it_was() {
     pty.wait_text("$ echo a; echo b");
     let screen = pty.screen();
     assert_eq!(between(&screen, "$ echo", "b")[..3], live);
-    assert!(!screen.contains("<output>"), "{screen}");
+    screen.assert_lacks(&["<output>"]);
     quit(pty, &home);
 }

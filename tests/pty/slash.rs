@@ -1,10 +1,12 @@
 //! Commands after a slash: the same as after `!`, completed while they are typed, and never sent by mistake.
 
 use crate::stage::{
-    SIZE, begin, command, full, input, last_sent, playing, quit, says, sent, unasked, until,
+    SIZE, begin, command, conversation, full, last_sent, playing, quit, says, sent, unasked, until,
+    wait_input,
 };
 use crate::support::home::Home;
 use crate::support::pty::Pty;
+use crate::support::words::TextAssertions;
 
 #[test]
 fn each_command_of_the_help_answers_after_a_slash() {
@@ -33,18 +35,15 @@ fn each_command_of_the_help_answers_after_a_slash() {
 
 #[test]
 fn an_unknown_slash_word_is_answered_here_and_a_path_is_sent() {
-    let home = Home::new();
-    let server = playing([says("Large."), says("Full.")]);
-    let pty = full(&home, &server);
-    pty.send("/hepl\r");
-    pty.wait_text("There is no command /hepl. Did you mean /help?");
-    pty.send("/clera everything\r");
-    pty.wait_text("There is no command /clera. Did you mean /clear?");
+    let (home, server, pty) = conversation([says("Large."), says("Full.")]);
+    pty.enter("/hepl", "There is no command /hepl. Did you mean /help?");
+    pty.enter(
+        "/clera everything",
+        "There is no command /clera. Did you mean /clear?",
+    );
     assert_eq!(server.requests().len(), 0);
-    pty.send("/usr/bin is large\r");
-    pty.wait_text("Large.");
-    pty.send("/tmp is full, why?\r");
-    pty.wait_text("Full.");
+    pty.enter("/usr/bin is large", "Large.");
+    pty.enter("/tmp is full, why?", "Full.");
     assert_eq!(last_sent(&server, 0), "/usr/bin is large");
     assert_eq!(last_sent(&server, 1), "/tmp is full, why?");
     quit(pty, &home);
@@ -60,35 +59,29 @@ fn menu_row(pty: &Pty, name: &str) -> Option<String> {
 
 #[test]
 fn commands_are_completed_from_the_first_letter_with_a_line_about_each() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     pty.send("/un");
     pty.wait_text("take back the last exchange");
-    let row = menu_row(&pty, "/undo").unwrap();
-    assert!(row.contains("take back the last exchange"), "{row}");
+    menu_row(&pty, "/undo")
+        .unwrap()
+        .assert_has(&["take back the last exchange"]);
     pty.send("\t");
-    pty.wait_for("the whole name", |screen| input(screen) == "> /undo");
+    wait_input(&pty, "> /undo");
     assert!(menu_row(&pty, "/undo").is_none());
     // A path closes it, Esc too, and Enter sends what is typed.
     pty.send("\x15/t");
     pty.wait_text("the tools, or those that fit a word");
     pty.send("mp/x");
-    pty.wait_for("no menu", |screen| {
-        !screen.contents().contains("those that fit a word")
-    });
+    pty.wait_gone("those that fit a word");
     pty.send("\x15/he");
     pty.wait_text("this list");
-    pty.send("\x1b[B\r\r");
-    pty.wait_text("Any other !COMMAND");
+    pty.enter("\x1b[B\r", "Any other !COMMAND");
     quit(pty, &home);
 }
 
 #[test]
 fn the_wheel_over_the_menu_writes_nothing() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([]);
     pty.send("/");
     pty.wait_text("1 of ");
     pty.send("\x1b[B".repeat(3));
@@ -97,44 +90,35 @@ fn the_wheel_over_the_menu_writes_nothing() {
     pty.wait_text("1 of ");
     pty.send("\x1b[A".repeat(3));
     pty.send("x");
-    pty.wait_for("what was typed", |screen| input(screen) == "> /x");
+    wait_input(&pty, "> /x");
     pty.send("\x15");
     quit(pty, &home);
 }
 
 #[test]
 fn clear_empties_the_screen_and_the_context_but_not_the_log() {
-    let home = Home::new();
-    let server = playing([says("Of the past."), begin("Slow").stall(), says("New.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("Of the past.");
+    let (home, server, pty) =
+        conversation([says("Of the past."), begin("Slow").stall(), says("New.")]);
+    pty.enter("one", "Of the past.");
     pty.wait_text("2 msgs");
-    pty.send("two\r");
-    pty.wait_text("Slow");
-    pty.send("/clear\r");
-    pty.wait_text("Stop it with Esc or Ctrl-C, then change");
+    pty.enter("two", "Slow");
+    pty.enter("/clear", "Stop it with Esc or Ctrl-C, then change");
     pty.send("\x1b");
     pty.wait_text("stopped");
-    pty.send("/clear\r");
-    pty.wait_text("A new session.");
+    pty.enter("/clear", "A new session.");
     pty.wait_for("an empty screen", |screen| {
         let contents = screen.contents();
         !contents.contains("Of the past.") && !contents.contains("msgs")
     });
-    pty.send("/undo\r");
-    pty.wait_text("nothing to take back");
-    pty.send("three\r");
-    pty.wait_text("New.");
+    pty.enter("/undo", "nothing to take back");
+    pty.enter("three", "New.");
     assert_eq!(
         sent(&server, 2),
         crate::stage::messages(&[("user", "three")])
     );
     quit(pty, &home);
-    assert!(
-        home.read("config/profiles/main/chat_log.json")
-            .contains("Of the past.")
-    );
+    home.read("config/profiles/main/chat_log.json")
+        .assert_has(&["Of the past."]);
 }
 
 #[test]
@@ -150,10 +134,11 @@ fn compact_summarizes_what_is_old_and_says_so() {
             pty.screen().contains(&format!("{} msgs", 2 * n + 2))
         });
     }
-    pty.send("/compact\r");
-    pty.wait_text(&format!("Compacted {} messages (about", 2 * count));
-    pty.send("the last one\r");
-    pty.wait_text(&format!("Answer {count}."));
+    pty.enter(
+        "/compact",
+        &format!("Compacted {} messages (about", 2 * count),
+    );
+    pty.enter("the last one", &format!("Answer {count}."));
     let messages = sent(&server, count);
     assert!(messages.len() < 2 * count, "{messages:?}");
     assert!(
@@ -179,16 +164,10 @@ fn compact_summarizes_what_is_old_and_says_so() {
 
 #[test]
 fn shell_mode_runs_paths_and_knows_the_commands() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
-    pty.send("/shell\r");
-    pty.wait_text("/shell ends it.");
-    pty.send("/bin/echo from a path\r");
-    pty.wait_text("\nfrom a path");
-    pty.send("/tools git_st\r");
-    pty.wait_text("git_status");
-    pty.send("/shell\r");
-    pty.wait_text("Shell mode is off.");
+    let (home, _server, pty) = conversation([]);
+    pty.enter("/shell", "/shell ends it.");
+    pty.enter("/bin/echo from a path", "\nfrom a path");
+    pty.enter("/tools git_st", "git_status");
+    pty.enter("/shell", "Shell mode is off.");
     quit(pty, &home);
 }

@@ -1,14 +1,18 @@
 //! What the tests of a conversation share: Marvin on a terminal with a scripted provider, and access to what it left on disk.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+pub(crate) use crate::support::conversation::{
+    calls, last_sent, pairs as messages, playing, says, sent,
+};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
-use crate::support::server::{Answer, Exchange, Server};
-use crate::support::wire::openai::{Stream, call, chunk, data, text};
+use crate::support::server::{Answer, Server};
+pub(crate) use crate::support::wait::until;
+use crate::support::wire::openai::{Stream, chunk, data};
 use crate::terminal::restored;
 
 pub(crate) const SIZE: (u16, u16) = (80, 24);
@@ -27,6 +31,20 @@ pub(crate) fn command(home: &Home, server: &Server) -> Command {
     command
 }
 
+/// The same in plain lines.
+pub(crate) fn plain_command(home: &Home, server: &Server) -> Command {
+    let mut command = command(home, server);
+    command.arg("--plain");
+    command
+}
+
+/// Plain lines, at their first prompt.
+pub(crate) fn lines(home: &Home, server: &Server) -> Pty {
+    let pty = Pty::spawn(&plain_command(home, server), SIZE);
+    pty.wait_text("You: ");
+    pty
+}
+
 /// The full screen, ready for the first key.
 pub(crate) fn full(home: &Home, server: &Server) -> Pty {
     full_sized(home, server, SIZE)
@@ -34,9 +52,26 @@ pub(crate) fn full(home: &Home, server: &Server) -> Pty {
 
 /// The same in another size.
 pub(crate) fn full_sized(home: &Home, server: &Server, size: (u16, u16)) -> Pty {
-    let pty = Pty::spawn(&command(home, server), size);
+    started_sized(&command(home, server), size)
+}
+
+/// The full screen of this command, ready for the first key.
+pub(crate) fn started(command: &Command) -> Pty {
+    started_sized(command, SIZE)
+}
+
+fn started_sized(command: &Command, size: (u16, u16)) -> Pty {
+    let pty = Pty::spawn(command, size);
     pty.wait_text("test-model");
     pty
+}
+
+/// A home, a server that plays these answers, one a request, and the full screen on both.
+pub(crate) fn conversation(answers: impl IntoIterator<Item = Answer>) -> (Home, Server, Pty) {
+    let home = Home::new();
+    let server = playing(answers);
+    let pty = full(&home, &server);
+    (home, server, pty)
 }
 
 /// Leaves and checks that the terminal is as it was.
@@ -44,16 +79,6 @@ pub(crate) fn quit(mut pty: Pty, home: &Home) {
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
     restored(&pty, home);
-}
-
-/// A whole answer of text.
-pub(crate) fn says(expected: &str) -> Answer {
-    Answer::sse(text(&[expected]))
-}
-
-/// An answer that consists of one call.
-pub(crate) fn calls(name: &str, args: Value) -> Answer {
-    Answer::sse(call("call_1", name, args))
 }
 
 /// The beginning of a text answer; continue with [`more`] and [`end`].
@@ -73,39 +98,9 @@ pub(crate) fn end(answer: Answer) -> Answer {
         .send("data: [DONE]\n\n")
 }
 
-/// A server that plays these answers, one a request.
-pub(crate) fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
-    Server::with(
-        answers
-            .into_iter()
-            .map(|answer| Exchange::post("/chat/completions").answer(answer)),
-    )
-}
-
 /// A server that must not get a request.
 pub(crate) fn unasked() -> Server {
     Server::start()
-}
-
-/// Role and text of a request's messages, the system prompt left out.
-pub(crate) fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
-    let body = server.request(request).json();
-    let messages = body["messages"].as_array().expect("messages");
-    let expected = |message: &Value| {
-        let role = message["role"].as_str().unwrap_or_default().to_owned();
-        let text = match &message["content"] {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
-        (role, text)
-    };
-    messages.iter().skip(1).map(expected).collect()
-}
-
-/// The text of a request's last message.
-pub(crate) fn last_sent(server: &Server, request: usize) -> String {
-    sent(server, request).pop().expect("a message").1
 }
 
 /// Role and text of the entries of a profile's chat log; each must have exactly the documented fields.
@@ -141,22 +136,6 @@ pub(crate) fn log_of(home: &Home, profile: &str) -> Vec<(String, String)> {
 /// The log of profile `main`.
 pub(crate) fn log(home: &Home) -> Vec<(String, String)> {
     log_of(home, "main")
-}
-
-/// A list of entries or messages as it is compared.
-pub(crate) fn messages(list: &[(&str, &str)]) -> Vec<(String, String)> {
-    list.iter()
-        .map(|(role, text)| ((*role).to_owned(), (*text).to_owned()))
-        .collect()
-}
-
-/// Waits until something outside the terminal is so.
-pub(crate) fn until(what: &str, right: impl Fn() -> bool) {
-    let until = Instant::now() + LIMIT;
-    while !right() {
-        assert!(Instant::now() < until, "{what}: too late");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The rows of the screen.
@@ -205,4 +184,9 @@ pub(crate) fn input(screen: &vt100::Screen) -> String {
         }
         _ => text,
     }
+}
+
+/// Waits until the input is this.
+pub(crate) fn wait_input(pty: &Pty, text: &str) {
+    pty.wait_for(text, |screen| input(screen) == text);
 }

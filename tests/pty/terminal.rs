@@ -10,6 +10,7 @@ use rustix::termios::LocalModes;
 use crate::app::{command, start};
 use crate::support::home::Home;
 use crate::support::pty::{Modes, Pty};
+use crate::support::words::TextAssertions;
 
 pub(crate) fn raw(modes: &Modes) -> bool {
     !modes
@@ -106,15 +107,9 @@ fn a_panic_restores_the_terminal_then_names_its_report() {
     restored(&pty, &home);
     let bytes = String::from_utf8_lossy(&pty.raw()).into_owned();
     let (_, after) = bytes.split_once("\x1b[?1049l").unwrap();
-    assert!(
-        after.contains("Marvin crashed. The report is in crash.txt."),
-        "{after}"
-    );
-    let report = home.read("work/crash.txt");
-    assert!(
-        report.contains("on purpose") && report.contains("app.rs"),
-        "{report}"
-    );
+    after.assert_has(&["Marvin crashed. The report is in crash.txt."]);
+    home.read("work/crash.txt")
+        .assert_has(&["on purpose", "app.rs"]);
 }
 
 #[test]
@@ -124,18 +119,14 @@ fn a_panic_in_another_thread_is_reported_at_the_end() {
     pty.control('t');
     pty.wait_text("worker true true");
     assert!(pty.with(vt100::Screen::alternate_screen));
-    assert!(!pty.screen().contains("crashed"));
+    pty.screen().assert_lacks(&["crashed"]);
     pty.send("on");
     pty.wait_text("> on");
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
     restored(&pty, &home);
-    assert!(
-        pty.screen().contains("The report is in crash.txt."),
-        "{}",
-        pty.screen()
-    );
-    assert!(home.read("work/crash.txt").contains("thread worker"));
+    pty.screen().assert_has(&["The report is in crash.txt."]);
+    home.read("work/crash.txt").assert_has(&["thread worker"]);
 }
 
 #[test]
@@ -260,9 +251,7 @@ fn another_program_gets_the_whole_terminal() {
         assert!(!pty.screen().contains(&line), "{}", pty.screen());
         // `clear` between the rounds, so that the next one is recognisable.
         pty.send("\x1b[1;2A".repeat(8));
-        pty.wait_for("no old note", |screen| {
-            !screen.contents().contains("editor")
-        });
+        pty.wait_gone("editor");
     }
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
@@ -284,8 +273,10 @@ fn a_megabyte_pasted_is_one_event() {
     );
     // And without marks, as a plain terminal sends it.
     let pty = start(&home, "console");
-    pty.send("first of the pasted lines\rsecond of the pasted lines\r");
-    pty.wait_text("pasted 53 bytes, 2 lines");
+    pty.enter(
+        "first of the pasted lines\rsecond of the pasted lines",
+        "pasted 53 bytes, 2 lines",
+    );
 }
 
 #[test]

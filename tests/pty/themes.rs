@@ -1,8 +1,9 @@
 //! Themes on the full screen: light and dark told apart by the terminal's own answer, chosen by name, and remembered.
 
-use crate::stage::{SIZE, command, full, playing, quit, says, unasked};
+use crate::stage::{command, conversation, full, quit, says, started, unasked};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
+use crate::support::words::TextAssertions;
 
 /// The colour of the prompt, which is the accent.
 fn accent(screen: &vt100::Screen) -> vt100::Color {
@@ -26,9 +27,7 @@ const LIGHT: vt100::Color = vt100::Color::Idx(23);
 
 #[test]
 fn the_terminal_is_asked_and_its_answer_repaints_the_screen() {
-    let home = Home::new();
-    let server = playing([says("Hello.")]);
-    let pty = full(&home, &server);
+    let (home, _server, pty) = conversation([says("Hello.")]);
     pty.wait_raw(b"\x1b]11;?\x1b\\", 1);
     // Nothing waited for the answer.
     has_accent(&pty, EITHER);
@@ -39,8 +38,7 @@ fn the_terminal_is_asked_and_its_answer_repaints_the_screen() {
         pty.send(answer);
         has_accent(&pty, colour);
     }
-    pty.send("hi\r");
-    pty.wait_text("Hello.");
+    pty.enter("hi", "Hello.");
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert_eq!(raw.matches("\x1b]11;?").count(), 1);
     quit(pty, &home);
@@ -48,9 +46,7 @@ fn the_terminal_is_asked_and_its_answer_repaints_the_screen() {
 
 #[test]
 fn a_theme_is_chosen_by_name_and_remembered() {
-    let home = Home::new();
-    let server = unasked();
-    let pty = full(&home, &server);
+    let (home, server, pty) = conversation([]);
     for (name, colour) in [
         ("dark", DARK),
         ("contrast", vt100::Color::Idx(123)),
@@ -64,8 +60,7 @@ fn a_theme_is_chosen_by_name_and_remembered() {
     pty.send("/theme \t");
     pty.wait_text("for light backgrounds (in use)");
     assert_eq!(pty.screen().matches("(in use)").count(), 1);
-    pty.send("\x15/theme ligth\r");
-    pty.wait_text("did you mean \"light\"");
+    pty.enter("\x15/theme ligth", "did you mean \"light\"");
     quit(pty, &home);
     assert_eq!(home.read("config/theme"), "light\n");
     let pty = full(&home, &server);
@@ -79,8 +74,7 @@ fn a_theme_is_chosen_by_name_and_remembered() {
     // The variable wins.
     let mut command = command(&home, &server);
     command.env("MARVIN_THEME", "dark");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     has_accent(&pty, DARK);
     quit(pty, &home);
 }
@@ -99,8 +93,7 @@ fn with_sixteen_colours_the_background_decides_among_them() {
     let server = unasked();
     let mut command = command(&home, &server);
     command.env("TERM", "xterm");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     has_accent(&pty, NAMED);
     has_bold_accent(&pty, true);
     // White: blue that is not bold, which many terminals would brighten.
@@ -108,20 +101,17 @@ fn with_sixteen_colours_the_background_decides_among_them() {
     pty.wait_text("> x");
     has_accent(&pty, vt100::Color::Idx(4));
     has_bold_accent(&pty, false);
-    pty.send("\x15/theme dark\r");
-    pty.wait_text("Theme: dark.");
+    pty.enter("\x15/theme dark", "Theme: dark.");
     has_accent(&pty, NAMED);
     has_bold_accent(&pty, true);
-    pty.send("/theme light\r");
-    pty.wait_text("Theme: light.");
+    pty.enter("/theme light", "Theme: light.");
     has_accent(&pty, vt100::Color::Idx(4));
-    assert!(!pty.screen().contains("only 16 colours"));
+    pty.screen().assert_lacks(&["only 16 colours"]);
     // What cannot be shown is said.
-    pty.send("/theme contrast\r");
-    pty.wait_text("Theme: contrast.");
+    pty.enter("/theme contrast", "Theme: contrast.");
     pty.wait_text("only 16 colours");
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
-    assert!(!raw.contains("38;5;"));
+    raw.assert_lacks(&["38;5;"]);
     quit(pty, &home);
 }
 
@@ -131,15 +121,13 @@ fn without_colours_no_theme_adds_any() {
     let server = unasked();
     let mut command = command(&home, &server);
     command.env("MARVIN_THEME", "light").env("NO_COLOR", "1");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     pty.send("\x1b]11;rgb:ffff/ffff/ffff\x07x");
     pty.wait_text("> x");
     has_accent(&pty, vt100::Color::Default);
-    pty.send("\x15/theme dark\r");
-    pty.wait_text("There are no colours here");
+    pty.enter("\x15/theme dark", "There are no colours here");
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
-    assert!(!raw.contains("38;5;"));
+    raw.assert_lacks(&["38;5;"]);
     quit(pty, &home);
 }
 
@@ -149,8 +137,7 @@ fn the_variable_of_rxvt_and_konsole_counts_before_an_answer() {
     let server = unasked();
     let mut command = command(&home, &server);
     command.env("COLORFGBG", "0;15");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
+    let pty = started(&command);
     has_accent(&pty, LIGHT);
     quit(pty, &home);
 }

@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{SIZE, calls, command, full, playing, quit, rows, says, sent, until};
+use crate::stage::{
+    calls, command, conversation, full, playing, quit, rows, says, sent, started, until,
+};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
+use crate::support::words::TextAssertions;
 use crate::terminal::restored;
 
 /// Waits until the line of the call ends so.
@@ -19,11 +22,8 @@ fn ends(pty: &Pty, text: &str) {
 
 /// A session in which a command was requested and answered with `key`.
 fn ran(args: Value, key: &str) -> (Home, Pty) {
-    let home = Home::new();
-    let server = playing([calls("run_command", args), says("That was it.")]);
-    let pty = full(&home, &server);
-    pty.send("do it\r");
-    pty.wait_text("Run this command?");
+    let (home, _server, pty) = conversation([calls("run_command", args), says("That was it.")]);
+    pty.enter("do it", "Run this command?");
     ends(&pty, "waiting for you");
     pty.wait_text(crate::confirm::LIVE);
     pty.send(key);
@@ -56,7 +56,7 @@ fn a_timed_out_command_says_so() {
 fn a_command_that_was_declined_has_not_failed() {
     let (home, pty) = ran(json!({"command": "make"}), "n");
     ends(&pty, "✗ declined");
-    assert!(!pty.screen().contains("failed"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["failed"]);
     quit(pty, &home);
 }
 
@@ -72,8 +72,7 @@ fn a_long_new_file_unfolds_whole() {
         says("Written."),
     ]);
     let pty = full(&home, &server);
-    pty.send("write it\r");
-    pty.wait_text("Written.");
+    pty.enter("write it", "Written.");
     pty.wait_text("… 61 more lines, Ctrl-O unfolds");
     pty.send("\t");
     pty.wait_text("+ 100  line 100");
@@ -94,8 +93,7 @@ fn a_key_unfolds_the_result_in_view_and_then_all() {
     let pty = full(&home, &server);
     pty.control('o');
     pty.wait_text("There is no tool result to unfold.");
-    pty.send("read them\r");
-    pty.wait_text("Both read.");
+    pty.enter("read them", "Both read.");
     let shows = |one: bool, two: bool| {
         pty.wait_for(&format!("one: {one}, two: {two}"), |screen| {
             let screen = screen.contents();
@@ -140,24 +138,18 @@ fn a_key_unfolds_the_result_in_view_and_then_all() {
 
 #[test]
 fn the_farewell_is_on_the_shells_screen() {
-    let home = Home::new();
-    let server = playing([
+    let (home, _server, mut pty) = conversation([
         calls(
             "exit_app",
             json!({"message": "So long, \u{1b}[31mand thanks."}),
         ),
         says("Leaving now."),
     ]);
-    let mut pty = full(&home, &server);
     pty.send("leave\r");
     assert_eq!(pty.wait().code(), Some(0));
     restored(&pty, &home);
-    let screen = pty.screen();
-    assert!(
-        screen.contains("So long, ") && screen.contains("and thanks."),
-        "{screen}"
-    );
-    assert!(!String::from_utf8_lossy(&pty.raw()).contains("So long, \x1b[31m"));
+    pty.screen().assert_has(&["So long, ", "and thanks."]);
+    String::from_utf8_lossy(&pty.raw()).assert_lacks(&["So long, \x1b[31m"]);
 }
 
 #[test]
@@ -182,14 +174,10 @@ fn the_gauge_counts_the_answer_that_is_on_the_screen() {
 
 #[test]
 fn a_blank_answer_is_reported_and_not_resent() {
-    let home = Home::new();
-    let server = playing([says(" \n\n "), says("Something.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("answered nothing");
-    assert!(!pty.screen().contains("marvin  "), "{}", pty.screen());
-    pty.send("two\r");
-    pty.wait_text("Something.");
+    let (home, server, pty) = conversation([says(" \n\n "), says("Something.")]);
+    pty.enter("one", "answered nothing");
+    pty.screen().assert_lacks(&["marvin  "]);
+    pty.enter("two", "Something.");
     let roles: Vec<String> = sent(&server, 1).into_iter().map(|(role, _)| role).collect();
     assert!(!roles.contains(&"assistant".to_owned()), "{roles:?}");
     quit(pty, &home);
@@ -197,14 +185,10 @@ fn a_blank_answer_is_reported_and_not_resent() {
 
 #[test]
 fn the_gauge_counts_the_tools_from_the_first_exchange_on() {
-    let home = Home::new();
-    let server = playing([says("First."), says("Second.")]);
-    let pty = full(&home, &server);
-    pty.send("one\r");
-    pty.wait_text("2 msgs");
+    let (home, _server, pty) = conversation([says("First."), says("Second.")]);
+    pty.enter("one", "2 msgs");
     let first = pty.with(percent).expect("a gauge");
-    pty.send("two\r");
-    pty.wait_text("4 msgs");
+    pty.enter("two", "4 msgs");
     let second = pty.with(percent).expect("a gauge");
     assert!(first > 0 && second - first <= 1, "{first} then {second}");
     quit(pty, &home);
@@ -229,10 +213,8 @@ fn the_line_of_a_call_says_which_service_answered() {
     ]);
     let mut command = command(&home, &server);
     command.env("MARVIN_URL_DICTIONARYAPI", server.url(""));
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("test-model");
-    pty.send("what is rain\r");
-    pty.wait_text("It falls.");
+    let pty = started(&command);
+    pty.enter("what is rain", "It falls.");
     ends(&pty, "✓ dictionaryapi ");
     quit(pty, &home);
 }
@@ -240,10 +222,9 @@ fn the_line_of_a_call_says_which_service_answered() {
 #[test]
 fn a_turn_that_runs_out_of_rounds_names_the_mode_with_more() {
     let home = Home::new();
-    let server = Server::answering(|_, _| calls("tree", json!({})));
+    let server = Server::always(calls("tree", json!({})));
     let pty = full(&home, &server);
-    pty.send("read everything\r");
-    pty.wait_text("y once");
+    pty.enter("read everything", "y once");
     pty.send("n");
     pty.wait_text("after 10 rounds");
     pty.wait_text("/code, a turn has more rounds.");
@@ -261,16 +242,14 @@ fn what_is_folded_while_its_middle_is_in_view_shows_its_beginning() {
         says("More."),
     ]);
     let pty = full(&home, &server);
-    pty.send("read it\r");
-    pty.wait_text("Read.");
+    pty.enter("read it", "Read.");
     pty.control('o');
     // It stays in view from its beginning.
     pty.wait_for("the beginning", |screen| {
         let screen = screen.contents();
         screen.contains("long.txt") && screen.contains("entry 3 of it")
     });
-    pty.send("and more\r");
-    pty.wait_text("More.");
+    pty.enter("and more", "More.");
     pty.send("\x1b[5;2~");
     pty.wait_for("the middle", |screen| {
         let screen = screen.contents();

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, command, end, last_sent, log, messages, more, playing, quit, says, unasked,
-    until,
+    LIMIT, SIZE, begin, command, end, last_sent, log, messages, more, playing, quit, says, started,
+    unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -18,6 +18,7 @@ use crate::support::voice::{
     hears, left_behind, patient_recorder, pid, quick_recorder, runtime_dir, script, transcription,
     verbose, wait_gone, wav,
 };
+use crate::support::words::TextAssertions;
 use crate::terminal::restored;
 
 fn with_voice(home: &Home, server: &Server, voice: &Server, record: &str) -> Command {
@@ -80,7 +81,7 @@ fn a_key_ends_the_recording_and_the_meter_shows_what_is_heard() {
     pty.send("x");
     pty.wait_text("🎤 What is the time?");
     pty.wait_text("Late.");
-    assert!(!pty.screen().contains("> x"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["> x"]);
     wait_gone("the recorder", recorder);
     nothing_left(&home);
     let sent = last_sent(&server, 0);
@@ -106,8 +107,7 @@ fn esc_and_ctrl_c_drop_a_recording() {
         wait_gone("the recorder", recorder);
         nothing_left(&home);
         // Marvin goes on.
-        pty.send("!echo still there\r");
-        pty.wait_text("still there\n");
+        pty.enter("!echo still there", "still there\n");
         quit(pty, &home);
     }
 }
@@ -133,15 +133,13 @@ fn a_pause_ends_the_recording_and_esc_drops_what_is_being_written_down() {
         &voice,
         &format!("{} {{file}}", recorder.display()),
     );
-    pty.send("!v 300\r");
-    pty.wait_text("writing it down");
+    pty.enter("!v 300", "writing it down");
     nothing_left(&home);
     pty.send("\x1b");
     pty.wait_text("The recording was dropped.");
     gate.open();
-    pty.send("!v 300\r");
-    pty.wait_text("Good day.");
-    assert!(!pty.screen().contains("🎤 Hello.\n"), "{}", pty.screen());
+    pty.enter("!v 300", "Good day.");
+    pty.screen().assert_lacks(&["🎤 Hello.\n"]);
     quit(pty, &home);
 }
 
@@ -157,10 +155,11 @@ fn voice_mode_listens_speaks_sentence_by_sentence_and_listens_again() {
     let server = playing([end(answer)]);
     let mut start = with_voice(&home, &server, &voice, &one_voice(&home));
     start.env("MARVIN_SPEAK_COMMAND", speaker(&home, ""));
-    let pty = Pty::spawn(&start, SIZE);
-    pty.wait_text("test-model");
-    pty.send("!voice\r");
-    pty.wait_text("Voice mode is on: recorder records, whisper-large-v3 writes it down, speaker");
+    let pty = started(&start);
+    pty.enter(
+        "!voice",
+        "Voice mode is on: recorder records, whisper-large-v3 writes it down, speaker",
+    );
     pty.wait_text("🎤 Tell me about the tide.");
     // The first sentence is spoken while the rest has not arrived.
     let said = || fs::read_to_string(home.path().join("said")).unwrap_or_default();
@@ -174,11 +173,10 @@ fn voice_mode_listens_speaks_sentence_by_sentence_and_listens_again() {
     pty.wait_text("It falls at six, says the page");
     let recorder = pid(&home, "recorder.pid");
     pty.wait_text("Enter sends, Esc ends voice mode");
-    let body = server.request(0).text();
-    assert!(
-        body.contains("a machine wrote down what it heard") && body.contains("read aloud"),
-        "{body}"
-    );
+    server
+        .request(0)
+        .text()
+        .assert_has(&["a machine wrote down what it heard", "read aloud"]);
     pty.send("\x1b");
     pty.wait_text("Voice mode is off.");
     wait_gone("the recorder", recorder);
@@ -199,10 +197,8 @@ fn any_key_stops_the_speech_and_typing_makes_voice_mode_pause() {
             "MARVIN_SPEAK_COMMAND",
             speaker(&home, "trap '' TERM; while :; do sleep 1; done"),
         );
-        let pty = Pty::spawn(&start, SIZE);
-        pty.wait_text("test-model");
-        pty.send("!voice\r");
-        pty.wait_text("🔊 speaking");
+        let pty = started(&start);
+        pty.enter("!voice", "🔊 speaking");
         let speaker = pid(&home, "speaker.pid");
         let at = Instant::now();
         pty.send(key);
@@ -213,9 +209,7 @@ fn any_key_stops_the_speech_and_typing_makes_voice_mode_pause() {
             pty.wait_text("> t");
             pty.wait_text("🎤 paused");
             pty.send("\x7f");
-            pty.wait_for("an empty input", |screen| {
-                !screen.contents().contains("> t")
-            });
+            pty.wait_gone("> t");
             pty.send("\r");
         }
         // It listens again, and the second sentence is never spoken.
@@ -239,10 +233,8 @@ fn a_speaker_that_dies_or_is_missing_is_told_and_the_answer_stays() {
         "MARVIN_SPEAK_COMMAND",
         speaker(&home, "echo 'no sound card' >&2; exit 1"),
     );
-    let pty = Pty::spawn(&start, SIZE);
-    pty.wait_text("test-model");
-    pty.send("!voice\r");
-    pty.wait_text("speaker could not speak: no sound card.");
+    let pty = started(&start);
+    pty.enter("!voice", "speaker could not speak: no sound card.");
     pty.wait_text("It has two sentences.");
     pid(&home, "recorder.pid");
     assert_eq!(home.read("said"), "This is my answer to you.\n");
@@ -307,10 +299,8 @@ fn a_killed_marvin_takes_its_recorder_and_its_speaker_with_it() {
         "MARVIN_SPEAK_COMMAND",
         speaker(&home, "trap '' TERM INT HUP; while :; do sleep 0.2; done"),
     );
-    let mut pty = Pty::spawn(&start, SIZE);
-    pty.wait_text("test-model");
-    pty.send("!voice\r");
-    pty.wait_text("🔊 speaking");
+    let mut pty = started(&start);
+    pty.enter("!voice", "🔊 speaking");
     nothing_left(&home);
     let speaker = pid(&home, "speaker.pid");
     pty.signal(Signal::KILL);
@@ -328,8 +318,10 @@ fn plain_lines_have_the_meter_and_the_keys_too() {
     let mut pty = Pty::spawn(&start, SIZE);
     pty.wait_text("You: ");
     let before = pty.modes();
-    pty.send("!v 60\r");
-    pty.wait_text("Recording, at most 60 s. Any key ends it, Ctrl-C drops it.");
+    pty.enter(
+        "!v 60",
+        "Recording, at most 60 s. Any key ends it, Ctrl-C drops it.",
+    );
     pty.wait_text("█");
     pty.send("x");
     pty.wait_text("You (spoken): What is the time?");
@@ -338,7 +330,7 @@ fn plain_lines_have_the_meter_and_the_keys_too() {
         screen.contents().matches("You: ").count() >= 2
     });
     until("the terminal as it was", || pty.modes() == before);
-    assert!(!pty.screen().contains("You: x"), "{}", pty.screen());
+    pty.screen().assert_lacks(&["You: x"]);
     // Ctrl-C drops it.
     fs::remove_file(home.path().join("recorder.pid")).unwrap();
     pty.send("!v 60\r");
@@ -365,8 +357,7 @@ fn plain_voice_mode_pauses_for_what_is_typed() {
         .arg("--plain");
     let mut pty = Pty::spawn(&start, SIZE);
     pty.wait_text("You: ");
-    pty.send("!voice\r");
-    pty.wait_text("You (spoken): Talk.");
+    pty.enter("!voice", "You (spoken): Talk.");
     pty.wait_text("Marvin: I will not do that today.");
     pid(&home, "recorder.pid");
     pty.wait_for("it listens again", |screen| {
@@ -376,8 +367,7 @@ fn plain_voice_mode_pauses_for_what_is_typed() {
             .count()
             >= 2
     });
-    pty.send("sing\r");
-    pty.wait_text("You: sing");
+    pty.enter("sing", "You: sing");
     pty.wait_text("Marvin: Nor that.");
     until("the second answer is spoken", || {
         home.read("said") == "I will not do that today.\nNor that.\n"
@@ -414,17 +404,11 @@ fn a_real_speaker_speaks_and_is_stopped() {
     let voice = Server::with([hears("Talk.")]);
     let server = playing([says("This is a sentence. And this is another sentence.")]);
     let start = with_voice(&home, &server, &voice, &one_voice(&home));
-    let pty = Pty::spawn(&start, SIZE);
-    pty.wait_text("test-model");
-    pty.send("!voice\r");
-    pty.wait_text("espeak-ng");
+    let pty = started(&start);
+    pty.enter("!voice", "espeak-ng");
     pty.wait_text("And this is another sentence.");
     pid(&home, "recorder.pid");
-    assert!(
-        !pty.screen().contains("could not speak"),
-        "{}",
-        pty.screen()
-    );
+    pty.screen().assert_lacks(&["could not speak"]);
     pty.send("\x1b");
     pty.wait_text("Voice mode is off.");
     quit(pty, &home);
@@ -439,10 +423,8 @@ fn the_quick_recorder_of_a_person_in_a_hurry() {
     let server = playing([says("First answer."), says("Second answer.")]);
     let pty = full(&home, &server, &voice, &quick_recorder(&home));
     // The second is said during the first answer's time.
-    pty.send("!v\r");
-    pty.wait_text("First answer.");
-    pty.send("!v\r");
-    pty.wait_text("Second answer.");
+    pty.enter("!v", "First answer.");
+    pty.enter("!v", "Second answer.");
     nothing_left(&home);
     // Up gives what was said, to be corrected.
     pty.send("\x1b[A");

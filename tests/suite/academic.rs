@@ -9,7 +9,7 @@ use crate::support::home::Home;
 use crate::support::samples::{each, samples, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::words::{has, unfenced};
+use crate::support::words::{TextAssertions, unfenced};
 
 const BOTH: [&str; 2] = ["semantic-scholar", "arxiv"];
 
@@ -42,20 +42,16 @@ fn semantic_scholar_samples_give_the_expected_results() {
         &[
             ("search.json", &|sample| {
                 let server = sample.server();
-                let text = said(
+                said(
                     &server.url(""),
                     "search_papers",
                     json!({"query": "turing", "max_results": 2}),
-                );
-                has(
-                    &text,
-                    &[
+                ).assert_has(&[
                         "Semantic Scholar: 2 of 11,054 papers for \"turing\":\n\n1. Computing Machinery and Intelligence (1950)\n   A. Turing · 10,059 citations\n   https://www.semanticscholar.org/paper/2d56",
                         "\n   I propose to consider the question, “Can machines think?”",
                         "2. A paper with a closed record but a preprint\n   0 citations\n   https://",
                         "\n   PDF: http://arxiv.org/pdf/2301.10035\n",
-                    ],
-                );
+                    ]);
             }),
             ("empty.json", &|sample| {
                 let text = said(
@@ -69,28 +65,21 @@ fn semantic_scholar_samples_give_the_expected_results() {
                 );
             }),
             ("error-400.json", &|sample| {
-                let text = refused(
+                refused(
                     &sample.server().url(""),
                     "search_papers",
                     json!({"query": "x"}),
-                );
-                has(
-                    &text,
-                    &["(400): Unrecognized or unsupported fields: [unknown]."],
-                );
+                )
+                .assert_has(&["(400): Unrecognized or unsupported fields: [unknown]."]);
             }),
             // Slow by design: the client waits 2 s and 5 s between pages.
             ("error-429.json", &|sample| {
                 let server = sample.server();
-                let text = refused(&server.url(""), "search_papers", json!({"query": "x"}));
-                has(
-                    &text,
-                    &[
-                        "rate limiting keyless use",
-                        "search_arxiv",
-                        "SEMANTIC_SCHOLAR_API_KEY",
-                    ],
-                );
+                refused(&server.url(""), "search_papers", json!({"query": "x"})).assert_has(&[
+                    "rate limiting keyless use",
+                    "search_arxiv",
+                    "SEMANTIC_SCHOLAR_API_KEY",
+                ]);
                 assert_eq!(server.requests().len(), 3);
             }),
         ],
@@ -109,17 +98,11 @@ fn arxiv_samples_give_the_expected_results() {
                     "search_arxiv",
                     json!({"query": "testing", "max_results": 10}),
                 );
-                has(
-                    &text,
-                    &[
+                text.assert_has(&[
                         "arXiv: 10 of 214,881 papers for \"testing\", by relevance:\n\n1. Testing Deep Learning Models: A First Comparative Study of Multiple Testing Techniques\n   Mohit Kumar Ahuja, Arnaud Gotlieb, Helge Spieker · 2022-02-24 · cs.SE, cs.LG\n   https://arxiv.org/abs/2202.12139v1\n   PDF: https://arxiv.org/pdf/2202.12139v1\n   DOI: 10.1109/ICSTW55395.2022.00035\n",
                         "\n\n10. ",
-                    ],
-                );
-                assert!(
-                    !text.contains("arXiv Query") && !text.contains("\n11. "),
-                    "{text}"
-                );
+                    ]);
+                text.assert_lacks(&["arXiv Query", "\n11. "]);
             }),
             ("empty.xml", &|sample| {
                 let text = said(
@@ -135,21 +118,16 @@ fn arxiv_samples_give_the_expected_results() {
                     "search_arxiv",
                     json!({"query": "id:abc"}),
                 );
-                has(
-                    &text,
-                    &["arXiv refused the query: incorrect id format for abc."],
-                );
+                text.assert_has(&["arXiv refused the query: incorrect id format for abc."]);
                 let body = sample.bytes.clone();
-                let server = Server::answering(move |_, _| {
-                    Answer::text("application/atom+xml", body.clone())
-                });
-                let text = refused(&server.url(""), "search_arxiv", json!({"query": "id:abc"}));
-                has(&text, &["incorrect id format"]);
+                let server = Server::always(Answer::text("application/atom+xml", body.clone()));
+                refused(&server.url(""), "search_arxiv", json!({"query": "id:abc"}))
+                    .assert_has(&["incorrect id format"]);
             }),
             ("ratelimited-429.txt", &|sample| {
                 let server = sample.server();
-                let text = refused(&server.url(""), "search_arxiv", json!({"query": "x"}));
-                has(&text, &["(429): Rate exceeded."]);
+                refused(&server.url(""), "search_arxiv", json!({"query": "x"}))
+                    .assert_has(&["(429): Rate exceeded."]);
                 assert_eq!(server.requests().len(), 2);
                 let gap = server.request(1).arrived - server.request(0).arrived;
                 assert!(gap >= Duration::from_millis(2_900), "{gap:?}");
@@ -197,11 +175,8 @@ fn refusals_of_semantic_scholar_are_reported() {
         (200, json!({"message": "odd"}), "odd"),
         (200, json!([]), "cannot be read"),
     ] {
-        let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
-        has(
-            &refused(&server.url(""), "search_papers", json!({"query": "x"})),
-            &[expected],
-        );
+        let server = Server::always(Answer::json(&body).with_status(status));
+        refused(&server.url(""), "search_papers", json!({"query": "x"})).assert_has(&[expected]);
     }
     let server = Server::start();
     for args in [
@@ -239,19 +214,21 @@ fn an_empty_arxiv_page_is_requested_again() {
 
 #[test]
 fn a_bad_arxiv_response_is_not_an_empty_result() {
-    for (status, body, expected) in [
-        (200, "Rate exceeded.", "Rate exceeded"),
-        (503, "<html><body>busy</body></html>", "failed (503)"),
-        (200, "{}", "cannot be read"),
-    ] {
-        let server =
-            Server::answering(move |_, _| Answer::text("text/plain", body).with_status(status));
-        has(
-            &refused(&server.url(""), "search_arxiv", json!({"query": "x"})),
-            &[expected],
-        );
-        assert_eq!(server.requests().len(), 2, "{body}");
-    }
+    // Side by side, because each asks again after three seconds.
+    std::thread::scope(|scope| {
+        for (status, body, expected) in [
+            (200, "Rate exceeded.", "Rate exceeded"),
+            (503, "<html><body>busy</body></html>", "failed (503)"),
+            (200, "{}", "cannot be read"),
+        ] {
+            scope.spawn(move || {
+                let server = Server::always(Answer::text("text/plain", body).with_status(status));
+                refused(&server.url(""), "search_arxiv", json!({"query": "x"}))
+                    .assert_has(&[expected]);
+                assert_eq!(server.requests().len(), 2, "{body}");
+            });
+        }
+    });
     let server = Server::start();
     for query in ["", "()", &"x ".repeat(50_000)] {
         refused(&server.url(""), "search_arxiv", json!({"query": query}));
@@ -304,15 +281,12 @@ fn another_feed_parser_agrees_on_arxiv() {
                 .filter_map(Value::as_str)
                 .collect();
             let word = |n: usize| row[n].as_str().unwrap();
-            has(
-                &text,
-                &[
-                    &format!(". {}\n", word(0)),
-                    &format!("PDF: {}\n", word(1)),
-                    &names.join(", "),
-                    &format!(" · {}", word(3)),
-                ],
-            );
+            text.assert_has(&[
+                &format!(". {}\n", word(0)),
+                &format!("PDF: {}\n", word(1)),
+                &names.join(", "),
+                &format!(" · {}", word(3)),
+            ]);
         }
     }
 }

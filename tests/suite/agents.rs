@@ -10,6 +10,7 @@ use crate::support::repo::Repo;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 /// The tool results of a request by call id.
 pub(super) fn results(request: &Request) -> Vec<(String, String)> {
@@ -114,26 +115,18 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
         let waits = text.contains("has not created a ticket") && text.contains("--parent top-1");
         assert!(waits, "{id}: {text}");
     }
-    assert!(result(&server, "a5").contains("# Here"));
-    assert!(result(&server, "b1").contains("acceptance criteria"));
-    assert!(result(&server, "c1").contains("not found"));
+    result(&server, "a5").assert_has(&["# Here"]);
+    result(&server, "b1").assert_has(&["acceptance criteria"]);
+    result(&server, "c1").assert_has(&["not found"]);
     let made = result(&server, "d1");
-    assert!(
-        home.read(&format!("work/.tickets/{}.md", made.trim()))
-            .contains("parent: top-1")
-    );
-    assert!(
-        result(&server, "e1").contains("Created a.txt"),
-        "{}",
-        result(&server, "e1")
-    );
-    assert!(result(&server, "e2").contains("Use the ticket tools"));
-    assert!(result(&server, "e3").contains("ticket tools"));
+    home.read(&format!("work/.tickets/{}.md", made.trim()))
+        .assert_has(&["parent: top-1"]);
+    result(&server, "e1").assert_has(&["Created a.txt"]);
+    result(&server, "e2").assert_has(&["Use the ticket tools"]);
+    result(&server, "e3").assert_has(&["ticket tools"]);
     assert!(home.has("work/b.txt"));
-    assert!(
-        repo.git(&["log", "-1", "--format=%B"])
-            .contains("Ticket: top-1")
-    );
+    repo.git(&["log", "-1", "--format=%B"])
+        .assert_has(&["Ticket: top-1"]);
 }
 
 #[test]
@@ -157,7 +150,7 @@ fn create_ticket_opens_the_gate_and_one_that_fails_does_not() {
         ],
     ]);
     in_project(&home, &server, &CHILD).expect(0);
-    assert!(result(&server, "a1").contains("Use --parent top-1"));
+    result(&server, "a1").assert_has(&["Use --parent top-1"]);
     assert!(!home.has("work/a.txt") && home.has("work/b.txt"));
     // A process that may write only named files needs no ticket.
     let server = playing(vec![vec![
@@ -208,8 +201,8 @@ fn a_research_agent_reads_only_and_its_cost_is_the_parents() {
     });
     let done = in_project(&home, &server, &[]).expect(0);
     assert_eq!(result(&server, "p1"), "It is 42 (notes.txt:1).");
-    assert!(result(&server, "r1").contains("42"));
-    assert!(result(&server, "r2").contains("MARVIN_READONLY"));
+    result(&server, "r1").assert_has(&["42"]);
+    result(&server, "r2").assert_has(&["MARVIN_READONLY"]);
     assert!(!home.has("work/x.txt"));
     let requests = server.requests();
     let child = requests
@@ -218,7 +211,7 @@ fn a_research_agent_reads_only_and_its_cost_is_the_parents() {
         .unwrap();
     let tools = offered(child);
     assert!(tools.contains(&"read_file".to_owned()) && !tools.contains(&"run_command".to_owned()));
-    assert!(child.text().contains("What is the answer?"));
+    child.text().assert_has(&["What is the answer?"]);
     assert_eq!(done.cost().llm_turns, 4);
 }
 
@@ -263,16 +256,12 @@ fn a_launched_agent_works_for_its_ticket_which_is_started_before_and_closed_afte
             && told.ends_with("Made a.txt."),
         "{told}"
     );
-    assert!(seen.lock().unwrap().contains("status: in_progress"));
-    assert!(
-        home.read("work/.tickets/job-1.md")
-            .contains("status: closed")
-    );
+    seen.lock().unwrap().assert_has(&["status: in_progress"]);
+    home.read("work/.tickets/job-1.md")
+        .assert_has(&["status: closed"]);
     assert!(home.has("work/a.txt"));
-    assert!(
-        repo.git(&["log", "-1", "--format=%B"])
-            .contains("Ticket: job-1")
-    );
+    repo.git(&["log", "-1", "--format=%B"])
+        .assert_has(&["Ticket: job-1"]);
     assert_eq!(done.cost().llm_turns, 7);
 }
 
@@ -313,7 +302,8 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
             result(&server, id)
         );
     }
-    assert!(home.read("work/.tickets/a-1.md").contains("status: open"));
+    home.read("work/.tickets/a-1.md")
+        .assert_has(&["status: open"]);
     // Too deep, read-only, or without a model.
     let deep = playing(vec![vec![
         ("d1", "launch_agent", launch("a-1")),
@@ -321,15 +311,14 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
     ]]);
     in_project(&home, &deep, &[("MARVIN_DEPTH", "5")]).expect(0);
     for id in ["d1", "d2"] {
-        let text = result(&deep, id);
-        assert!(text.contains("5 levels below the first Marvin"), "{text}");
+        result(&deep, id).assert_has(&["5 levels below the first Marvin"]);
     }
-    assert!(home.read("work/.tickets/a-1.md").contains("status: open"));
+    home.read("work/.tickets/a-1.md")
+        .assert_has(&["status: open"]);
     let tool = home
         .marvin()
         .args(["tool", "launch_agent", "ticket_id=a-1", "prompt=x"]);
-    let text = tool.run().expect(1).errors();
-    assert!(text.contains("need a language model"), "{text}");
+    tool.fails(&["need a language model"]);
 }
 
 #[test]
@@ -353,11 +342,7 @@ fn a_child_at_the_last_depth_starts_no_further_one() {
         })
     });
     in_project(&home, &server, &[("MARVIN_DEPTH", "4")]).expect(0);
-    let refused = result(&server, "w1");
-    assert!(
-        refused.contains("5 levels below the first Marvin"),
-        "{refused}"
-    );
+    result(&server, "w1").assert_has(&["5 levels below the first Marvin"]);
     assert!(result(&server, "p1").ends_with("Nobody to ask."));
 }
 

@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStringExt;
 
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 fn fails(answer: Answer) -> Done {
     let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
@@ -44,12 +46,7 @@ fn prompts_that_are_not_text_are_refused() {
     ] {
         let output = home
             .marvin()
-            .args([
-                "--non-interactive",
-                "--provider",
-                "offline",
-                "--prompt-file",
-            ])
+            .line("--non-interactive --provider offline --prompt-file")
             .arg(home.path().join(path))
             .run()
             .expect(1);
@@ -59,21 +56,18 @@ fn prompts_that_are_not_text_are_refused() {
             output.errors()
         );
     }
-    let output = home
-        .marvin()
+    home.marvin()
         .arg("--non-interactive")
         .arg("--prompt")
         .arg(OsString::from_vec(b"caf\xe9".to_vec()))
         .env("WEIRD", OsString::from_vec(vec![0xff]))
-        .run()
-        .expect(1);
-    assert!(output.errors().contains("not UTF-8"), "{}", output.errors());
+        .fails(&["not UTF-8"]);
 }
 
 #[test]
 fn a_prompt_of_ten_megabytes_is_sent_whole() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let server = Server::always(says("ok"));
     let file = home.write("big.txt", "word ".repeat(2 << 20));
     home.ask(&server.url("/v1"), "")
         .arg("--prompt-file")
@@ -108,28 +102,19 @@ fn a_broken_stream_keeps_its_text_and_runs_no_partial_call() {
 
 #[test]
 fn an_invalid_reply_is_described() {
-    assert!(
-        fails(Answer::text(
-            "text/html",
-            "<html><body>Sign in</body></html>"
-        ))
-        .errors()
-        .contains("Sign in")
-    );
-    assert!(
-        fails(Answer::json(&openai::error(
-            "the model is on strike",
-            "some_error",
-            None
-        )))
-        .errors()
-        .contains("on strike")
-    );
-    assert!(
-        fails(Answer::text("text/event-stream", "x".repeat(40 << 20)))
-            .errors()
-            .contains("openai-compat")
-    );
+    fails(Answer::text(
+        "text/html",
+        "<html><body>Sign in</body></html>",
+    ))
+    .errors()
+    .assert_has(&["Sign in"]);
+    fails(Answer::json(&openai::error(
+        "the model is on strike",
+        "some_error",
+        None,
+    )))
+    .stderr_has(&["on strike"]);
+    fails(Answer::text("text/event-stream", "x".repeat(40 << 20))).stderr_has(&["openai-compat"]);
 }
 
 #[test]
@@ -138,12 +123,8 @@ fn a_prompt_that_is_too_large_is_refused_and_not_cut() {
     let run = home
         .marvin()
         .args(["--non-interactive", "--provider", "offline"]);
-    let output = run.stdin(vec![b'x'; (64 << 20) + 1]).run().expect(1);
-    assert!(
-        output.errors().contains("larger than 64 MiB"),
-        "{}",
-        output.errors()
-    );
+    run.stdin(vec![b'x'; (64 << 20) + 1])
+        .fails(&["larger than 64 MiB"]);
 }
 
 #[test]
@@ -163,13 +144,9 @@ fn refusals_say_what_to_do() {
             "{status}: {}",
             output.errors()
         );
-        assert!(!output.errors().contains("test-key"));
+        output.stderr_lacks(&["test-key"]);
     }
-    assert!(
-        fails(error(429).header("retry-after", "3600"))
-            .errors()
-            .contains("openai-compat")
-    );
+    fails(error(429).header("retry-after", "3600")).stderr_has(&["openai-compat"]);
 }
 
 #[test]
@@ -224,8 +201,8 @@ fn invalid_tool_names_are_not_sent_back() {
         .filter(|message| message["role"] == "tool")
         .map(|message| message["content"].to_string())
         .collect();
-    assert!(!answers[0].contains("There is no tool"), "{}", answers[0]);
-    assert!(answers[1].contains("näme of a tool"), "{}", answers[1]);
+    answers[0].assert_lacks(&["There is no tool"]);
+    answers[1].assert_has(&["näme of a tool"]);
 }
 
 #[test]
@@ -266,7 +243,7 @@ fn malformed_calls_get_results() {
             "create_file",
             json!({"path": "big.txt", "content": "x".repeat(10 << 20)}),
         )),
-        _ => Answer::sse(openai::text(&["ok"])),
+        _ => says("ok"),
     });
     let home = Home::new();
     home.ask(&server.url("/v1"), "hi").run().expect(0);
@@ -297,7 +274,7 @@ fn malformed_calls_get_results() {
 #[test]
 fn corrupt_state_is_set_aside_and_reported() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let server = Server::always(says("ok"));
     home.write("config/usage.json", "{half");
     home.write("config/profiles/main/saved_places.json", "[{");
     home.write("config/profiles/main/chat_log.json", "what");
@@ -314,20 +291,16 @@ fn corrupt_state_is_set_aside_and_reported() {
         "what a person edits stays"
     );
     home.write("config/profiles/main/preferences.yaml", "- vegan\n");
-    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert!(
-        output
-            .errors()
-            .contains("preferences.yaml is not a list of"),
-        "{}",
-        output.errors()
-    );
+    home.ask(&server.url("/v1"), "hi")
+        .run()
+        .expect(0)
+        .stderr_has(&["preferences.yaml is not a list of"]);
 }
 
 #[test]
 fn two_processes_ending_at_once_lose_no_usage() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let server = Server::always(says("ok"));
     let base = server.url("/v1");
     let running: Vec<_> = (0..6).map(|_| home.ask(&base, "hi").spawn()).collect();
     running

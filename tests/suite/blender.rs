@@ -12,23 +12,22 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::blender::{Peer, send, success, until};
+use crate::support::blender::{Peer, send, success};
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::samples::{Sample, each};
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::closed_port;
+use crate::support::wait::until;
 use crate::support::wire::openai;
-use crate::support::words::{error_text, has, success_text};
+use crate::support::words::{TextAssertions, error_text, success_text};
 
 const LIMIT: Duration = Duration::from_secs(20);
 const PICTURES: &str = ".cache/marvin/blender";
 
 fn tool(home: &Home, peer: &Peer, name: &str, args: &Value) -> Marvin {
-    let marvin = home
-        .marvin()
-        .args(["tool", name, "--json", &args.to_string()]);
-    peer.named_to(marvin).limit(LIMIT)
+    peer.named_to(home.tool(name, args)).limit(LIMIT)
 }
 
 fn scene(home: &Home, peer: &Peer) -> Marvin {
@@ -170,8 +169,7 @@ fn a_reply_is_read_however_it_is_split() {
             std::thread::sleep(Duration::from_millis(30));
             send(stream, last);
         });
-        let text = success_text(scene(&home, &peer).run(), &[]);
-        has(&text, &["Gä}\\\"😀"]);
+        success_text(scene(&home, &peer).run(), &[]).assert_has(&["Gä}\\\"😀"]);
         let home = Home::new();
         let peer = Peer::start(move |_, stream| {
             reply.bytes().for_each(|byte| send(stream, &[byte]));
@@ -226,14 +224,14 @@ fn what_is_no_reply_is_explained() {
             "reported an error: [1].",
         ),
     ] {
-        has(&error_after(reply), &[says]);
+        error_after(reply).assert_has(&[says]);
     }
     let nested = format!(
         "{{\"status\": {}1{}}}",
         "[".repeat(5_000),
         "]".repeat(5_000)
     );
-    has(&error_after(&nested), &["a reply that is not JSON"]);
+    error_after(&nested).assert_has(&["a reply that is not JSON"]);
 }
 
 #[test]
@@ -243,8 +241,7 @@ fn the_first_of_two_replies_counts_and_what_python_adds_to_json_is_read() {
         "{\"status\": \"success\", \"result\": {\"size\": -Infinity, \"name\": \"one\\udcff\"}}",
     ] {
         let (home, peer) = (Home::new(), Peer::replying(reply));
-        let done = scene(&home, &peer).run().expect(0);
-        has(done.text(), &["\"size\": null", "\"name\": \"one"]);
+        scene(&home, &peer).prints(&["\"size\": null", "\"name\": \"one"]);
     }
 }
 
@@ -260,15 +257,12 @@ fn an_add_on_that_hangs_up_is_an_error_that_says_when() {
         let args = json!({"code": "print(1)"});
         let code = error_text(tool(&home, &peer, "blender_execute_code", &args).run(), &[]);
         // Only code may have done something.
-        assert!(!scene.contains("may have run"), "{scene}");
-        has(&code, &["Blender may have run the code"]);
+        scene.assert_lacks(&["may have run"]);
+        code.assert_has(&["Blender may have run the code"]);
         scene
     };
-    has(&ends(""), &["closed the connection without an answer"]);
-    has(
-        &ends("{\"status\": \"succ"),
-        &["in the middle of its reply, after 16 bytes"],
-    );
+    ends("").assert_has(&["closed the connection without an answer"]);
+    ends("{\"status\": \"succ").assert_has(&["in the middle of its reply, after 16 bytes"]);
 }
 
 #[test]
@@ -284,7 +278,7 @@ fn a_flood_is_cut_off() {
         }
     });
     let (done, peak) = scene(&home, &peer).spawn().wait_measured();
-    has(&error_text(done, &[]), &["longer than 4 MB"]);
+    error_text(done, &[]).assert_has(&["longer than 4 MB"]);
     let sent = sent.load(Ordering::SeqCst);
     assert!(sent < 40 << 20, "{sent} bytes were read or buffered");
     assert!(peak < 64 << 20, "{peak} bytes of memory");
@@ -320,15 +314,11 @@ fn no_blender_is_said_with_what_to_do() {
         .marvin()
         .env("BLENDER_MCP_PORT", &port)
         .args(["tool", "blender_get_scene"]);
-    let text = error_text(run.run(), &[]);
-    has(
-        &text,
-        &[
-            "Blender is not connected: enable the BlenderMCP add-on and press Connect.",
-            &format!("127.0.0.1:{port}"),
-            "BLENDER_MCP_PORT",
-        ],
-    );
+    error_text(run.run(), &[]).assert_has(&[
+        "Blender is not connected: enable the BlenderMCP add-on and press Connect.",
+        &format!("127.0.0.1:{port}"),
+        "BLENDER_MCP_PORT",
+    ]);
     for (variable, value, says) in [
         ("BLENDER_MCP_PORT", "0", "BLENDER_MCP_PORT is not a port"),
         ("BLENDER_MCP_PORT", "many", "BLENDER_MCP_PORT is not a port"),
@@ -347,7 +337,7 @@ fn no_blender_is_said_with_what_to_do() {
             .marvin()
             .env(variable, value)
             .args(["tool", "blender_get_scene"]);
-        has(&error_text(run.run(), &[]), &[says]);
+        error_text(run.run(), &[]).assert_has(&[says]);
     }
 }
 
@@ -365,7 +355,7 @@ fn both_loopback_addresses_are_tried() {
         };
         let home = Home::new();
         let run = scene(&home, &peer).env("BLENDER_MCP_HOST", named);
-        has(&success_text(run.run(), &[]), &["Scene"]);
+        success_text(run.run(), &[]).assert_has(&["Scene"]);
     }
     // The default host, by config.yaml.
     let (home, peer) = (Home::new(), Peer::with_result(&json!({"name": "Scene"})));
@@ -374,7 +364,7 @@ fn both_loopback_addresses_are_tried() {
         format!("BLENDER_MCP_PORT: {}\n", peer.port()),
     );
     let run = home.marvin().args(["tool", "blender_get_scene"]);
-    has(&success_text(run.run(), &[]), &["Scene"]);
+    success_text(run.run(), &[]).assert_has(&["Scene"]);
 }
 
 #[test]
@@ -428,8 +418,7 @@ fn wrong_arguments_reach_no_blender() {
             "The code is empty",
         ),
     ] {
-        let output = tool(&home, &peer, name, &args).run().expect(1);
-        has(&output.errors(), &[says]);
+        tool(&home, &peer, name, &args).fails(&[says]);
     }
     assert!(peer.requests().is_empty());
 }
@@ -474,7 +463,7 @@ fn a_screenshot_is_kept_for_the_user_alone() {
                 .run(),
             &[],
         );
-        has(&text, &["1 x 1 pixels", "1 KB"]);
+        text.assert_has(&["1 x 1 pixels", "1 KB"]);
         let path = text.trim_end().split("The picture is ").nth(1).unwrap();
         PathBuf::from(path)
     };
@@ -557,11 +546,11 @@ fn a_screenshot_that_fails_leaves_nothing_behind() {
     for (draw, says) in cases {
         let home = Home::new();
         let peer = Peer::start(draw);
-        let text = error_text(
+        error_text(
             tool(&home, &peer, "blender_screenshot", &json!({})).run(),
             &[],
-        );
-        has(&text, &[says]);
+        )
+        .assert_has(&[says]);
         assert_eq!(
             fs::read_dir(home.path().join(PICTURES)).unwrap().count(),
             0,
@@ -570,13 +559,11 @@ fn a_screenshot_that_fails_leaves_nothing_behind() {
     }
     let home = Home::new();
     let peer = Peer::start(move |_, stream| done(stream));
-    has(
-        &error_text(
-            tool(&home, &peer, "blender_screenshot", &json!({})).run(),
-            &[],
-        ),
-        &["no such file"],
-    );
+    error_text(
+        tool(&home, &peer, "blender_screenshot", &json!({})).run(),
+        &[],
+    )
+    .assert_has(&["no such file"]);
 }
 
 fn code_call() -> Answer {
@@ -588,7 +575,7 @@ fn code_call() -> Answer {
 }
 
 fn playing() -> Server {
-    let script = [code_call(), Answer::sse(openai::text(&["That was it."]))];
+    let script = [code_call(), says("That was it.")];
     Server::with(script.map(|answer| Exchange::post("/chat/completions").answer(answer)))
 }
 
@@ -605,23 +592,13 @@ fn code_of_a_model_runs_without_a_question_only_in_non_interactive_mode() {
     let (home, server, peer) = (Home::new(), playing(), Peer::with_result(&ran));
     let run = peer.named_to(home.ask(&server.url("/v1"), "count"));
     run.run().expect(0);
-    has(&told(&server), &["\"executed\": true"]);
+    told(&server).assert_has(&["\"executed\": true"]);
     assert_eq!(peer.requests().len(), 1);
     // In a pipe there is nobody to ask.
     let (home, server, peer) = (Home::new(), playing(), Peer::with_result(&ran));
-    let run = home.marvin().env("OPENAI_COMPAT_URL", server.url("/v1"));
-    let run = run.env("OPENAI_COMPAT_API_KEY", "test-key").args([
-        "--plain",
-        "--provider",
-        "openai-compat",
-        "--model",
-        "test-model",
-    ]);
-    peer.named_to(run).stdin("count\n").run().expect(0);
-    has(
-        &told(&server),
-        &["To run this Python code in Blender needs the user's agreement"],
-    );
+    let run = peer.named_to(home.chat(&server));
+    run.stdin("count\n").run().expect(0);
+    told(&server).assert_has(&["To run this Python code in Blender needs the user's agreement"]);
     assert!(peer.requests().is_empty());
 }
 
@@ -654,7 +631,7 @@ fn a_child_has_blender_only_when_its_parent_chose_it_and_bounds_hold_there() {
             .iter()
             .fold(run, |run, (name, value)| run.env(name, value));
         match says {
-            Some(says) => has(&run.run().expect(1).errors(), &[says]),
+            Some(says) => drop(run.fails(&[says])),
             None => drop(run.run().expect(0)),
         }
         assert_eq!(peer.requests().len(), usize::from(says.is_none()));
@@ -681,18 +658,9 @@ fn doctor_and_the_command_of_the_conversation_report_the_connection() {
         )
     };
     let chat = |run: Marvin| {
-        let run = run
-            .env("OPENAI_COMPAT_URL", server.url("/v1"))
-            .env("OPENAI_COMPAT_API_KEY", "test-key");
-        let run = run.args([
-            "--plain",
-            "--provider",
-            "openai-compat",
-            "--model",
-            "test-model",
-        ]);
+        let run = run.with_model(&server).arg("--plain");
         let done = run.stdin("!blender\n").limit(LIMIT).run().expect(0);
-        format!("{}{}", done.text(), done.errors())
+        done.output()
     };
     let peer = Peer::with_result(&json!({"name": "Gärten\u{1b}[2J", "object_count": 1}));
     let fine = format!(
@@ -703,31 +671,22 @@ fn doctor_and_the_command_of_the_conversation_report_the_connection() {
         report(peer.named_to(home.marvin())),
         (true, format!("{fine} → "))
     );
-    has(&chat(peer.named_to(home.marvin())), &[&fine]);
+    chat(peer.named_to(home.marvin())).assert_has(&[&fine]);
 
     let (port, _reserved) = closed_port();
     let port = port.to_string();
     let absent = || home.marvin().env("BLENDER_MCP_PORT", &port);
     let (is_fine, text) = report(absent());
     assert!(!is_fine);
-    has(
-        &text,
-        &[
-            "Blender is not connected",
-            "press Connect",
-            "BLENDER_MCP_PORT",
-        ],
-    );
-    has(
-        &chat(absent()),
-        &["Blender is not connected", "press Connect"],
-    );
+    text.assert_has(&[
+        "Blender is not connected",
+        "press Connect",
+        "BLENDER_MCP_PORT",
+    ]);
+    chat(absent()).assert_has(&["Blender is not connected", "press Connect"]);
 
     let busy = Peer::start(|_, _| {});
-    has(
-        &chat(busy.named_to(home.marvin())),
-        &["Blender did not answer within 2 s."],
-    );
+    chat(busy.named_to(home.marvin())).assert_has(&["Blender did not answer within 2 s."]);
     let (is_fine, text) = report(busy.named_to(home.marvin()));
     assert!(!is_fine && text.contains("within 2 s"), "{text}");
     assert!(server.requests().is_empty());

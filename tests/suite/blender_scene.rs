@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::blender::{Peer, Scene};
 use crate::support::home::Home;
 use crate::support::run::Done;
-use crate::support::words::{error_text, has, success_text};
+use crate::support::words::{TextAssertions, error_text, success_text};
 
 struct Studio {
     home: Home,
@@ -40,12 +40,11 @@ impl Studio {
     }
 
     fn fails(&self, name: &str, args: Value, says: &[&str]) {
-        has(&error_text(self.run(name, &args), &[]), says);
+        error_text(self.run(name, &args), &[]).assert_has(says);
     }
 
     fn python(&self, code: &str) {
-        let reply = self.scene.execute(code);
-        assert!(reply.contains("\"success\""), "{reply}");
+        self.scene.execute(code).assert_has(&["\"success\""]);
     }
 }
 
@@ -283,8 +282,8 @@ fn other_output_of_blender_does_not_hide_the_report() {
             .args(["tool", "blender_delete_object", "object_name=Cube"]);
         let done = peer.named_to(run).run();
         match expected {
-            Ok(says) => has(&success_text(done, &[]), &[says]),
-            Err(says) => has(&error_text(done, &[]), &[says]),
+            Ok(says) => success_text(done, &[]).assert_has(&[says]),
+            Err(says) => error_text(done, &[]).assert_has(&[says]),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Calendar, alarms and timers through the binary: real files, a foreign crontab, other readers.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -12,6 +11,7 @@ use marvin::testing::calendar::{ContentLines, between, scan, unfold, with_event,
 use crate::support::home::Home;
 use crate::support::run::{Done, program};
 use crate::support::shared::{shared, skip};
+use crate::support::words::TextAssertions;
 
 const NOW: &str = "2026-11-21T14:30:05+01:00[Europe/Berlin]";
 const CALENDAR: &str = "config/profiles/main/calendar.ics";
@@ -45,8 +45,7 @@ impl Desk {
         // Where a test has crontab refuse, the machine's own queue of jobs is left alone.
         let at = "#!/bin/sh\nexit 1\n";
         for (name, text) in [("crontab", CRONTAB), ("notify-send", NOTIFY), ("at", at)] {
-            let file = home.write(&format!("bin/{name}"), text);
-            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+            home.program(&format!("bin/{name}"), text);
         }
         let path = format!("{}/bin:/usr/bin:/bin", home.path().display());
         Self { home, path }
@@ -104,10 +103,7 @@ fn adding_and_removing_an_event_leaves_foreign_crontab_lines() {
         "location=Café, Zoë's",
     ]);
     let id = uid(&output);
-    assert!(
-        output.contains("Sun 22 Nov 17:00 and Sun 22 Nov 17:30"),
-        "{output}"
-    );
+    output.assert_has(&["Sun 22 Nov 17:00 and Sun 22 Nov 17:30"]);
     let table = desk.table();
     assert!(table.starts_with(TABLE), "{table}");
     let ours: Vec<&str> = table[TABLE.len()..].lines().collect();
@@ -120,10 +116,8 @@ fn adding_and_removing_an_event_leaves_foreign_crontab_lines() {
     for path in desk.records("calendar_reminders") {
         if path.extension().unwrap() == "sh" {
             let script = fs::read_to_string(path).unwrap();
-            assert!(
-                !script.contains("pwned") && script.contains("in 2026 |"),
-                "{script}"
-            );
+            script.assert_has(&["in 2026 |"]);
+            script.assert_lacks(&["pwned"]);
         }
     }
     let file = desk.home.read(CALENDAR);
@@ -132,20 +126,14 @@ fn adding_and_removing_an_event_leaves_foreign_crontab_lines() {
         file.split("\r\n")
             .all(|line| line.len() <= 75 && !line.contains('\n'))
     );
-    let listed = desk.says(&["calendar_list_upcoming"]);
-    assert!(
-        listed.contains("Sun 22 Nov, 18:00-19:00  Tea; \"$(touch pwned)\""),
-        "{listed}"
-    );
-    let view = desk.says(&["calendar_view"]);
-    assert!(view.contains("[22]") && view.contains(" 21*\n"), "{view}");
+    desk.says(&["calendar_list_upcoming"])
+        .assert_has(&["Sun 22 Nov, 18:00-19:00  Tea; \"$(touch pwned)\""]);
+    desk.says(&["calendar_view"])
+        .assert_has(&["[22]", " 21*\n"]);
 
     let short: String = id.chars().take(8).collect();
-    let gone = desk.says(&["calendar_delete_event", &format!("uid={short}")]);
-    assert!(
-        gone.contains("Removed 1 event") && gone.contains("2 reminders"),
-        "{gone}"
-    );
+    desk.says(&["calendar_delete_event", &format!("uid={short}")])
+        .assert_has(&["Removed 1 event", "2 reminders"]);
     assert_eq!(desk.table(), TABLE);
     assert!(desk.records("calendar_reminders").is_empty());
     assert!(!desk.home.has("work/pwned") && !desk.home.has("pwned"));
@@ -201,20 +189,14 @@ fn a_title_of_a_changed_occurrence_removes_no_event() {
     ] {
         let mut call = vec!["calendar_delete_event"];
         call.extend(text);
-        let output = desk.fails(&call);
-        assert!(
-            output.contains("changed occurrence of \"Standup\"") && output.contains("UID series-1"),
-            "{output}"
-        );
+        desk.fails(&call)
+            .assert_has(&["changed occurrence of \"Standup\"", "UID series-1"]);
         assert_eq!(desk.home.read(CALENDAR), file);
     }
-    let gone = desk.says(&["calendar_delete_event", "title=guest"]);
-    assert!(gone.contains("Removed 1 event: Guest"), "{gone}");
-    let gone = desk.says(&["calendar_delete_event", "uid=series-1"]);
-    assert!(
-        gone.contains("Removed 1 event: Standup") && gone.contains("1 changed occurrence"),
-        "{gone}"
-    );
+    desk.says(&["calendar_delete_event", "title=guest"])
+        .assert_has(&["Removed 1 event: Guest"]);
+    desk.says(&["calendar_delete_event", "uid=series-1"])
+        .assert_has(&["Removed 1 event: Standup", "1 changed occurrence"]);
 }
 
 #[test]
@@ -234,23 +216,13 @@ fn an_unreadable_crontab_is_never_written() {
     let Some(_) = program("sh") else {
         return skip("crontab", "no sh");
     };
-    let output = bare(&["set_alarm", "time=18:00", "message=Tea"])
+    bare(&["set_alarm", "time=18:00", "message=Tea"])
         .expect(0)
-        .text()
-        .to_owned();
-    assert!(
-        output.contains("not allowed") && output.contains("only ring while Marvin is open"),
-        "{output}"
-    );
+        .stdout_has(&["not allowed", "only ring while Marvin is open"]);
     assert_eq!(desk.table(), TABLE);
-    let output = bare(&["calendar_add_event", "title=x", "start=2026-12-01T10:00"])
+    bare(&["calendar_add_event", "title=x", "start=2026-12-01T10:00"])
         .expect(0)
-        .text()
-        .to_owned();
-    assert!(
-        output.contains("UID: ") && output.contains("not scheduled"),
-        "{output}"
-    );
+        .stdout_has(&["UID: ", "not scheduled"]);
     assert_eq!(desk.table(), TABLE);
 }
 
@@ -259,21 +231,15 @@ fn alarms_are_set_listed_fired_once_and_cancelled() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     let text = "Tea \"now\" $(touch pwned) % <b>& 'x'";
-    let output = desk.says(&[
+    desk.says(&[
         "set_alarm",
         "time=18:00",
         &format!("message={text}"),
         "label=tea time",
-    ]);
-    assert!(
-        output.contains("\"tea_time\"") && output.contains("21 November 2026, 18:00"),
-        "{output}"
-    );
-    let again = desk.says(&["set_alarm", "time=14:00", "message=Two", "label=tea_time"]);
-    assert!(
-        again.contains("\"tea_time-2\"") && again.contains("22 November"),
-        "{again}"
-    );
+    ])
+    .assert_has(&["\"tea_time\"", "21 November 2026, 18:00"]);
+    desk.says(&["set_alarm", "time=14:00", "message=Two", "label=tea_time"])
+        .assert_has(&["\"tea_time-2\"", "22 November"]);
     let list = desk.says(&["list_alarms"]);
     assert!(list.contains(text) && list.lines().count() == 2, "{list}");
     for bad in ["label=../../x", "label=a/b", "label=tea\u{1f375}"] {
@@ -287,10 +253,8 @@ fn alarms_are_set_listed_fired_once_and_cancelled() {
     ] {
         desk.fails(&["set_alarm", bad, "message=x"]);
     }
-    assert!(
-        desk.fails(&["cancel_alarm", "label=tea_tine"])
-            .contains("tea_time")
-    );
+    desk.fails(&["cancel_alarm", "label=tea_tine"])
+        .assert_has(&["tea_time"]);
     desk.says(&["cancel_alarm", "label=tea_time-2"]);
 
     let script = desk.home.config().join("alarms/tea_time.sh");
@@ -310,7 +274,7 @@ fn alarms_are_set_listed_fired_once_and_cancelled() {
     run("2026-11-21T18:00:03+01:00[Europe/Berlin]");
     let notices = desk.home.read("notices");
     let body = "Alarm: Tea \"now\" $(touch pwned) % &lt;b&gt;&amp; 'x'|";
-    assert!(notices.contains(&format!("--|Alarm|{body}")), "{notices}");
+    notices.assert_has(&[&format!("--|Alarm|{body}")]);
     assert_eq!(desk.table(), TABLE);
     assert!(
         desk.records("alarms").is_empty(),
@@ -333,11 +297,10 @@ fn an_alarm_that_could_not_be_shown_waits_for_the_next_session() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     // A desktop without a session bus, and no topic: no way to notify.
-    let deaf = desk.home.write(
+    desk.home.program(
         "bin/notify-send",
         "#!/bin/sh\necho 'Cannot autolaunch D-Bus without X11 $DISPLAY' >&2\nexit 1\n",
     );
-    fs::set_permissions(deaf, fs::Permissions::from_mode(0o755)).unwrap();
     desk.says(&["set_alarm", "time=18:00", "message=Tea", "label=tea"]);
     let id = desk.table();
     let id = id.rsplit_once(':').unwrap().1.trim().to_owned();
@@ -347,18 +310,12 @@ fn an_alarm_that_could_not_be_shown_waits_for_the_next_session() {
         .args(["--fire-alarm", &id])
         .run();
     // Cron mails its output.
-    let text = output.expect(1).errors();
-    assert!(text.contains("Alarm: Tea"), "{text}");
+    output.expect(1).stderr_has(&["Alarm: Tea"]);
     assert_eq!(desk.table(), TABLE);
-    let list = desk
-        .marvin()
+    desk.marvin()
         .env("MARVIN_NOW", "2026-11-21T19:00:00+01:00[Europe/Berlin]")
         .args(["tool", "list_alarms"])
-        .run()
-        .expect(0)
-        .text()
-        .to_owned();
-    assert!(list.contains("Tea (overdue)"), "{list}");
+        .prints(&["Tea (overdue)"]);
 }
 
 #[test]
@@ -390,30 +347,23 @@ fn time_zones_are_those_of_the_machine() {
         output.text().to_owned()
     };
     let here = "2026-11-22T12:00:00+07:00[Africa/Casablanca]";
-    let list = run(here, &["calendar_list_upcoming"]);
-    assert!(list.contains("Mon 23 Nov, 12:00  Call"), "{list}");
+    run(here, &["calendar_list_upcoming"]).assert_has(&["Mon 23 Nov, 12:00  Call"]);
     let utc = "2026-11-22T12:00:00+00:00[UTC]";
-    let list = run(utc, &["calendar_list_upcoming"]);
-    assert!(list.contains("Mon 23 Nov, 05:00  Call"), "{list}");
-    let text = run(
+    run(utc, &["calendar_list_upcoming"]).assert_has(&["Mon 23 Nov, 05:00  Call"]);
+    run(
         utc,
         &[
             "calendar_add_event",
             "title=x",
             "start=2026-11-23T20:00[Africa/Casablanca]",
         ],
-    );
-    assert!(text.contains("Mon 23 Nov 2026, 13:00-14:00"), "{text}");
-    let text = run(here, &["set_alarm", "time=18:00", "message=x"]);
-    assert!(text.contains("18:00 (NEW)"), "{text}");
-    let list = run(here, &["list_alarms"]);
-    assert!(list.contains("Sun 22 Nov 2026 18:00"), "{list}");
+    )
+    .assert_has(&["Mon 23 Nov 2026, 13:00-14:00"]);
+    run(here, &["set_alarm", "time=18:00", "message=x"]).assert_has(&["18:00 (NEW)"]);
+    run(here, &["list_alarms"]).assert_has(&["Sun 22 Nov 2026 18:00"]);
     let script = fs::read_to_string(&desk.records("alarms")[1]).unwrap();
-    assert!(
-        script.contains("export TZDIR=") && script.contains("export https_proxy="),
-        "{script}"
-    );
-    assert!(!script.contains("secret"), "{script}");
+    script.assert_has(&["export TZDIR=", "export https_proxy="]);
+    script.assert_lacks(&["secret"]);
 }
 
 #[test]
@@ -452,11 +402,11 @@ fn an_alarm_is_announced_for_the_schedulers_minute() {
 #[test]
 fn a_reminder_is_announced_for_the_schedulers_minute() {
     let desk = Desk::new();
-    let output = desk.says(&["calendar_add_event", "title=x", "start=2026-11-21T15:00:30"]);
-    assert!(output.contains("Reminders: Sat 21 Nov 14:31."), "{output}");
+    desk.says(&["calendar_add_event", "title=x", "start=2026-11-21T15:00:30"])
+        .assert_has(&["Reminders: Sat 21 Nov 14:31."]);
     let desk = Desk::new();
-    let output = desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T15:10:30"]);
-    assert!(output.contains("14:10 and Sun 22 Nov 14:40."), "{output}");
+    desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T15:10:30"])
+        .assert_has(&["14:10 and Sun 22 Nov 14:40."]);
     let table = desk.table();
     assert!(
         table.starts_with("10 ") && table.contains("\n40 "),
@@ -470,8 +420,7 @@ fn an_at_job_uses_the_systems_zone_whatever_tz_is() {
     fs::remove_file(desk.home.path().join("bin/crontab")).unwrap();
     let at = "#!/bin/sh\ncat > /dev/null\necho \"$0 $* TZ=$TZ\" >> \"$HOME/at.log\"\necho 'job 7 at some day' >&2\n";
     for name in ["at", "atq", "atrm"] {
-        let file = desk.home.write(&format!("bin/{name}"), at);
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        desk.home.program(&format!("bin/{name}"), at);
     }
     for name in ["sh", "cat"] {
         std::os::unix::fs::symlink(
@@ -549,13 +498,10 @@ fn a_damaged_calendar_is_shown_in_part_and_never_written() {
     let desk = Desk::new();
     let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:whole\nDTSTART:20261122T100000\nEND:VEVENT\nBEGIN:VEVENT\nSUMMARY:lost\n";
     desk.home.write(CALENDAR, file);
-    let list = desk.says(&["calendar_list_upcoming"]);
-    assert!(
-        list.contains("whole") && list.contains("damaged: VEVENT is never ended (line 7)"),
-        "{list}"
-    );
-    let output = desk.fails(&["calendar_add_event", "title=x", "start=2026-12-01"]);
-    assert!(output.contains("Nothing was written"), "{output}");
+    desk.says(&["calendar_list_upcoming"])
+        .assert_has(&["whole", "damaged: VEVENT is never ended (line 7)"]);
+    desk.fails(&["calendar_add_event", "title=x", "start=2026-12-01"])
+        .assert_has(&["Nothing was written"]);
     desk.fails(&["calendar_delete_event", "uid=1"]);
     assert_eq!(desk.home.read(CALENDAR), file);
 }
@@ -772,17 +718,13 @@ fn fifty_thousand_events_are_listed_quickly() {
 #[test]
 fn timers_show_their_state() {
     let desk = Desk::new();
-    let output = desk.says(&["timer_start", "name=Tea", "duration=1h30m"]);
-    assert!(
-        output.contains("Countdown \"tea\" started: 1 h 30 min") && output.contains("this process"),
-        "{output}"
-    );
-    assert!(
-        desk.says(&["timer_start", "name=run"])
-            .contains("Stopwatch \"run\"")
-    );
+    desk.says(&["timer_start", "name=Tea", "duration=1h30m"])
+        .assert_has(&["Countdown \"tea\" started: 1 h 30 min", "this process"]);
+    desk.says(&["timer_start", "name=run"])
+        .assert_has(&["Stopwatch \"run\""]);
     assert_eq!(desk.says(&["timer_check"]).trim(), "No timers.");
-    assert!(desk.fails(&["timer_stop", "name=tea"]).contains("no timer"));
+    desk.fails(&["timer_stop", "name=tea"])
+        .assert_has(&["no timer"]);
     desk.fails(&["timer_start", "name= "]);
     desk.fails(&["timer_start", "name=x", "duration=18446744073709551615"]);
 }
@@ -825,13 +767,10 @@ fn an_open_session_announces_timers_and_alarms_of_all_processes() {
     assert!(started.elapsed() >= Duration::from_millis(300));
 
     // Set by another process, with the system's clock; this session sees the file.
-    let set = desk
-        .marvin()
+    desk.marvin()
         .without("MARVIN_NOW")
         .args(["tool", "set_alarm", "time=1s", "message=Soup"])
-        .run()
-        .expect(0);
-    assert!(set.text().contains("Soup"));
+        .prints(&["Soup"]);
     assert_eq!(hear(), "Alarm: Soup");
     let until = Instant::now() + Duration::from_secs(20);
     while !(desk.records("alarms").is_empty() && desk.table() == TABLE) {
@@ -844,10 +783,7 @@ fn an_open_session_announces_timers_and_alarms_of_all_processes() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let notices = desk.home.read("notices");
-    assert!(
-        notices.contains("|Timer \"tea\" has ended.|") && notices.contains("|Alarm: Soup|"),
-        "{notices}"
-    );
+    notices.assert_has(&["|Timer \"tea\" has ended.|", "|Alarm: Soup|"]);
     assert_eq!(notices.lines().count(), 2, "{notices}");
     drop(session);
     assert!(
@@ -884,11 +820,9 @@ fn a_kill_at_any_moment_leaves_whole_files() {
         assert!(scan(file.as_bytes()).fault.is_none() && file.contains("SUMMARY:first"));
         assert!(desk.table().starts_with(TABLE));
     }
-    assert!(desk.says(&["list_alarms"]).contains("No alarms."));
+    desk.says(&["list_alarms"]).assert_has(&["No alarms."]);
     // What was left of reminders does no harm and goes with its event.
     desk.says(&["calendar_add_event", "title=last", "start=2026-12-03T10:00"]);
-    assert!(
-        desk.says(&["calendar_list_upcoming", "days=30"])
-            .contains("last")
-    );
+    desk.says(&["calendar_list_upcoming", "days=30"])
+        .assert_has(&["last"]);
 }

@@ -9,6 +9,7 @@ use marvin::testing::calendar::{Occurrence, between};
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::shared::skip;
+use crate::support::words::TextAssertions;
 
 const PROFILE: &str = "config/profiles/main";
 
@@ -51,10 +52,8 @@ fn a_folder_of_single_events_is_part_of_the_calendar() {
         &home,
         &["calendar_add_event", "title=own", "start=2026-11-24T10:00"],
     );
-    assert!(
-        home.read(&format!("{PROFILE}/calendar.ics"))
-            .contains("SUMMARY:own")
-    );
+    home.read(&format!("{PROFILE}/calendar.ics"))
+        .assert_has(&["SUMMARY:own"]);
     let list = says(&home, &["calendar_list_upcoming"]);
     let titles: Vec<&str> = list
         .lines()
@@ -62,14 +61,11 @@ fn a_folder_of_single_events_is_part_of_the_calendar() {
         .filter_map(|line| line.split("  ").nth(1))
         .collect();
     assert_eq!(titles, ["first", "second", "own"], "{list}");
-    assert!(
-        list.contains("1 file cannot be read") && list.contains("broken.ics"),
-        "{list}"
-    );
+    list.assert_has(&["1 file cannot be read", "broken.ics"]);
 
     // The event is its file; nothing else in the folder changes.
-    let output = says(&home, &["calendar_delete_event", "title=second"]);
-    assert!(output.contains("Removed 1 event: second"), "{output}");
+    says(&home, &["calendar_delete_event", "title=second"])
+        .assert_has(&["Removed 1 event: second"]);
     let mut left: Vec<_> = fs::read_dir(home.path().join(&folder))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -95,11 +91,7 @@ fn a_calendar_folder_stores_new_events_as_files() {
         home.read(&format!("{folder}/{uid}.ics"))
             .starts_with("BEGIN:VCALENDAR\r\nVERSION:2.0")
     );
-    let list = says(&home, &["calendar_list_upcoming"]);
-    assert!(
-        list.contains("  first  ") && list.contains("  own  "),
-        "{list}"
-    );
+    says(&home, &["calendar_list_upcoming"]).assert_has(&["  first  ", "  own  "]);
     says(&home, &["calendar_delete_event", &format!("uid={uid}")]);
     assert!(!home.has(&format!("{folder}/{uid}.ics")) && home.has(&format!("{folder}/a.ics")));
 }
@@ -111,11 +103,10 @@ fn an_event_without_a_uid_is_shown() {
         &format!("{PROFILE}/calendar.ics"),
         single("first", 22).replace("UID:first\r\n", ""),
     );
-    assert!(says(&home, &["calendar_list_upcoming"]).contains("  first"));
-    let output = tool(&home, &["calendar_delete_event", "title=first"])
+    says(&home, &["calendar_list_upcoming"]).assert_has(&["  first"]);
+    tool(&home, &["calendar_delete_event", "title=first"])
         .expect(1)
-        .errors();
-    assert!(output.contains("has no UID"), "{output}");
+        .stderr_has(&["has no UID"]);
 }
 
 #[test]
@@ -124,10 +115,9 @@ fn a_multiline_title_becomes_one_line_and_an_empty_one_is_refused() {
     let start = "start=2026-11-24T10:00";
     let output = says(&home, &["calendar_add_event", "title=a\nUID: b", start]);
     assert!(output.starts_with("Added: a UID: b\nWhen: "), "{output}");
-    let output = tool(&home, &["calendar_add_event", "title=\u{7}", start])
+    tool(&home, &["calendar_add_event", "title=\u{7}", start])
         .expect(1)
-        .errors();
-    assert!(output.contains("needs a title"), "{output}");
+        .stderr_has(&["needs a title"]);
 }
 
 /// Series in the manner of Outlook, Exchange, Google, Apple, Evolution and Thunderbird.

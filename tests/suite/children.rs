@@ -1,14 +1,17 @@
 //! Child Marvins and their commands: nothing outlives what started it, and nothing gets more rights than that.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Running;
 use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wait::until;
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -26,14 +29,6 @@ fn leashed(home: &Home, server: &Server) -> Running {
         .arg(format!("--working-dir={}", home.work().display()))
         .stdin_open()
         .spawn()
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < LONG, "never: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The process ids that a command wrote into `pids`, one a line.
@@ -87,12 +82,7 @@ fn a_child_that_waits_for_its_provider_ends_when_its_standard_input_closes() {
     let mut run = leashed(&home, &server);
     server.wait_requests(1, LONG);
     run.close_stdin();
-    let output = run.wait_open().expect(1);
-    assert!(
-        output.errors().contains("MARVIN_COST:"),
-        "{}",
-        output.errors()
-    );
+    run.wait_open().expect(1).stderr_has(&["MARVIN_COST:"]);
     server.wait_closed(0, LONG);
 }
 
@@ -103,18 +93,18 @@ fn a_leash_is_no_prompt() {
         let marvin = home.marvin().env("MARVIN_LEASH", "1");
         let marvin = marvin.args(["--non-interactive", "--provider", "offline"]);
         let mut run = marvin.args(args.iter().copied()).stdin_open().spawn();
-        run.write(b"show the tree\n");
+        run.offer(b"show the tree\n");
         run.wait_open().expect(1).errors()
     };
-    assert!(start(&[]).contains("There is no prompt."));
-    assert!(start(&["--stdin", "--prompt", "hi"]).contains("--stdin cannot be used"));
+    start(&[]).assert_has(&["There is no prompt."]);
+    start(&["--stdin", "--prompt", "hi"]).assert_has(&["--stdin cannot be used"]);
 }
 
 #[test]
 fn a_child_reports_its_cost_after_each_model_call() {
     let home = Home::new();
     let server = || {
-        let done = Answer::sse(openai::text(&["Done."]));
+        let done = says("Done.");
         Server::with([call("true"), Exchange::any().answer(done)])
     };
     let turns = |text: &str| -> Vec<u64> {
@@ -155,9 +145,8 @@ fn a_command_under_a_supervisor_ends_as_it_would_alone() {
         let run = |depth: &str| {
             let arguments = json!({"command": command, "timeout": timeout});
             let output = home
-                .marvin()
+                .tool("run_command", &arguments)
                 .env("MARVIN_DEPTH", depth)
-                .args(["tool", "run_command", "--json", &arguments.to_string()])
                 .run();
             (output.code(), output.text().to_owned(), output.errors())
         };
@@ -182,25 +171,19 @@ fn the_supervisor_passes_signals_and_status_on() {
     let run = start("trap 'echo heard; exit 4' TERM; echo up; while :; do sleep 0.02; done");
     run.wait_stdout("up", LONG);
     run.signal_group(Signal::TERM);
-    let ended = run.wait_open().expect(4);
-    assert!(ended.text().contains("heard"));
+    run.wait_open().expect(4).stdout_has(&["heard"]);
     let mut run = start("trap '' TERM; echo up; while :; do sleep 0.02; done");
     run.wait_stdout("up", LONG);
     run.close_stdin();
     assert_eq!(run.wait_open().signal(), Some(9));
     let missing = home.marvin().args(["--supervise", "--", "/no/such"]);
-    let missing = missing.stdin_open().spawn().wait_open().expect(1);
-    assert!(
-        missing.errors().contains("Cannot run /no/such"),
-        "{}",
-        missing.errors()
-    );
-    let none = home.marvin().arg("--supervise").run().expect(1);
-    assert!(
-        none.errors().contains("needs a program"),
-        "{}",
-        none.errors()
-    );
+    missing
+        .stdin_open()
+        .spawn()
+        .wait_open()
+        .expect(1)
+        .stderr_has(&["Cannot run /no/such"]);
+    home.marvin().arg("--supervise").fails(&["needs a program"]);
 }
 
 #[test]
@@ -226,12 +209,10 @@ fn the_supervisor_passes_input_on_and_ends_what_does_not_read_it() {
     run.write(&[b'x'; 70_000]);
     run.close_stdin();
     assert_eq!(run.wait_open().signal(), Some(9));
-    let wrong = start("many", "true").wait_open().expect(1);
-    assert!(
-        wrong.errors().contains("number of bytes"),
-        "{}",
-        wrong.errors()
-    );
+    start("many", "true")
+        .wait_open()
+        .expect(1)
+        .stderr_has(&["number of bytes"]);
 }
 
 #[test]
@@ -260,16 +241,7 @@ fn a_marvin_that_a_command_starts_is_a_sub_agent() {
     let home = Home::new();
     let marvin = env!("CARGO_BIN_EXE_marvin");
     let command = format!("command={marvin} tool wiki_full title=x; true");
-    let output = home
-        .marvin()
+    home.marvin()
         .args(["tool", "run_command", &command])
-        .run()
-        .expect(0);
-    assert!(
-        output
-            .text()
-            .contains("a sub-agent has only the tools for work on a project"),
-        "{}",
-        output.text()
-    );
+        .prints(&["a sub-agent has only the tools for work on a project"]);
 }

@@ -4,10 +4,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::server::{Answer, Exchange, Request, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 /// A small project with a bug and a test that shows it.
 fn fixture() -> Repo {
@@ -116,37 +118,21 @@ fn a_bug_is_found_fixed_tested_and_committed() {
     };
     assert_eq!(last.len(), 11);
     assert!(message("c1").contains("sum.sh") && message("c2").contains("1. # Sums"));
-    assert!(
-        message("c3").contains("src/sum.sh:2: sum() {"),
-        "{}",
-        message("c3")
-    );
+    message("c3").assert_has(&["src/sum.sh:2: sum() {"]);
     assert!(
         message("c4").contains("not 5") && message("c4").contains("exit code: 1"),
         "{}",
         message("c4")
     );
-    assert!(message("c6").contains("src/sum.sh"), "{}", message("c6"));
-    assert!(
-        message("c7").contains("Patched src/sum.sh"),
-        "{}",
-        message("c7")
-    );
+    message("c6").assert_has(&["src/sum.sh"]);
+    message("c7").assert_has(&["Patched src/sum.sh"]);
     assert!(
         message("c8").contains("passed") && message("c8").contains("exit code: 0"),
         "{}",
         message("c8")
     );
-    assert!(
-        message("c9").contains("+    echo $(($1 + $2))"),
-        "{}",
-        message("c9")
-    );
-    assert!(
-        message("c11").contains("Add where it subtracted"),
-        "{}",
-        message("c11")
-    );
+    message("c9").assert_has(&["+    echo $(($1 + $2))"]);
+    message("c11").assert_has(&["Add where it subtracted"]);
 
     let clone = std::fs::canonicalize(clone).unwrap();
     let git = |args: &[&str]| {
@@ -200,7 +186,7 @@ fn a_read_only_process_reviews_the_same_project_without_touching_it() {
             ("c3", "run_command", json!({"command": "echo x > new.txt"})),
             ("c4", "git_commit", json!({"message": "no"})),
         ]))),
-        Exchange::post("/chat/completions").answer(Answer::sse(openai::text(&["Seen."]))),
+        Exchange::post("/chat/completions").answer(says("Seen.")),
     ]);
     home.ask(&server.url("/v1"), "Review this.")
         .dir(repo.path())
@@ -222,7 +208,7 @@ fn a_read_only_process_reviews_the_same_project_without_touching_it() {
         );
     }
     let output = results(&server.request(1));
-    assert!(output[0].1.contains("sum()"), "{}", output[0].1);
+    output[0].1.assert_has(&["sum()"]);
     for (id, text) in &output[1..] {
         assert!(text.contains("MARVIN_READONLY"), "{id}: {text}");
     }

@@ -11,6 +11,8 @@ use crate::support::home::{Home, write};
 use crate::support::run::{Done, program};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::wait::found;
+use crate::support::words::TextAssertions;
 
 fn run(home: &Home, text: &[&str]) -> Done {
     home.marvin().args(text.iter().copied()).run()
@@ -145,14 +147,12 @@ fn a_tool_that_fails_says_so_on_standard_error_with_status_1() {
     }
     // Everything that is wrong at once, with an example of a right call.
     let both = said(&home, &["tool", "read_file", "start_line=x", "end_line=y"]);
-    for text in [
+    both.assert_has(&[
         "path: required",
         "start_line",
         "end_line",
         "A correct call: read_file {",
-    ] {
-        assert!(both.contains(text), "{text} not in {both}");
-    }
+    ]);
 }
 
 #[test]
@@ -203,11 +203,12 @@ fn a_bare_patch_is_accepted() {
     }
     write(&dir.join("long"), "z".repeat(20_000));
     let expected = ["tool", "read_file", "path=long"];
-    let told = home.marvin().dir(&dir).args(expected).run().expect(1);
-    assert!(told.errors().contains("in 1 line;"), "{}", told.errors());
+    home.marvin()
+        .dir(&dir)
+        .args(expected)
+        .fails(&["in 1 line;"]);
     let expected = ["tool", "tree", "path="];
-    let tree = home.marvin().dir(&dir).args(expected).run().expect(0);
-    assert!(tree.text().contains("long"), "{}", tree.text());
+    home.marvin().dir(&dir).args(expected).prints(&["long"]);
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn the_catalogue_is_searched_by_word() {
     assert!(all.text().lines().count() >= 19, "{}", all.text());
     let some = run(&home, &["tools", "BLAME"]).expect(0);
     assert_eq!(some.text().lines().count(), 1);
-    assert!(some.text().starts_with("git_blame "), "{}", some.text());
+    some.stdout_starts_with("git_blame ");
     let json: Value =
         serde_json::from_str(run(&home, &["tools", "--json", "shell"]).expect(0).text()).unwrap();
     assert!(
@@ -226,8 +227,8 @@ fn the_catalogue_is_searched_by_word() {
             .iter()
             .any(|tool| tool["name"] == "run_command")
     );
-    assert!(said(&home, &["tools", "read_fiel"]).contains("read_file"));
-    assert!(said(&home, &["tools", "--jsno"]).contains("--json"));
+    said(&home, &["tools", "read_fiel"]).assert_has(&["read_file"]);
+    said(&home, &["tools", "--jsno"]).assert_has(&["--json"]);
 }
 
 #[test]
@@ -266,7 +267,7 @@ fn services_and_doctor_are_read_by_programs_too() {
         }
     }
     let served = json!({"data": [{"id": "openai/gpt-oss-120b"}]});
-    let models = Server::answering(move |_, _| Answer::json(&served));
+    let models = Server::always(Answer::json(&served));
     let output = home
         .marvin()
         .env("GROQ_API_KEY", "sk-secret-value")
@@ -274,7 +275,7 @@ fn services_and_doctor_are_read_by_programs_too() {
         .args(["doctor", "--json"])
         .run()
         .expect(0);
-    assert!(!output.text().contains("sk-secret-value"));
+    output.stdout_lacks(&["sk-secret-value"]);
     let findings: Vec<Value> = serde_json::from_str(output.text()).unwrap();
     let finding = |area: &str, name: &str| {
         findings
@@ -284,31 +285,21 @@ fn services_and_doctor_are_read_by_programs_too() {
     };
     assert_eq!(finding("provider", "groq")["ok"], true);
     assert_eq!(finding("program", "git")["ok"], true);
-    assert!(
-        finding("program", "git")["state"]
-            .as_str()
-            .unwrap()
-            .contains("git version")
-    );
+    finding("program", "git")["state"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["git version"]);
     assert_eq!(finding("folder", "settings")["ok"], true);
     for row in &findings {
         let advised = row["ok"] == true || !row["advice"].as_str().unwrap().is_empty();
         assert!(advised, "no advice: {row}");
     }
     // Nothing available: no programs, no writable folder.
-    let bare = home
-        .marvin()
+    home.marvin()
         .env("PATH", "/nowhere")
         .env("MARVIN_CONFIG_DIR", "/proc/nowhere")
         .args(["doctor"])
-        .run()
-        .expect(0);
-    assert!(
-        bare.text().contains("Install the package git."),
-        "{}",
-        bare.text()
-    );
-    assert!(bare.text().contains("MARVIN_CONFIG_DIR"), "{}", bare.text());
+        .prints(&["Install the package git.", "MARVIN_CONFIG_DIR"]);
 }
 
 #[test]
@@ -357,18 +348,17 @@ fn doctor_lists_every_service_without_a_request() {
     ] {
         assert!(text.text().contains(line), "no {line:?} in {}", text.text());
     }
-    assert!(
-        text.text().contains("contact not set  → Its public server"),
-        "{}",
-        text.text()
-    );
+    text.stdout_has(&["contact not set  → Its public server"]);
     // A contact of the profile counts.
     home.write(
         "config/profiles/main/preferences.yaml",
         "contact: me@example.org\n",
     );
-    let text = home.marvin().arg("doctor").run().expect(0);
-    assert!(!text.text().contains("contact not set"), "{}", text.text());
+    home.marvin()
+        .arg("doctor")
+        .run()
+        .expect(0)
+        .stdout_lacks(&["contact not set"]);
 }
 
 #[test]
@@ -483,7 +473,7 @@ fn the_other_shells_load_their_completions() {
     let home = Home::new();
     for (shell, args) in [("zsh", &["-n"][..]), ("fish", &["--no-execute"])] {
         let script = run(&home, &["completions", shell]).expect(0);
-        assert!(script.text().contains("prompt-file"), "{}", script.text());
+        script.stdout_has(&["prompt-file"]);
         let Some(program) = program(shell) else {
             skip(
                 "the_other_shells_take_theirs",
@@ -528,15 +518,13 @@ fn the_manual_page_renders_and_names_everything() {
         let flag = flag.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
         assert!(text.contains(flag), "{flag} is not in the manual page");
     }
-    for word in [
+    text.assert_has(&[
         "completions",
         "EXIT STATUS",
         "MARVIN_CONFIG_DIR",
         "OPENAI_API_KEY",
         "\u{2026}",
-    ] {
-        assert!(text.contains(word), "{word} is not in the manual page");
-    }
+    ]);
 }
 
 #[test]
@@ -589,10 +577,7 @@ fn a_command_that_times_out_is_killed_with_its_group() {
         .limit(Duration::from_secs(20))
         .run();
     let all = String::from_utf8_lossy(&output.stdout).into_owned() + &output.errors();
-    assert!(
-        all.contains("begun") && all.contains("timed out after 1 s"),
-        "{all}"
-    );
+    all.assert_has(&["begun", "timed out after 1 s"]);
     assert!(
         output.took() < Duration::from_secs(10),
         "{:?}",
@@ -617,18 +602,10 @@ fn a_signal_ends_the_command_too() {
             &format!("command=echo $$ > {}; sleep 300", mark.display()),
         ])
         .spawn();
-    let until = std::time::Instant::now() + Duration::from_secs(10);
-    let pid = loop {
-        let text = fs::read_to_string(&mark).unwrap_or_default();
-        if text.ends_with('\n') {
-            break text.trim().to_owned();
-        }
-        assert!(
-            std::time::Instant::now() < until,
-            "the command did not begin"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let pid = found("the command begins", || {
+        let text = fs::read_to_string(&mark).ok()?;
+        Some(text.strip_suffix('\n')?.to_owned())
+    });
     running.signal(rustix::process::Signal::INT);
     let output = running.wait();
     assert!(output.took() < Duration::from_secs(10));
@@ -706,13 +683,11 @@ fn no_key_reaches_a_command() {
     for key in keys {
         run = run.env(key, "hunter2");
     }
-    let output = run.env("LANG", "C.UTF-8").run().expect(0);
-    assert!(!output.text().contains("hunter2"), "{}", output.text());
-    assert!(
-        output.text().contains("LANG=C.UTF-8") && output.text().contains("PATH="),
-        "{}",
-        output.text()
-    );
+    run.env("LANG", "C.UTF-8")
+        .run()
+        .expect(0)
+        .stdout_lacks(&["hunter2"])
+        .stdout_has(&["LANG=C.UTF-8", "PATH="]);
 }
 
 #[test]
@@ -775,17 +750,10 @@ fn searching_needs_no_other_program() {
         );
     }
     for path in [std::env::var("PATH").unwrap(), bare.display().to_string()] {
-        let bad = home
-            .marvin()
+        home.marvin()
             .env("PATH", path)
             .args(["tool", "code_grep", "pattern=a(b"])
-            .run()
-            .expect(1);
-        assert!(
-            bad.errors().contains("a(b") && bad.errors().contains("not a valid regular expression"),
-            "{}",
-            bad.errors()
-        );
+            .fails(&["a(b", "not a valid regular expression"]);
     }
 }
 
@@ -816,18 +784,15 @@ fn usage_is_shown_for_the_session_a_period_and_the_lifetime() {
         "{}",
         text(&[])
     );
-    let lifetime = text(&["include_lifetime=true"]);
-    assert!(
-        lifetime.contains("This session") && lifetime.contains("Lifetime: $1.5000, 12 model calls"),
-        "{lifetime}"
-    );
+    text(&["include_lifetime=true"])
+        .assert_has(&["This session", "Lifetime: $1.5000, 12 model calls"]);
     for period in ["24h", "7d", "2021-01-01"] {
         let text = text(&[&format!("period={period}")]);
         assert!(text.contains("$0.7500, 2 model calls"), "{period}: {text}");
     }
-    assert!(text(&["period=2019-12-31"]).contains("$5.7500, 3 model calls"));
-    assert!(text(&["period=all"]).contains("Lifetime: $1.5000"));
-    assert!(said(&home, &["tool", "get_usage", "period=someday"]).contains("24h"));
+    text(&["period=2019-12-31"]).assert_has(&["$5.7500, 3 model calls"]);
+    text(&["period=all"]).assert_has(&["Lifetime: $1.5000"]);
+    said(&home, &["tool", "get_usage", "period=someday"]).assert_has(&["24h"]);
 }
 
 /// This moment in the form of the log, from the system's own clock.
@@ -867,25 +832,19 @@ fn a_stored_conversation_of_few_large_messages_is_compacted_too() {
 #[test]
 fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
     let home = Home::new();
-    let none = run(&home, &["tool", "compact_history"]).expect(0);
-    assert!(
-        none.text().contains("no stored conversation"),
-        "{}",
-        none.text()
-    );
+    run(&home, &["tool", "compact_history"])
+        .expect(0)
+        .stdout_has(&["no stored conversation"]);
     let entries: Vec<Value> = (0..100)
         .map(|n| json!({"role": if n % 2 == 0 { "you" } else { "assistant" }, "text": format!("message {n} {}", "word ".repeat(300)), "time": "14:30", "own": n}))
         .collect();
     let before = json!(entries).to_string();
     home.write("config/profiles/main/chat_log.json", &before);
-    let fine = run(&home, &["tool", "compact_history", "target_tokens=1000000"]).expect(0);
-    assert!(fine.text().contains("Nothing to do"), "{}", fine.text());
+    run(&home, &["tool", "compact_history", "target_tokens=1000000"])
+        .expect(0)
+        .stdout_has(&["Nothing to do"]);
     let output = run(&home, &["tool", "compact_history", "target_tokens=10000"]).expect(0);
-    assert!(
-        output.text().contains("Compacted 100 messages") && output.text().contains("Backup: "),
-        "{}",
-        output.text()
-    );
+    output.stdout_has(&["Compacted 100 messages", "Backup: "]);
     let backup = output
         .text()
         .trim()
@@ -901,16 +860,12 @@ fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
         "{} entries",
         after.len()
     );
-    let found = run(
+    run(
         &home,
         &["tool", "search_history_backups", "query=MESSAGE 3 "],
     )
-    .expect(0);
-    assert!(
-        found.text().contains("14:30") && found.text().contains("assistant: message 3 word"),
-        "{}",
-        found.text()
-    );
+    .expect(0)
+    .stdout_has(&["14:30", "assistant: message 3 word"]);
     // The other kind of backup: one message per line, next to the project.
     write(
         &home
@@ -918,10 +873,12 @@ fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
             .join(".marvin/logs/context-backup-20260101_120000.jsonl"),
         json!({"role": "assistant", "text": "the lost towel"}).to_string() + "\n",
     );
-    let found = run(&home, &["tool", "search_history_backups", "query=towel"]).expect(0);
-    assert!(found.text().contains("the lost towel"), "{}", found.text());
-    let none = run(&home, &["tool", "search_history_backups", "query=vogon"]).expect(0);
-    assert!(none.text().contains("No backup"), "{}", none.text());
+    run(&home, &["tool", "search_history_backups", "query=towel"])
+        .expect(0)
+        .stdout_has(&["the lost towel"]);
+    run(&home, &["tool", "search_history_backups", "query=vogon"])
+        .expect(0)
+        .stdout_has(&["No backup"]);
     let few = run(
         &home,
         &[
@@ -935,7 +892,7 @@ fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
     assert_eq!(few.text().lines().count(), 3, "{}", few.text());
     // A file that is not a log is left unchanged.
     home.write("config/profiles/main/chat_log.json", "{broken");
-    assert!(said(&home, &["tool", "compact_history"]).contains("Nothing was changed"));
+    said(&home, &["tool", "compact_history"]).assert_has(&["Nothing was changed"]);
     assert_eq!(home.read("config/profiles/main/chat_log.json"), "{broken");
 }
 
@@ -949,7 +906,7 @@ fn without_a_working_directory_tools_use_the_current_one() {
         .args(["tool", "tree", "max_depth=1"])
         .run()
         .expect(0);
-    assert!(tree.text().contains("in-home.txt"), "{}", tree.text());
+    tree.stdout_has(&["in-home.txt"]);
     let gone = home.path().join("gone");
     fs::create_dir(&gone).unwrap();
     let command = format!(
@@ -980,8 +937,8 @@ fn the_wire_of_a_provider_is_named_where_its_address_is() {
         for name in ["OPENAI_WIRE", "OPENAI_COMPAT_WIRE", "LMSTUDIO_WIRE"] {
             assert!(text.contains(name), "{page:?}: {name}");
         }
-        assert!(text.contains("interface of openai: responses or completions (responses)"));
-        assert!(!text.contains("ANTHROPIC_WIRE") && !text.contains("OLLAMA_WIRE"));
+        text.assert_has(&["interface of openai: responses or completions (responses)"]);
+        text.assert_lacks(&["ANTHROPIC_WIRE", "OLLAMA_WIRE"]);
     }
     let doctor = |value: &str| {
         let run = home.marvin().arg("doctor").env("GROQ_WIRE", value).run();
@@ -991,17 +948,12 @@ fn the_wire_of_a_provider_is_named_where_its_address_is() {
             .unwrap()
             .to_owned()
     };
-    assert!(doctor("responses").contains("over responses (GROQ_WIRE)"));
+    doctor("responses").assert_has(&["over responses (GROQ_WIRE)"]);
     let wrong = doctor("respones");
     assert!(
         wrong.starts_with("--") && wrong.contains("GROQ_WIRE is \"respones\""),
         "{wrong}"
     );
     home.write("config/config.yaml", "OPENAI_WIRE: completions\n");
-    let line = run(&home, &["doctor"]);
-    assert!(
-        line.text().contains("over completions (OPENAI_WIRE)"),
-        "{}",
-        line.text()
-    );
+    run(&home, &["doctor"]).stdout_has(&["over completions (OPENAI_WIRE)"]);
 }

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin, program};
-use crate::support::server::{Answer, Server};
+use crate::support::server::Server;
 use crate::support::shared::skip;
-use crate::support::wire::openai;
 
 /// Completes one command line in zsh interactively: a terminal, an interactive shell, a press of Tab. The candidates are captured in `compadd`,
 /// where every completion ends.
@@ -55,7 +55,7 @@ fn prepared(shell: &str, path: &str) -> Home {
     home.write(path, script.text());
     home.write("work/prompt file.txt", "x");
     home.write("work/folder/x", "x");
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Fine."])));
+    let server = Server::always(says("Fine."));
     for (id, text) in SESSIONS {
         let id = format!("{id}-0000-4000-8000-000000000000");
         let asked = home.ask(&server.url("/v1"), text);

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 /// A file of 9,900 bytes, just small enough to be read without a range.
 fn page() -> String {
@@ -54,16 +56,10 @@ fn a_full_small_window_warns_backs_up_and_compacts() {
     let home = Home::new();
     let (output, server) = reads_on(&home);
     assert!(output.text().ends_with("Done.\n"));
-    assert!(
-        output
-            .errors()
-            .contains("Compacting conversation history...")
-            && output
-                .errors()
-                .contains("── Context compacted. Older messages summarized. ──"),
-        "{}",
-        output.errors()
-    );
+    output.stderr_has(&[
+        "Compacting conversation history...",
+        "── Context compacted. Older messages summarized. ──",
+    ]);
     let requests = server.requests();
     let bodies: Vec<String> = requests
         .iter()
@@ -113,11 +109,8 @@ fn a_full_small_window_warns_backs_up_and_compacts() {
         backup.lines().next().unwrap().contains("read on"),
         "the first message is in the backup"
     );
-    let index = home.read("work/.marvin/memories/INDEX.md");
-    assert!(
-        index.contains("- page.txt") && index.contains("The finding of round 0"),
-        "{index}"
-    );
+    home.read("work/.marvin/memories/INDEX.md")
+        .assert_has(&["- page.txt", "The finding of round 0"]);
 }
 
 #[test]
@@ -132,7 +125,7 @@ fn compaction_follows_no_link_out_of_the_project() {
     link(&outside.join("rc"), "memories/INDEX.md");
     link(&outside, "logs");
     let (output, _server) = reads_on(&home);
-    assert!(output.errors().contains("Context compacted"));
+    output.stderr_has(&["Context compacted"]);
     assert_eq!(home.read("outside/rc"), "echo mine\n");
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
     let logs = home.config().join("profiles/main/logs");
@@ -146,8 +139,9 @@ fn compaction_follows_no_link_out_of_the_project() {
                 .starts_with("context-backup-")
         })
         .expect("a backup in the profile");
-    let text = std::fs::read_to_string(backup.path()).unwrap();
-    assert!(text.contains("read on"));
+    std::fs::read_to_string(backup.path())
+        .unwrap()
+        .assert_has(&["read on"]);
 }
 
 #[test]
@@ -161,7 +155,7 @@ fn reading_is_clipped_then_refused_and_dumped() {
             "read_file",
             json!({"path": "page.txt", "start_line": 3, "end_line": 170}),
         )),
-        _ => Answer::sse(openai::text(&["ok"])),
+        _ => says("ok"),
     });
     home.ask(&server.url("/v1"), "read on")
         .args(["--model", "gpt-5.1"])
@@ -190,21 +184,17 @@ fn reading_is_clipped_then_refused_and_dumped() {
     );
     let (last, refused) = results.split_last().unwrap();
     let refused = refused.last().unwrap();
-    for expected in [
+    refused.assert_has(&[
         ".marvin/memories/dump-page.txt.txt",
         "start_line and end_line",
         "20,000",
-    ] {
-        assert!(refused.contains(expected), "{refused}");
-    }
+    ]);
     assert!(
         last.starts_with("3. line 002 ") && last.contains("170. line 169 "),
         "a range is still read: {last}"
     );
-    assert!(
-        home.read("work/.marvin/memories/dump-page.txt.txt")
-            .contains("line 100")
-    );
+    home.read("work/.marvin/memories/dump-page.txt.txt")
+        .assert_has(&["line 100"]);
 }
 
 #[test]
@@ -220,16 +210,13 @@ fn a_deleted_working_directory_is_reported() {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        errors.contains("No working directory is set") && errors.contains("--working-dir"),
-        "{errors}"
-    );
+    errors.assert_has(&["No working directory is set", "--working-dir"]);
 }
 
 #[test]
 fn an_unwritable_config_folder_loses_no_answer() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let server = Server::always(says("ok"));
     home.write("blocked", "a file where the folder should be");
     let output = home
         .ask(&server.url("/v1"), "hi")

@@ -8,6 +8,7 @@ use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -33,7 +34,7 @@ fn an_answer_is_raw_text_with_one_final_newline_and_the_cost_last() {
             .starts_with("MARVIN_COST:{\"session_cost\":"),
         "{cost}"
     );
-    assert!(cost.contains("\"llm_turns\":1"));
+    cost.assert_has(&["\"llm_turns\":1"]);
     let body = server.request(0).json();
     assert_eq!(body["stream"], true);
     assert!(body["tools"].as_array().unwrap().len() >= 21);
@@ -147,7 +148,7 @@ fn text_is_printed_before_the_next_chunk_arrives() {
     ]);
     let running = home.ask(&server.url("/v1"), "hi").spawn();
     running.wait_stdout("first", LONG);
-    assert!(!running.stdout().contains("second"));
+    running.stdout().assert_lacks(&["second"]);
     latch.open();
     assert_eq!(running.wait().expect(0).text(), "firstsecond\n");
 }
@@ -163,11 +164,7 @@ fn a_reader_that_goes_away_ends_the_run_and_the_request() {
         .close_stdout_after(3)
         .run();
     assert_eq!(output.code(), Some(1), "{}", output.errors());
-    assert!(
-        !output.errors().contains("panic") && !output.errors().contains("Error"),
-        "{}",
-        output.errors()
-    );
+    output.stderr_lacks(&["panic", "Error"]);
     server.wait_closed(0, LONG);
 }
 
@@ -181,12 +178,9 @@ fn without_a_model_phrases_work_and_the_rest_fails() {
             .args(["--non-interactive", "--prompt", prompt])
             .run()
     };
-    assert!(
-        run("find needle")
-            .expect(0)
-            .text()
-            .contains("> a.txt:1: needle")
-    );
+    run("find needle")
+        .expect(0)
+        .stdout_has(&["> a.txt:1: needle"]);
     let output = run("sing me a song").expect(1);
     assert!(
         output.text().is_empty() && output.errors().contains("No language model is set up"),
@@ -217,7 +211,8 @@ fn restrictions_hold_in_the_schema_and_at_dispatch() {
         .run()
         .expect(0);
     let offered = server.request(0).json()["tools"].to_string();
-    assert!(!offered.contains("create_file") && offered.contains("read_file"));
+    offered.assert_has(&["read_file"]);
+    offered.assert_lacks(&["create_file"]);
     let result = server.request(1).json()["messages"][3]["content"]
         .as_str()
         .unwrap()
@@ -252,24 +247,15 @@ fn fifty_rounds_then_one_request_without_tools_over_one_connection() {
 #[test]
 fn a_cost_limit_stops_before_the_next_call() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::sse(
-            openai::Stream::new()
-                .call(0, "a", "tree", "{}")
-                .finish("tool_calls")
-                .usage(1_000_000, 1)
-                .done(),
-        )
-    });
-    let output = home
-        .ask(&server.url("/v1"), "hi")
+    let server = Server::always(Answer::sse(
+        openai::Stream::new()
+            .call(0, "a", "tree", "{}")
+            .finish("tool_calls")
+            .usage(1_000_000, 1)
+            .done(),
+    ));
+    home.ask(&server.url("/v1"), "hi")
         .args(["--max-cost", "0.1"])
-        .run()
-        .expect(1);
-    assert!(
-        output.errors().contains("cost limit"),
-        "{}",
-        output.errors()
-    );
+        .fails(&["cost limit"]);
     assert_eq!(server.requests().len(), 1);
 }

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::stages::{StageAnswer, StageServer};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(30);
 const PREFERENCES: &str = "config/profiles/main/preferences.yaml";
@@ -31,7 +33,7 @@ impl Places {
         Repo::at(&other);
         let server = Server::answering(|request, _| {
             let said = told(&request.json()).pop().unwrap();
-            Answer::sse(openai::text(&[&format!("Answer to {said}.")]))
+            says(&format!("Answer to {said}."))
         });
         Self {
             home,
@@ -42,12 +44,7 @@ impl Places {
     }
 
     fn marvin(&self, dir: &Path) -> Marvin {
-        self.home
-            .marvin()
-            .dir(dir)
-            .env("OPENAI_COMPAT_URL", self.server.url("/v1"))
-            .env("OPENAI_COMPAT_API_KEY", "test-key")
-            .args(["--provider", "openai-compat", "--model", "test-model"])
+        self.home.marvin().dir(dir).with_model(&self.server)
     }
 
     /// Says a line in a chat in `dir`, and returns what was shown and the request.
@@ -80,7 +77,7 @@ fn in_a_project_a_conversation_begins_empty_and_offers_the_last_one() {
     let places = Places::new();
     let (first, request) = places.say(&places.one, "the heron is blue", &[]);
     assert_eq!(told(&request), ["the heron is blue"]);
-    assert!(!first.text().contains("marvin -c"), "{}", first.text());
+    first.stdout_lacks(&["marvin -c"]);
     let (again, request) = places.say(&places.one, "which colour?", &[]);
     assert_eq!(told(&request), ["which colour?"]);
     // The model knows of what was said here before, in short.
@@ -92,11 +89,9 @@ fn in_a_project_a_conversation_begins_empty_and_offers_the_last_one() {
         !system(&request).contains("you: which colour?"),
         "{request}"
     );
-    let shown = format!("{}{}", again.text(), again.errors());
-    assert!(
-        shown.contains("marvin -c") && shown.contains("the heron is blue"),
-        "{shown}"
-    );
+    again
+        .output()
+        .assert_has(&["marvin -c", "the heron is blue"]);
     let (_, request) = places.say(&places.one, "and now?", &["-c"]);
     let before = ["which colour?", "Answer to which colour?.", "and now?"];
     assert_eq!(told(&request), before);
@@ -147,7 +142,8 @@ fn what_was_said_in_one_project_reaches_the_model_nowhere_else() {
         places.last_request().to_string()
     };
     assert!(ask(&places.one).contains("heron") && !ask(&places.other).contains("heron"));
-    assert!(ask(outside).contains("plover") && !ask(outside).contains("heron"));
+    ask(outside).assert_has(&["plover"]);
+    ask(outside).assert_lacks(&["heron"]);
 }
 
 #[test]
@@ -162,11 +158,7 @@ fn a_conversation_that_moves_into_a_project_is_not_gone_on_with_outside() {
     );
     for dir in [outside, &places.other, &places.one] {
         let (_, request) = places.say(dir, "hello", &[]);
-        let text = request.to_string();
-        assert!(
-            !text.contains("heron") && !text.contains("plover"),
-            "{text}"
-        );
+        request.to_string().assert_lacks(&["heron", "plover"]);
     }
 }
 
@@ -193,11 +185,9 @@ fn the_preferences_widen_what_is_known_or_end_it() {
     places.home.write(PREFERENCES, "history: some\n");
     let (shown, request) = places.say(&places.one, "hello", &[]);
     assert_eq!(told(&request), ["hello"]);
-    let shown = format!("{}{}", shown.text(), shown.errors());
-    assert!(
-        shown.contains("is all, folder or none, not \"some\""),
-        "{shown}"
-    );
+    shown
+        .output()
+        .assert_has(&["is all, folder or none, not \"some\""]);
 }
 
 #[test]
@@ -238,7 +228,7 @@ fn the_log_that_a_model_compacts_or_searches_holds_nothing_from_elsewhere() {
                 "search_history_backups",
                 json!({"query": "heron"}),
             )),
-            Answer::sse(openai::text(&["Done."])),
+            says("Done."),
         ]
         .map(|answer| Exchange::post("/chat/completions").answer(answer)),
     );
@@ -248,14 +238,17 @@ fn the_log_that_a_model_compacts_or_searches_holds_nothing_from_elsewhere() {
         .run()
         .expect(0);
     for n in 0..3 {
-        let request = server.request(n).json().to_string();
-        assert!(!request.contains("the heron"), "{request}");
+        server
+            .request(n)
+            .json()
+            .to_string()
+            .assert_lacks(&["the heron"]);
     }
-    let last = server.request(2).json().to_string();
-    assert!(
-        last.contains("not summarised by the model") && last.contains("Not searched"),
-        "{last}"
-    );
+    server
+        .request(2)
+        .json()
+        .to_string()
+        .assert_has(&["not summarised by the model", "Not searched"]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Copilot from the outside: the built binary with a peer in place of the CLI, and another provider beside it.
 
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -12,7 +11,9 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{ollama_by_stage, ollama_says};
+use crate::support::wait::until_within;
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 /// Not a test of its own: the process that plays a script.
 #[test]
@@ -39,13 +40,7 @@ fn marvin(home: &Home, script: &str) -> Marvin {
 }
 
 fn ask(home: &Home, script: &str) -> Marvin {
-    marvin(home, script).args([
-        "--non-interactive",
-        "--provider",
-        "copilot",
-        "--prompt",
-        "hi",
-    ])
+    marvin(home, script).line("--non-interactive --provider copilot --prompt hi")
 }
 
 fn answering() -> String {
@@ -60,11 +55,9 @@ fn calls(home: &Home, method: &str) -> Vec<Value> {
 
 /// Waits until no peer is alive, and fails after two seconds.
 fn all_gone(home: &Home) {
-    let until = Instant::now() + Duration::from_secs(2);
-    while !copilot_peer::running(&folder(home)).is_empty() {
-        assert!(Instant::now() < until, "a CLI outlived Marvin");
-        thread::sleep(Duration::from_millis(10));
-    }
+    until_within(Duration::from_secs(2), "the end of the CLI", || {
+        copilot_peer::running(&folder(home)).is_empty()
+    });
 }
 
 #[test]
@@ -113,7 +106,7 @@ fn a_tool_runs_here_and_its_result_goes_to_the_cli() {
     home.write("work/a.txt", "alpha");
     let script = fixture("begin") + &fixture("tools").replace("git_status", "get_working_dir");
     let done = ask(&home, &script).run().expect(0);
-    assert!(done.text().starts_with("Let me look.\n"), "{}", done.text());
+    done.stdout_starts_with("Let me look.\n");
     assert!(done.text().ends_with("Two files.\n"), "{}", done.text());
     let results = calls(&home, "session.tools.handlePendingToolCall");
     let result = results
@@ -157,13 +150,7 @@ fn a_missing_cli_is_told_with_what_to_install() {
         .without("MARVIN_COPILOT_CLI")
         .env("PATH", "/nonexistent");
     let done = run
-        .args([
-            "--non-interactive",
-            "--provider",
-            "copilot",
-            "--prompt",
-            "hi",
-        ])
+        .line("--non-interactive --provider copilot --prompt hi")
         .run()
         .expect(1);
     let wanted = "Error: copilot: the GitHub Copilot CLI is not installed. Install it (\"npm install -g @github/copilot\", or the standalone binary from github.com/github/copilot-cli), then run \"gh auth login\" or \"copilot login\". Or choose another provider: --provider ollama | openai | groq | gemini.\n";
@@ -175,11 +162,7 @@ fn a_folder_that_cannot_be_written_is_named_when_the_cli_hangs_and_ends() {
     let home = Home::new();
     let run = ask(&home, "{\"sleep\":50}\n{\"exit\":1}\n");
     let done = run.env("COPILOT_HOME", "/proc/nowhere").run().expect(1);
-    let errors = done.errors();
-    assert!(
-        errors.contains("/proc/nowhere is not writable: set COPILOT_HOME and XDG_CACHE_HOME"),
-        "{errors}"
-    );
+    done.stderr_has(&["/proc/nowhere is not writable: set COPILOT_HOME and XDG_CACHE_HOME"]);
 }
 
 #[test]
@@ -216,7 +199,7 @@ fn copilot_is_the_first_choice_where_it_is_signed_in_and_is_asked_once_a_day() {
 #[test]
 fn without_a_login_the_next_provider_is_chosen() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello"])));
+    let server = Server::always(Answer::sse(openai::text(&["Hello"])));
     let script = fixture("begin").replace("\"isAuthenticated\":true", "\"isAuthenticated\":false");
     let cli = copilot_peer::install(&folder(&home), &script, "copilot::peer");
     for _ in 0..2 {
@@ -283,23 +266,22 @@ fn its_models_are_listed() {
         .run()
         .expect(0);
     let text = done.text();
-    assert!(text.contains("gpt-5-mini"), "{text}");
+    text.assert_has(&["gpt-5-mini"]);
     let chosen = text
         .lines()
         .find(|line| line.starts_with("* claude-haiku-4.5"))
         .unwrap();
     assert!(chosen.ends_with("default, chosen, × 0.33"), "{text}");
-    assert!(!text.contains("US dollars"), "{text}");
+    text.assert_lacks(&["US dollars"]);
     all_gone(&home);
 }
 
 /// A server that fails, and Marvin with a peer that answers.
 fn falling_back(home: &Home, server: &Server, script: &str) -> Marvin {
     marvin(home, script)
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--non-interactive", "--provider", "openai-compat"])
-        .args(["--model", "test-model", "--prompt", "hi"])
+        .with_model(server)
+        .env("MARVIN_RETRIES", "0")
+        .line("--non-interactive --prompt hi")
 }
 
 fn boom() -> Answer {
@@ -307,7 +289,7 @@ fn boom() -> Answer {
 }
 
 fn failing() -> Server {
-    Server::answering(|_, _| boom())
+    Server::always(boom())
 }
 
 #[test]
@@ -334,13 +316,8 @@ fn text_that_leaves_a_local_provider_is_announced() {
     let (home, server) = (Home::new(), failing());
     let done = marvin(&home, &answering())
         .env("OLLAMA_URL", server.url(""))
-        .args([
-            "--non-interactive",
-            "--provider",
-            "ollama",
-            "--prompt",
-            "hi",
-        ])
+        .env("MARVIN_RETRIES", "0")
+        .line("--non-interactive --provider ollama --prompt hi")
         .run()
         .expect(0);
     let errors = done.errors();
@@ -378,10 +355,8 @@ fn the_first_error_stays_when_there_is_no_copilot_or_nobody_wants_it() {
     for (run, started) in runs {
         let before = calls(&home, "connect").len();
         let errors = run.run().expect(1).errors();
-        assert!(
-            errors.contains("boom") && !errors.contains("opilot"),
-            "{errors}"
-        );
+        errors.assert_has(&["boom"]);
+        errors.assert_lacks(&["opilot"]);
         assert_eq!(calls(&home, "connect").len() - before, started);
     }
     all_gone(&home);
@@ -409,8 +384,10 @@ fn nothing_falls_back_once_text_was_shown_or_something_changed() {
         let half = openai::chunk(json!({"content": "Half an ans"}), None);
         Answer::sse([openai::data(&half)]).reset()
     });
-    let done = falling_back(&home, &shown, &answering()).run().expect(1);
-    assert!(!done.errors().contains("falling back"), "{}", done.errors());
+    falling_back(&home, &shown, &answering())
+        .run()
+        .expect(1)
+        .stderr_lacks(&["falling back"]);
     let wrote = Server::answering(|_, number| match number {
         0 => Answer::sse(openai::call(
             "c",
@@ -419,8 +396,10 @@ fn nothing_falls_back_once_text_was_shown_or_something_changed() {
         )),
         _ => boom(),
     });
-    let done = falling_back(&home, &wrote, &answering()).run().expect(1);
-    assert!(!done.errors().contains("falling back"), "{}", done.errors());
+    falling_back(&home, &wrote, &answering())
+        .run()
+        .expect(1)
+        .stderr_lacks(&["falling back"]);
     assert!(home.has("work/a.txt"));
     assert!(calls(&home, "connect").is_empty());
 }
@@ -428,36 +407,29 @@ fn nothing_falls_back_once_text_was_shown_or_something_changed() {
 #[test]
 fn pro_sends_one_message_to_copilot_with_the_conversation_before_it() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello from here"])));
+    let server = Server::always(Answer::sse(openai::text(&["Hello from here"])));
     let run = marvin(&home, &answering())
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
+        .with_model(&server)
+        .arg("--plain")
         .stdin("hi\n!pro what is better?\nthanks\nusage\nquit\n");
     let done = run.run().expect(0);
     let text = done.text();
-    assert!(text.contains("It is fine."), "{text}");
+    text.assert_has(&["It is fine."]);
     let prompt = calls(&home, "session.send")[0]["prompt"]
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(
-        prompt.contains("User: hi\n\nAssistant: Hello from here\n</conversation>"),
-        "{prompt}"
-    );
+    prompt.assert_has(&["User: hi\n\nAssistant: Hello from here\n</conversation>"]);
     assert!(prompt.ends_with("\n\nwhat is better?"), "{prompt}");
     // The message after it goes where the others go, and knows of it.
-    let last = server.request(1).text();
-    assert!(
-        last.contains("It is fine.") && last.contains("thanks"),
-        "{last}"
-    );
-    assert!(
-        text.contains("0.25 AI credits")
-            && text.contains("Copilot: 90 % of the plan's allowance is left."),
-        "{text}"
-    );
+    server
+        .request(1)
+        .text()
+        .assert_has(&["It is fine.", "thanks"]);
+    text.assert_has(&[
+        "0.25 AI credits",
+        "Copilot: 90 % of the plan's allowance is left.",
+    ]);
     all_gone(&home);
 }
 
@@ -466,6 +438,7 @@ fn flow(home: &Home, server: &Server, script: &str) -> Marvin {
     marvin(home, script)
         .env("OLLAMA_URL", server.url(""))
         .env("OLLAMA_MODEL", "gemma4:e2b")
+        .env("MARVIN_RETRIES", "0")
         .env("MARVIN_REPLY_LOCATION_ENABLED", "false")
         .args(["--plain", "--provider", "ollama"])
         .stdin("hi\nquit\n")
@@ -485,15 +458,13 @@ fn what_is_said_to_a_local_model_of_the_flow_stays_here_unless_the_user_allows_i
     let (home, server) = (Home::new(), failing_chat());
     let done = flow(&home, &server, &answering()).run().expect(0);
     let text = done.text().to_owned() + &done.errors();
-    assert!(
-        text.contains("boom") && !text.contains("It is fine."),
-        "{text}"
-    );
+    text.assert_has(&["boom"]);
+    text.assert_lacks(&["It is fine."]);
     assert!(calls(&home, "connect").is_empty());
     let allowed = flow(&home, &server, &answering()).env("MARVIN_REPLY_CLOUD_FALLBACK", "true");
     let done = allowed.run().expect(0);
     let text = done.text().to_owned() + &done.errors();
-    assert!(text.contains("It is fine."), "{text}");
+    text.assert_has(&["It is fine."]);
     let announced =
         "falling back to Copilot SDK; the conversation now leaves this machine and goes to GitHub";
     assert_eq!(text.matches(announced).count(), 1, "{text}");
@@ -515,8 +486,7 @@ fn a_successor_of_the_flow_calls_tools_in_one_session() {
         .env("MARVIN_REPLY_CLOUD_FALLBACK", "true")
         .run()
         .expect(0);
-    let text = done.text().to_owned() + &done.errors();
-    assert!(text.contains("Two files."), "{text}");
+    done.output().assert_has(&["Two files."]);
     assert_eq!(calls(&home, "session.create").len(), 1);
     assert_eq!(calls(&home, "session.tools.handlePendingToolCall").len(), 2);
     all_gone(&home);

@@ -2,19 +2,20 @@
 //! this machine. Without the variable each test says that it skips, and fails where `MARVIN_REQUIRE_COPILOT_CLI` is 1.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::shared::skip;
+use crate::support::wait::until_within;
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -77,11 +78,9 @@ fn running(home: &Home) -> Vec<Pid> {
 }
 
 fn all_gone(home: &Home) {
-    let until = Instant::now() + Duration::from_secs(2);
-    while !running(home).is_empty() {
-        assert!(Instant::now() < until, "the CLI outlived Marvin");
-        thread::sleep(Duration::from_millis(10));
-    }
+    until_within(Duration::from_secs(2), "the end of the CLI", || {
+        running(home).is_empty()
+    });
 }
 
 /// What the CLI keeps of sessions.
@@ -101,7 +100,7 @@ fn a_question_is_answered_by_the_users_own_server() {
     };
     let (home, server) = (
         Home::new(),
-        Server::answering(|_, _| Answer::sse(openai::text(&["Hel", "lo."]))),
+        Server::always(Answer::sse(openai::text(&["Hel", "lo."]))),
     );
     let done = one_shot(own(&home, &cli, &server), "hi").run().expect(0);
     assert_eq!(done.text(), "Hello.\n", "{}", done.errors());
@@ -111,10 +110,8 @@ fn a_question_is_answered_by_the_users_own_server() {
     assert_eq!(body["model"], "claude-haiku-4.5");
     // Marvin's system prompt and tools, and nothing of the CLI's own.
     let system = body["messages"][0]["content"].to_string();
-    assert!(
-        system.contains("Marvin") && !system.contains("GitHub Copilot CLI"),
-        "{system}"
-    );
+    system.assert_has(&["Marvin"]);
+    system.assert_lacks(&["GitHub Copilot CLI"]);
     let tools: Vec<&str> = body["tools"]
         .as_array()
         .unwrap()
@@ -151,7 +148,7 @@ fn tools_run_in_marvin_and_long_results_arrive_whole() {
             ),
             ("d", "no_such_tool", json!({})),
         ])),
-        _ => Answer::sse(openai::text(&["Done."])),
+        _ => says("Done."),
     });
     let done = one_shot(own(&home, &cli, &server), "look").run().expect(0);
     assert!(done.text().ends_with("Done.\n"), "{}", done.text());
@@ -164,13 +161,13 @@ fn tools_run_in_marvin_and_long_results_arrive_whole() {
         found.unwrap()["content"].as_str().unwrap().to_owned()
     };
     assert!(result("a").contains(&home.work().display().to_string()));
-    assert!(result("b").contains("no-such-file"), "{}", result("b"));
+    result("b").assert_has(&["no-such-file"]);
     assert!(
         result("c").len() > 60_000 && result("c").contains("3000"),
         "{}",
         result("c").len()
     );
-    assert!(result("d").contains("does not exist"), "{}", result("d"));
+    result("d").assert_has(&["does not exist"]);
     all_gone(&home);
 }
 
@@ -180,16 +177,12 @@ fn a_refused_key_is_told_in_the_clis_words() {
         return;
     };
     let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!({"error": {"message": "bad key"}})).with_status(401)
-    });
+    let server =
+        Server::always(Answer::json(&json!({"error": {"message": "bad key"}})).with_status(401));
     let done = one_shot(own(&home, &cli, &server), "hi").run().expect(1);
     let errors = done.errors();
-    assert!(
-        errors.contains("Error: copilot: Authentication failed with provider"),
-        "{errors}"
-    );
-    assert!(!errors.contains("own-key"), "{errors}");
+    errors.assert_has(&["Error: copilot: Authentication failed with provider"]);
+    errors.assert_lacks(&["own-key"]);
     all_gone(&home);
 }
 
@@ -199,8 +192,7 @@ fn a_conversation_goes_on_after_the_cli_was_killed() {
         return;
     };
     let home = Home::new();
-    let server =
-        Server::answering(|_, number| Answer::sse(openai::text(&[&format!("Answer {number}.")])));
+    let server = Server::answering(|_, number| says(&format!("Answer {number}.")));
     let mut running_marvin = own(&home, &cli, &server)
         .arg("--plain")
         .stdin_open()
@@ -224,11 +216,10 @@ fn a_conversation_goes_on_after_the_cli_was_killed() {
     all_gone(&home);
     running_marvin.write(b"third\n");
     running_marvin.wait_stdout("Answer 2.", LIMIT);
-    let third = server.request(2).text();
-    assert!(
-        third.contains("User: first\\n\\nAssistant: Answer 0.\\n\\nUser: second"),
-        "{third}"
-    );
+    server
+        .request(2)
+        .text()
+        .assert_has(&["User: first\\n\\nAssistant: Answer 0.\\n\\nUser: second"]);
     running_marvin.write(b"quit\n");
     running_marvin.wait().expect(0);
     all_gone(&home);
@@ -242,7 +233,7 @@ fn a_marvin_that_is_killed_takes_the_cli_with_it() {
     for signal in [Signal::KILL, Signal::TERM] {
         let home = Home::new();
         let chunk = openai::data(&openai::chunk(json!({"content": "Half"}), None));
-        let server = Server::answering(move |_, _| Answer::sse([chunk.clone()]).stall()).lenient();
+        let server = Server::always(Answer::sse([chunk.clone()]).stall()).lenient();
         let marvin = one_shot(own(&home, &cli, &server), "hi").spawn();
         marvin.wait_stdout("Half", LIMIT);
         assert!(!running(&home).is_empty());
@@ -279,7 +270,7 @@ fn github(request: &Request) -> Answer {
     } else if path.ends_with("/chat/completions") {
         match last_role(request).as_str() {
             "user" => Answer::sse(openai::call("a", "get_working_dir", json!({}))),
-            _ => Answer::sse(openai::text(&["It is fine."])),
+            _ => says("It is fine."),
         }
     } else {
         Answer::json(&json!({"message": "Not Found"})).with_status(404)
@@ -288,8 +279,7 @@ fn github(request: &Request) -> Answer {
 
 /// Marvin with the CLI signed in by a GitHub CLI that has a token.
 fn signed_in(home: &Home, cli: &Path, server: &Server) -> Marvin {
-    let gh = home.write("bin/gh", "#!/bin/sh\n[ \"$1 $2\" = 'auth token' ] && echo gho_000000000000000000000000000000000000\n");
-    fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).unwrap();
+    let gh = home.program("bin/gh", "#!/bin/sh\n[ \"$1 $2\" = 'auth token' ] && echo gho_000000000000000000000000000000000000\n");
     marvin(home, cli)
         .env(
             "PATH",
@@ -329,13 +319,11 @@ fn signed_in_by_the_github_cli_a_whole_turn_with_a_tool_runs() {
         .arg("doctor")
         .run()
         .expect(0);
-    let text = chosen.text();
-    assert!(
-        text.contains("copilot would answer now: its CLI is signed in"),
-        "{text}"
-    );
-    assert!(text.contains("signed in as fake-user (via gh)"), "{text}");
-    assert!(text.contains("90 % of the plan's allowance left"), "{text}");
+    chosen.text().assert_has(&[
+        "copilot would answer now: its CLI is signed in",
+        "signed in as fake-user (via gh)",
+        "90 % of the plan's allowance left",
+    ]);
 }
 
 #[test]
@@ -349,7 +337,7 @@ fn signed_in_the_models_of_the_plan_are_known() {
         .args(["models", "copilot"])
         .run()
         .expect(0);
-    assert!(listed.text().contains("gpt-5-mini"), "{}", listed.text());
+    listed.stdout_has(&["gpt-5-mini"]);
     let chosen = listed
         .text()
         .lines()
@@ -360,12 +348,7 @@ fn signed_in_the_models_of_the_plan_are_known() {
         "{chosen}"
     );
     let run = signed_in(&home, &cli, &server).args(["--model", "no-such-model"]);
-    let errors = one_shot(run, "hi").run().expect(1).errors();
-    assert!(
-        errors.contains("Model \"no-such-model\" is not available."),
-        "{errors}"
-    );
-    assert!(errors.contains("gpt-5-mini"), "{errors}");
+    one_shot(run, "hi").fails(&["Model \"no-such-model\" is not available.", "gpt-5-mini"]);
     all_gone(&home);
 }
 
@@ -376,7 +359,8 @@ fn nobody_signed_in_is_told() {
     };
     let home = Home::new();
     let run = marvin(&home, &cli).env("PATH", "/nonexistent");
-    let errors = one_shot(run, "hi").run().expect(1).errors();
-    assert!(errors.contains("copilot: not signed in. Run \"gh auth login\" (or \"copilot login\"), or set COPILOT_GITHUB_TOKEN."), "{errors}");
+    one_shot(run, "hi").fails(&[
+            "copilot: not signed in. Run \"gh auth login\" (or \"copilot login\"), or set COPILOT_GITHUB_TOKEN.",
+        ]);
     all_gone(&home);
 }

@@ -10,6 +10,7 @@ use crate::support::latch::Latch;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::{anthropic, ollama, openai, responses};
+use crate::support::words::TextAssertions;
 
 /// Asks `provider` at `base` for `model`.
 fn ask(home: &Home, provider: &str, base: String, model: &str) -> Marvin {
@@ -177,11 +178,7 @@ fn what_the_provider_charges_counts_for_the_cost_and_its_limit() {
     let server = Server::answering(play);
     let stopped = ask(&home, "openrouter", server.url("/v1"), model).args(["--max-cost", "0.03"]);
     let output = stopped.run().expect(1);
-    let errors = output.errors();
-    assert!(
-        errors.contains("$0.03 is reached ($0.0300 spent)"),
-        "{errors}"
-    );
+    output.stderr_has(&["$0.03 is reached ($0.0300 spent)"]);
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -252,8 +249,7 @@ fn tokens_of_the_cache_are_charged_at_their_own_price() {
         (cost.llm_turns, cost.cached, cost.estimated),
         (2, 76_000, false)
     );
-    let today = get_usage(&home, "today");
-    assert!(today.contains(": <$0.01, 2 model calls"), "{today}");
+    get_usage(&home, "today").assert_has(&[": <$0.01, 2 model calls"]);
 }
 
 #[test]
@@ -267,7 +263,7 @@ fn a_bill_that_cannot_be_one_is_not_believed() {
     ] {
         let home = Home::new();
         let usage = json!({"prompt_tokens": 1000, "completion_tokens": 10, "cost": bill});
-        let server = Server::answering(move |_, _| completion(&usage));
+        let server = Server::always(completion(&usage));
         let asked = ask(&home, "openrouter", server.url("/v1"), "test-model");
         let cost = asked.run().expect(0).cost();
         assert!(
@@ -375,16 +371,14 @@ fn two_processes_at_once_add_to_the_files_of_an_older_version() {
         "{lines}"
     );
     let all = get_usage(&home, "all");
-    for line in [
+    all.assert_has(&[
         "Lifetime: $2.0000, 14 model calls",
         "\n  l: 2 calls\n",
         "\n  m: 12 calls, $2.0000",
         "2,107 tokens in (1,200 cached), 113 out (40 reasoning)",
-    ] {
-        assert!(all.contains(line), "{line} in {all}");
-    }
+    ]);
     // What an older version marked as an estimate stays one; the new part alone is not.
     let since = |day: &str| get_usage(&home, day);
-    assert!(since("2026-01-01").contains("~$1.0000, 3 model calls"));
-    assert!(since("today").contains(": $0.5000, 2 model calls"));
+    since("2026-01-01").assert_has(&["~$1.0000, 3 model calls"]);
+    since("today").assert_has(&[": $0.5000, 2 model calls"]);
 }

@@ -7,9 +7,10 @@ use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{StageAnswer, StageServer};
 use crate::support::wire::responses;
+use crate::support::words::TextAssertions;
 
 fn answering() -> Server {
-    Server::answering(|_, _| Answer::sse(responses::text(&["Hello."])))
+    Server::always(Answer::sse(responses::text(&["Hello."])))
 }
 
 fn marvin(home: &Home, server: &Server) -> Marvin {
@@ -58,10 +59,11 @@ fn a_wrong_effort_is_refused_with_the_nearest_before_anything_is_sent() {
         ask().args(["--effort", "hihg"]),
         ask().env("MARVIN_EFFORT", "hihg"),
     ] {
-        let errors = run.run().expect(1).errors();
-        assert!(errors.contains("no effort \"hihg\""), "{errors}");
-        assert!(errors.contains("Did you mean \"high\"?"), "{errors}");
-        assert!(errors.contains("low, medium, high"), "{errors}");
+        run.fails(&[
+            "no effort \"hihg\"",
+            "Did you mean \"high\"?",
+            "low, medium, high",
+        ]);
     }
     assert_eq!(server.requests().len(), 0);
 }
@@ -73,15 +75,13 @@ fn a_conversation_changes_it_from_the_next_message_on() {
     let lines =
         "!effort\nhi\n!effort medium\n!effort\nagain\n!effort mediun\nonce more\n!code\nlast\n";
     let run = marvin(&home, &server).args(["--plain"]).stdin(lines).run();
-    let text = format!("{}{}", run.text(), run.errors());
-    for words in [
+    let text = run.output();
+    text.assert_has(&[
         "Effort: low, as always outside coding mode.",
         "Effort: medium, from the next message on.",
         "Effort: medium.",
         "Did you mean \"medium\"?",
-    ] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
+    ]);
     assert_eq!(efforts(&server), ["low", "medium", "medium", "medium"]);
 }
 
@@ -97,26 +97,15 @@ fn the_reply_flow_thinks_as_chosen_in_the_answer_and_quickly_before_it() {
         .map(|(stage, text)| StageAnswer::text(stage, text))
     };
     let server = StageServer::start([script("One."), script("Two.")].concat());
-    let run = home
-        .marvin()
+    home.marvin()
         .env("MARVIN_URL_OPENAI", server.url("/v1"))
         .env("OPENAI_API_KEY", "test-key")
         .env("OPENAI_WIRE", "completions")
         .env("MARVIN_REPLY_FLOW", "on")
         .env("MARVIN_REPLY_MEMORY_ENABLED", "false")
-        .args([
-            "--provider",
-            "openai",
-            "--model",
-            "gpt-5.1",
-            "--effort",
-            "high",
-            "--plain",
-        ])
+        .line("--provider openai --model gpt-5.1 --effort high --plain")
         .stdin("hello there\n!effort medium\nand another question\n")
-        .run()
-        .expect(0);
-    assert!(run.text().contains("Two."), "{}", run.text());
+        .prints(&["Two."]);
     let calls = server.calls();
     let efforts: Vec<String> = calls
         .iter()
@@ -146,9 +135,6 @@ fn a_model_that_is_told_none_says_so_when_asked() {
         .args(["--model", "gpt-4o", "--plain"])
         .stdin("!effort\nhi\n!effort\n")
         .run();
-    let text = format!("{}{}", run.text(), run.errors());
-    assert!(
-        text.contains("Effort: as the model's maker set it up."),
-        "{text}"
-    );
+    run.output()
+        .assert_has(&["Effort: as the model's maker set it up."]);
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai::{self, Stream};
 use crate::support::wire::{anthropic, ollama, responses};
+use crate::support::words::TextAssertions;
 use WireName::{Anthropic, Completions, Ollama, Responses};
 
 /// A reply whose only call is cut by the limit of tokens.
@@ -34,26 +36,23 @@ fn messages(request: &Value) -> Vec<Value> {
 fn a_call_cut_by_the_token_limit_gets_a_result() {
     let server = Server::answering(|_, n| match n {
         0 => cut_call(),
-        _ => Answer::sse(openai::text(&["Done in pieces."])),
+        _ => says("Done in pieces."),
     });
     let home = Home::new();
-    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert!(
-        output.errors().contains("limit of tokens"),
-        "{}",
-        output.errors()
-    );
+    home.ask(&server.url("/v1"), "hi")
+        .run()
+        .expect(0)
+        .stderr_has(&["limit of tokens"]);
     let sent = messages(&server.request(1).json());
     let last = sent.last().unwrap();
     assert_eq!(
         (&last["role"], &last["tool_call_id"]),
         (&json!("tool"), &json!("a"))
     );
-    let expected = last["content"].as_str().unwrap();
-    assert!(
-        expected.contains("cut") && expected.contains("smaller pieces"),
-        "{expected}"
-    );
+    last["content"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["cut", "smaller pieces"]);
     let call = &sent[sent.len() - 2]["tool_calls"][0]["function"];
     assert_eq!(call["name"], "create_file");
     let kept: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
@@ -63,13 +62,10 @@ fn a_call_cut_by_the_token_limit_gets_a_result() {
 
 #[test]
 fn repeatedly_cut_calls_fail_the_run() {
-    let server = Server::answering(|_, _| cut_call());
-    let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
-    assert!(
-        output.errors().contains("3 times in a row"),
-        "{}",
-        output.errors()
-    );
+    let server = Server::always(cut_call());
+    Home::new()
+        .ask(&server.url("/v1"), "hi")
+        .fails(&["3 times in a row"]);
     assert_eq!(server.requests().len(), 3);
 }
 
@@ -152,12 +148,7 @@ fn a_refused_key_quotes_the_provider() {
     let answer = Answer::json(&openai::error(text, "invalid_request_error", None));
     let server = Server::with([Exchange::any().answer(answer.with_status(401))]);
     let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
-    let errors = output.errors();
-    assert!(
-        errors.contains("Missing scopes: model.request")
-            && errors.contains("OPENAI_COMPAT_API_KEY"),
-        "{errors}"
-    );
+    output.stderr_has(&["Missing scopes: model.request", "OPENAI_COMPAT_API_KEY"]);
 }
 
 #[test]
@@ -376,7 +367,7 @@ fn try_end(
     answer: impl Fn(WireName) -> Answer + Send + Sync + 'static,
 ) {
     let home = Home::new();
-    let server = Server::answering(move |_, _| answer(wire)).lenient();
+    let server = Server::always(answer(wire)).lenient();
     let (status, _) = table.iter().find(|row| row.1 == words).unwrap();
     let run = over(wire, &home, &server).args(args.iter().copied());
     let output = if args.contains(&"--prompt-file") {
@@ -514,7 +505,7 @@ fn every_end_has_its_status_and_its_words_on_every_wire() {
 fn a_broken_reply_is_a_failure_that_keeps_its_text_on_every_wire() {
     for wire in ALL {
         for error in [None, Some("The machine is on fire")] {
-            let server = Server::answering(move |_, _| broken(wire, error));
+            let server = Server::always(broken(wire, error));
             let home = Home::new();
             let output = over(wire, &home, &server)
                 .args(["--prompt", "hi"])
@@ -537,20 +528,10 @@ fn second_request(answer: impl Fn() -> Answer + Send + Sync + 'static) -> (Vec<V
     let home = Home::new();
     let server = Server::answering(move |_, n| match n {
         0 => answer(),
-        _ => Answer::sse(openai::text(&["Well."])),
+        _ => says("Well."),
     });
-    let chat = home
-        .marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args([
-            "--plain",
-            "--provider",
-            "openai-compat",
-            "--model",
-            "test-model",
-        ]);
-    chat.stdin("hi\nagain\n").run();
+    let chat = home.chat(&server).stdin("hi\nagain\n");
+    chat.run();
     let log = home.read("config/profiles/main/chat_log.json");
     (messages(&server.request(1).json()), log)
 }
@@ -570,10 +551,7 @@ fn what_came_before_an_early_end_stays_in_the_conversation_and_in_the_log() {
     }
     let (sent, log) = second_request(|| broken(Completions, None));
     assert!(sent.contains(&json!({"role": "assistant", "content": BEGINS})));
-    assert!(
-        log.contains(&format!("{BEGINS}\\n\\n[cut by a failure]")),
-        "{log}"
-    );
+    log.assert_has(&[&format!("{BEGINS}\\n\\n[cut by a failure]")]);
 }
 
 #[test]
@@ -585,15 +563,10 @@ fn a_refusal_goes_back_as_what_the_model_said() {
     let (sent, log) = second_request(only);
     let said = json!({"role": "assistant", "content": "I won't."});
     assert!(sent.contains(&said), "{sent:?}");
-    assert!(
-        log.contains("I won't.\\n\\n[refused by the model]"),
-        "{log}"
-    );
+    log.assert_has(&["I won't.\\n\\n[refused by the model]"]);
     let (sent, log) = second_request(|| declined(Completions));
-    assert!(
-        log.contains("[refused by the model]") && !log.contains("[cut"),
-        "{log}"
-    );
+    log.assert_has(&["[refused by the model]"]);
+    log.assert_lacks(&["[cut"]);
     let said = json!({"role": "assistant", "content": "It begins\n\nI won't."});
     assert!(sent.contains(&said), "{sent:?}");
 }
@@ -602,7 +575,7 @@ fn a_refusal_goes_back_as_what_the_model_said() {
 fn ask_long(model: &str, tokens: usize, tools: &str) -> (Option<i32>, String, usize) {
     let home = Home::new();
     let long = home.write("long.txt", "word ".repeat(tokens));
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"]))).lenient();
+    let server = Server::always(says("ok")).lenient();
     let output = home
         .marvin()
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
@@ -618,20 +591,18 @@ fn ask_long(model: &str, tokens: usize, tools: &str) -> (Option<i32>, String, us
 fn a_request_that_cannot_fit_is_not_sent_and_says_what_to_do() {
     let (status, errors, sent) = ask_long("gpt-4o", 126_000, "all");
     assert_eq!((status, sent), (Some(1), 0), "{errors}");
-    for words in [
+    errors.assert_has(&[
         "more than the 128,000 that gpt-4o takes",
         "tool schemas are about",
         "offer fewer tools with --tools GROUP",
         "--model NAME",
-    ] {
-        assert!(errors.contains(words), "{words}: {errors}");
-    }
+    ]);
     // The same prompt fits without the tools; the window of another model is unknown.
     let (status, errors, sent) = ask_long("gpt-4o", 120_000, "none");
     assert_eq!((status, sent), (Some(0), 1), "{errors}");
     let (status, errors, sent) = ask_long("gpt-4o", 140_000, "none");
     assert_eq!((status, sent), (Some(1), 0), "{errors}");
-    assert!(!errors.contains("--tools"), "{errors}");
+    errors.assert_lacks(&["--tools"]);
     let (status, errors, sent) = ask_long("test-model", 140_000, "all");
     assert_eq!((status, sent), (Some(0), 1), "{errors}");
 }

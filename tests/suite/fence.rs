@@ -13,6 +13,7 @@ use crate::support::home::{Home, write};
 use crate::support::repo::Repo;
 use crate::support::run::{Done, program};
 use crate::support::shared::skip;
+use crate::support::words::TextAssertions;
 
 const SECRET: &str = "what lies outside";
 const ABSOLUTE: &str = "Absolute paths not allowed";
@@ -366,21 +367,16 @@ fn special_files_are_named_and_never_block() {
             output.took()
         );
     }
-    assert!(
-        read("latin.txt")
-            .expect(0)
-            .text()
-            .contains("needle caf\u{fffd}")
-    );
+    read("latin.txt")
+        .expect(0)
+        .stdout_has(&["needle caf\u{fffd}"]);
     for name in ["append_file", "apply_patch"] {
         let args = json!({"path": "pipe", "content": "x", "old_str": "x"});
-        let output = tool(&home, name, &args).expect(1);
-        assert!(output.errors().contains("FIFO"), "{}", output.errors());
+        tool(&home, name, &args).expect(1).stderr_has(&["FIFO"]);
     }
     let tree = tool(&home, "tree", &json!({})).expect(0);
-    for name in ["pipe", "socket", "huge.txt", "shut.txt", "plain.txt"] {
-        assert!(tree.text().contains(name), "{name} not in {}", tree.text());
-    }
+    tree.text()
+        .assert_has(&["pipe", "socket", "huge.txt", "shut.txt", "plain.txt"]);
     // With and without ripgrep; the huge file is one line of NUL, which is binary.
     for path in [None, Some("/nowhere")] {
         let mut run = home.marvin().args(["tool", "code_grep", "pattern=needle"]);
@@ -389,11 +385,8 @@ fn special_files_are_named_and_never_block() {
         }
         let output = run.limit(Duration::from_secs(40)).run().expect(0);
         let text = output.text();
-        assert!(text.contains("plain.txt:1: needle in plain"), "{text}");
-        assert!(
-            !text.contains("binary.bin") && !text.contains("huge.txt"),
-            "{text}"
-        );
+        text.assert_has(&["plain.txt:1: needle in plain"]);
+        text.assert_lacks(&["binary.bin", "huge.txt"]);
     }
 }
 
@@ -412,11 +405,11 @@ fn devices_are_refused() {
     }
     for name in ["read_file", "append_file", "apply_patch"] {
         let args = json!({"path": "zero", "content": "x", "old_str": "x"});
-        let output = tool(&home, name, &args).expect(1);
-        assert!(output.errors().contains("device"), "{}", output.errors());
+        tool(&home, name, &args).expect(1).stderr_has(&["device"]);
     }
-    let output = tool(&home, "code_grep", &json!({"pattern": "x"})).expect(0);
-    assert!(output.text().starts_with("No match"), "{}", output.text());
+    tool(&home, "code_grep", &json!({"pattern": "x"}))
+        .expect(0)
+        .stdout_starts_with("No match");
 }
 
 #[test]
@@ -460,17 +453,11 @@ fn unreadable_files_are_reported_and_the_rest_is_searched() {
                 .dir(&home.work())
                 .run()
         };
-        let output = run(&["tool", "read_file", "path=shut.txt"])
+        run(&["tool", "read_file", "path=shut.txt"])
             .expect(1)
-            .errors();
-        assert!(output.contains("ermission denied"), "{output}");
+            .stderr_has(&["ermission denied"]);
         let found = run(&["tool", "code_grep", "pattern=needle"]).expect(0);
-        assert!(found.text().contains("plain.txt:1"), "{}", found.text());
-        assert!(
-            found.text().contains("Not searched: shut.txt"),
-            "{}",
-            found.text()
-        );
+        found.stdout_has(&["plain.txt:1", "Not searched: shut.txt"]);
         texts.push(found.text().to_owned());
     }
     assert_eq!(texts[0], texts[1]);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::support::home::{Home, write};
 use crate::support::repo::Repo;
 use crate::support::run::{Done, Marvin};
+use crate::support::words::TextAssertions;
 
 /// Far less than the 30 seconds of a search that waits for a FIFO.
 const SOON: Duration = Duration::from_secs(12);
@@ -129,15 +130,9 @@ fn special_ignore_files_do_not_stop_a_search() {
         };
         for dir in [work.clone(), work.join("sub")] {
             for path in [None, Some("/nowhere")] {
-                let found = run(&dir, path, "code_grep");
-                assert!(
-                    found.text().contains("plain.txt:1: needle"),
-                    "{}",
-                    found.text()
-                );
+                run(&dir, path, "code_grep").stdout_has(&["plain.txt:1: needle"]);
             }
-            let tree = run(&dir, None, "tree");
-            assert!(tree.text().contains("plain.txt"), "{}", tree.text());
+            run(&dir, None, "tree").stdout_has(&["plain.txt"]);
         }
     }
 }
@@ -152,9 +147,9 @@ fn an_index_that_is_a_pipe_does_not_stop_a_search() {
     fs::remove_file(repo.path().join(".git/index")).unwrap();
     fifo(&repo.path().join(".git/index"));
     let found = tool(&home, "code_grep", json!({"pattern": "needle"})).expect(0);
-    let text = found.text();
-    assert!(text.contains("1 hit in 1 file"), "{text}");
-    assert!(text.contains("Not searched: what git tracks"), "{text}");
+    found
+        .text()
+        .assert_has(&["1 hit in 1 file", "Not searched: what git tracks"]);
 }
 
 #[test]
@@ -164,10 +159,12 @@ fn linked_ignore_files_hide_nothing() {
     write(&home.work().join("a.txt"), "needle\n");
     symlink("../list", home.work().join(".gitignore")).unwrap();
     symlink("../list", home.work().join(".ignore")).unwrap();
-    let found = tool(&home, "code_grep", json!({"pattern": "needle"})).expect(0);
-    assert!(found.text().contains("a.txt:1: needle"), "{}", found.text());
-    let tree = tool(&home, "tree", json!({})).expect(0);
-    assert!(tree.text().contains("a.txt"), "{}", tree.text());
+    tool(&home, "code_grep", json!({"pattern": "needle"}))
+        .expect(0)
+        .stdout_has(&["a.txt:1: needle"]);
+    tool(&home, "tree", json!({}))
+        .expect(0)
+        .stdout_has(&["a.txt"]);
 }
 
 #[test]
@@ -181,28 +178,28 @@ fn deeply_nested_globs_do_not_overflow_the_stack() {
         json!({"pattern": "needle", "glob_filter": nested}),
     )
     .expect(1);
-    assert!(refused.errors().contains("glob"), "{}", refused.errors());
+    refused.stderr_has(&["glob"]);
     assert!(refused.errors().len() < 2_000);
     for name in [".gitignore", ".ignore"] {
         write(&home.work().join(name), format!("{nested}\n*.log\n"));
     }
     write(&home.work().join("b.log"), "needle\n");
-    let found = tool(&home, "code_grep", json!({"pattern": "needle"})).expect(0);
-    assert!(found.text().contains("1 hit in 1 file"), "{}", found.text());
-    let tree = tool(&home, "tree", json!({})).expect(0);
-    assert!(
-        tree.text().contains("a.txt") && !tree.text().contains("b.log"),
-        "{}",
-        tree.text()
-    );
+    tool(&home, "code_grep", json!({"pattern": "needle"}))
+        .expect(0)
+        .stdout_has(&["1 hit in 1 file"]);
+    tool(&home, "tree", json!({}))
+        .expect(0)
+        .stdout_has(&["a.txt"])
+        .stdout_lacks(&["b.log"]);
 }
 
 #[test]
 fn the_deepest_tree_is_listed() {
     let home = Home::new();
     write(&home.work().join("a/b.txt"), "x");
-    let output = tool(&home, "tree", json!({"max_depth": 2_147_483_647})).expect(0);
-    assert!(output.text().contains("b.txt"), "{}", output.text());
+    tool(&home, "tree", json!({"max_depth": 2_147_483_647}))
+        .expect(0)
+        .stdout_has(&["b.txt"]);
 }
 
 #[test]
@@ -263,11 +260,7 @@ fn the_history_of_a_project_is_read_behind_the_fence() {
     symlink("../../outside", home.work().join(".marvin/logs")).unwrap();
     let search =
         |word: &str| tool(&home, "search_history_backups", json!({"query": word})).expect(0);
-    assert!(
-        !search("towel").text().contains("outside"),
-        "{}",
-        search("towel").text()
-    );
+    search("towel").stdout_lacks(&["outside"]);
     fs::remove_file(home.work().join(".marvin/logs")).unwrap();
     fs::create_dir(home.work().join(".marvin/logs")).unwrap();
     let logs = home.work().join(".marvin/logs");
@@ -277,23 +270,15 @@ fn the_history_of_a_project_is_read_behind_the_fence() {
     )
     .unwrap();
     fifo(&logs.join("context-backup-20260103_120000.jsonl"));
-    assert!(
-        !search("towel").text().contains("outside"),
-        "{}",
-        search("towel").text()
-    );
+    search("towel").stdout_lacks(&["outside"]);
     let called = json!({"role": "assistant", "text": "", "calls": [
         {"id": "1", "name": "run_command", "args": "{\"command\":\"cargo nextest\"}"}]});
     write(
         &logs.join("context-backup-20260104_120000.jsonl"),
         format!("{called}\n"),
     );
-    let text = search("nextest").text().to_owned();
-    assert!(
-        text.contains("run_command") && text.contains("cargo nextest"),
-        "{text}"
-    );
-    assert!(search("RUN_COMMAND").text().contains("cargo nextest"));
+    search("nextest").stdout_has(&["run_command", "cargo nextest"]);
+    search("RUN_COMMAND").stdout_has(&["cargo nextest"]);
 }
 
 #[test]
@@ -315,7 +300,7 @@ fn notes_are_listed_as_what_they_are() {
         .run()
         .expect(0);
     let text = text.text();
-    for line in [
+    text.assert_has(&[
         "plan.md (5 bytes)",
         "also.md -> plan.md (link)",
         "out.md -> ../secret.txt (link)",
@@ -323,10 +308,8 @@ fn notes_are_listed_as_what_they_are() {
         "to-sub -> sub (link)",
         "pipe (named pipe)",
         "~/Notes: 1 folder, 1 note, 5 others.",
-    ] {
-        assert!(text.contains(line), "no {line:?} in\n{text}");
-    }
-    assert!(!text.contains("77"), "{text}");
+    ]);
+    text.assert_lacks(&["77"]);
 }
 
 #[test]
@@ -418,14 +401,7 @@ fn what_marvin_writes_below_its_folder_is_private() {
     .expect(0);
     let note = home
         .marvin()
-        .args([
-            "tool",
-            "write_note",
-            "path=ideas/a.md",
-            "content=x",
-            "--working-dir",
-            ".",
-        ])
+        .line("tool write_note path=ideas/a.md content=x --working-dir .")
         .run();
     note.expect(0);
     for (path, expected) in [

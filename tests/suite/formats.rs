@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
-use crate::support::wire::openai;
 
 const CALENDAR: &str = "config/profiles/main/calendar.ics";
 
@@ -126,7 +126,7 @@ fn serve(case: &Path, file: &str, media_type: &str) -> Server {
         "" => media_type.to_owned(),
         own => own.to_owned(),
     };
-    Server::answering(move |_, _| Answer::text(&media_type, body.clone())).lenient()
+    Server::always(Answer::text(&media_type, body.clone())).lenient()
 }
 
 fn read(name: &str, count: usize, file: &str, media_type: &str, by: &str) {
@@ -142,7 +142,7 @@ fn read(name: &str, count: usize, file: &str, media_type: &str, by: &str) {
             .run();
         failures.extend(same(&case, &output, &server.url("")).err());
         if name == "feeds" {
-            let text = format!("{}{}", output.text(), output.errors());
+            let text = output.output();
             assert!(!text.contains('\u{fffd}'), "{}: {text}", case.display());
         }
     }
@@ -195,13 +195,9 @@ const READERS: [&[&str]; 9] = [
 /// A session in this home: how it starts, which part of the log the model sees, and what the preferences say.
 fn converse(home: &Home, server: &Server) -> String {
     let output = home
-        .marvin()
+        .chat(server)
         .env("PATH", "/nowhere")
         .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
         .stdin("hi\n")
         .run();
     let asked = server
@@ -237,7 +233,7 @@ fn the_files_of_a_user_are_read_whole_empty_and_torn() {
             home.write(&path.display().to_string(), bytes);
         }
         let server = Server::answering(|request, _| match request.path.ends_with("/completions") {
-            true => Answer::sse(openai::text(&["Hello."])),
+            true => says("Hello."),
             false => Answer::text("application/x-ndjson", ""),
         })
         .lenient();

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::wire::{anthropic, ollama, openai, responses};
+use crate::support::words::TextAssertions;
 
 fn marvin(home: &Home, server: &Server, provider: &str, model: &str) -> Marvin {
     let id = provider.to_uppercase().replace('-', "_");
@@ -57,16 +59,14 @@ fn a_member_that_a_gateway_refuses_is_left_out_and_stays_out() {
             "mistral",
             "mistral-large-latest",
             &["prompt_cache_key"],
-            || Answer::sse(openai::text(&["Yes."])),
+            || says("Yes."),
         ),
-        ("openai-compat", "m", &["stream_options"], || {
-            Answer::sse(openai::text(&["Yes."]))
-        }),
+        ("openai-compat", "m", &["stream_options"], || says("Yes.")),
         (
             "openrouter",
             "anthropic/claude-sonnet-5.5",
             &["cache_control", "stream_options"],
-            || Answer::sse(openai::text(&["Yes."])),
+            || says("Yes."),
         ),
         ("anthropic", "claude-sonnet-5-5", &["cache_control"], || {
             Answer::sse(anthropic::text(&["Yes."]))
@@ -80,7 +80,7 @@ fn a_member_that_a_gateway_refuses_is_left_out_and_stays_out() {
             .stdin("hi\nand again\n")
             .run()
             .expect(0);
-        let told = format!("{}{}", output.text(), output.errors());
+        let told = output.output();
         assert_eq!(told.matches("Yes.").count(), 2, "{provider}: {told}");
         let requests = server.requests();
         assert_eq!(requests.len(), members.len() + 2, "{provider}: {told}");
@@ -112,15 +112,11 @@ fn another_400_is_final_and_so_is_one_about_what_the_user_wrote() {
             Answer::status(400).and_json(&json!({"error": error}))
         });
         let output = marvin(&home, &server, "openai", "gpt-5.1")
-            .args([
-                "--non-interactive",
-                "--prompt",
-                "why is prompt_cache_key not supported?",
-            ])
+            .line("--non-interactive --prompt 'why is prompt_cache_key not supported?'")
             .run()
             .expect(1);
         assert_eq!(server.requests().len(), 1, "{message}");
-        assert!(output.errors().contains("openai refused the request"));
+        output.stderr_has(&["openai refused the request"]);
     }
 }
 
@@ -152,15 +148,13 @@ fn a_server_that_refuses_everything_is_asked_a_bounded_number_of_times() {
 #[test]
 fn an_effort_that_a_server_refuses_is_told_once_and_left_out() {
     let home = Home::new();
-    let server = strict(&["reasoning_effort"], || {
-        Answer::sse(openai::text(&["Yes."]))
-    });
+    let server = strict(&["reasoning_effort"], || says("Yes."));
     let output = marvin(&home, &server, "openai-compat", "llama-of-ours")
         .args(["--plain", "--effort", "high"])
         .stdin("hi\nand again\n")
         .run()
         .expect(0);
-    let told = format!("{}{}", output.text(), output.errors());
+    let told = output.output();
     assert_eq!(server.requests().len(), 3, "{told}");
     let words =
         "llama-of-ours at openai-compat takes no reasoning effort: \"high\" changes nothing.";
@@ -177,31 +171,19 @@ fn a_model_of_ollama_that_cannot_think_is_asked_without() {
         }
         None => Answer::ndjson(ollama::text(&["Yes."])),
     });
-    let output = home
-        .marvin()
+    home.marvin()
         .env("OLLAMA_URL", server.url(""))
-        .args([
-            "--provider",
-            "ollama",
-            "--model",
-            "llama3",
-            "--effort",
-            "high",
-        ])
+        .line("--provider ollama --model llama3 --effort high")
         .args(["--non-interactive", "--prompt", "hi"])
         .run()
-        .expect(0);
-    assert!(
-        output.errors().contains("takes no reasoning effort"),
-        "{}",
-        output.errors()
-    );
+        .expect(0)
+        .stderr_has(&["takes no reasoning effort"]);
 }
 
 #[test]
 fn a_model_without_efforts_is_named_once_and_only_when_one_was_chosen() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(responses::text(&["Yes."])));
+    let server = Server::always(Answer::sse(responses::text(&["Yes."])));
     let ask = |effort: &[&str]| {
         let output = marvin(&home, &server, "openai", "gpt-4o")
             .args(["--plain"])
@@ -209,7 +191,7 @@ fn a_model_without_efforts_is_named_once_and_only_when_one_was_chosen() {
             .stdin("hi\nand again\n")
             .run()
             .expect(0);
-        format!("{}{}", output.text(), output.errors())
+        output.output()
     };
     let words = "gpt-4o at openai takes no reasoning effort: \"high\" changes nothing.";
     assert_eq!(ask(&["--effort", "high"]).matches(words).count(), 1);
@@ -232,13 +214,7 @@ fn thoughts_of_a_budget_go_back_with_their_calls() {
         })
     });
     marvin(&home, &server, "anthropic", "claude-sonnet-4-5")
-        .args([
-            "--non-interactive",
-            "--effort",
-            "medium",
-            "--prompt",
-            "where am I?",
-        ])
+        .line("--non-interactive --effort medium --prompt 'where am I?'")
         .run()
         .expect(0);
     let requests: Vec<Value> = server.requests().iter().map(Request::json).collect();
@@ -299,15 +275,13 @@ fn openrouter_marks_what_claude_caches_and_the_use_of_its_cache_is_counted() {
         .lines()
         .find(|line| line.contains("MARVIN_COST"))
         .unwrap();
-    for words in ["0.05", "32000", "6000"] {
-        assert!(cost.contains(words), "{words}: {cost}");
-    }
+    cost.assert_has(&["0.05", "32000", "6000"]);
 }
 
 #[test]
 fn a_gateway_of_the_users_own_gets_no_marks_unasked() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Yes."])));
+    let server = Server::always(says("Yes."));
     marvin(
         &home,
         &server,
@@ -408,18 +382,12 @@ fn a_failure_without_words_says_what_is_known_of_it() {
 fn the_variable_that_gave_a_wrong_address_is_named() {
     for variable in ["MARVIN_URL_MISTRAL", "MISTRAL_URL"] {
         let home = Home::new();
-        let server = Server::answering(|_, _| Answer::status(404));
+        let server = Server::always(Answer::status(404));
         let output = home
             .marvin()
             .env(variable, server.url("/wrong"))
             .env("MISTRAL_API_KEY", "test-key")
-            .args([
-                "--provider",
-                "mistral",
-                "--non-interactive",
-                "--prompt",
-                "hi",
-            ])
+            .line("--provider mistral --non-interactive --prompt hi")
             .run()
             .expect(1);
         let words = format!("Check {variable}.");

@@ -9,16 +9,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::repo::Repo;
-use crate::support::run::Done;
-
-fn git(home: &Home, dir: &Path, name: &str, args: Value) -> Done {
-    home.marvin()
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .dir(dir)
-        .args(["tool", name, "--json", &args.to_string()])
-        .run()
-}
+use crate::support::repo::{Repo, git};
 
 fn every_call() -> [(&'static str, Value); 9] {
     [
@@ -92,8 +83,8 @@ fn a_link_that_leads_out_is_neither_read_nor_written() {
         put_link(&repo, name, target);
         repo.file("a.txt", "changed\n");
         for (tool, args) in every_call() {
-            let result = git(&home, repo.path(), tool, args).expect(1);
-            let output = format!("{}{}", result.text(), result.errors());
+            let result = git(&home, &repo, tool, args).expect(1);
+            let output = result.output();
             assert!(!output.contains("swordfish"), "{name}, {tool}: {output}");
             assert!(
                 output.contains("leads out of the repository") || name == "commondir",
@@ -121,8 +112,8 @@ fn the_list_of_a_borrowed_object_folder_is_not_quoted() {
         .file(".git/objects/info/alternates", "../../more\n");
     symlink(&file, repo.path().join("more/info/alternates")).unwrap();
     for (tool, args) in every_call() {
-        let result = git(&home, repo.path(), tool, args).expect(1);
-        let output = format!("{}{}", result.text(), result.errors());
+        let result = git(&home, &repo, tool, args).expect(1);
+        let output = result.output();
         assert!(!output.contains("swordfish"), "{tool}: {output}");
     }
 }
@@ -137,8 +128,8 @@ fn a_link_to_an_unchecked_inner_folder_is_refused() {
         put_link(&repo, "info", Path::new(hidden));
         put_link(&repo, &format!("{hidden}/grafts"), &file);
         for (tool, args) in every_call() {
-            let result = git(&home, repo.path(), tool, args).expect(1);
-            let output = format!("{}{}", result.text(), result.errors());
+            let result = git(&home, &repo, tool, args).expect(1);
+            let output = result.output();
             assert!(!output.contains("swordfish"), "{hidden}, {tool}: {output}");
         }
         fs::remove_dir_all(repo.path()).unwrap();
@@ -162,8 +153,8 @@ fn references_of_a_nested_repository_disclose_nothing() {
         fs::remove_file(own.join("refs/heads/main")).unwrap();
         symlink(&file, own.join("packed-refs")).unwrap();
         for (tool, args) in every_call() {
-            let result = git(&home, repo.path(), tool, args);
-            let output = format!("{}{}", result.text(), result.errors());
+            let result = git(&home, &repo, tool, args);
+            let output = result.output();
             assert!(!output.contains("swordfish"), "{tool}: {output}");
         }
         fs::remove_file(own.join("packed-refs")).unwrap();
@@ -179,8 +170,9 @@ fn a_fifo_in_place_of_a_file_does_not_block_a_call() {
     let fifo = repo.path().join(".git/shallow");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
-    let output = git(&home, repo.path(), "git_log", json!({})).expect(1);
-    assert!(output.errors().contains("shallow"), "{}", output.errors());
+    git(&home, &repo, "git_log", json!({}))
+        .expect(1)
+        .stderr_has(&["shallow"]);
 }
 
 #[test]
@@ -195,9 +187,10 @@ fn links_that_git_does_not_follow_here_may_lead_out() {
     put_link(&repo, "info/exclude", &patterns);
     put_link(&repo, "lfs", &hooks);
     repo.file("a.o", "object\n").file("a.txt", "two\n");
-    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
-    assert!(!status.text().contains("a.o"), "{}", status.text());
-    git(&home, repo.path(), "git_commit", json!({"message": "two"})).expect(0);
+    git(&home, &repo, "git_status", json!({}))
+        .expect(0)
+        .stdout_lacks(&["a.o"]);
+    git(&home, &repo, "git_commit", json!({"message": "two"})).expect(0);
     assert_eq!(home.read("patterns"), "*.o\n");
 }
 
@@ -228,12 +221,7 @@ fn a_parent_repository_is_never_used_by_name() {
         assert_eq!(outer.git(&["log", "--all", "--format=%s"]), "theirs");
         // A repository in such a folder works.
         outer.file("a.txt", "two\n");
-        let output = git(
-            &home,
-            outer.path(),
-            "git_commit",
-            json!({"message": "here"}),
-        );
+        let output = git(&home, &outer, "git_commit", json!({"message": "here"}));
         output.expect(0);
         assert_eq!(outer.git(&["log", "-1", "--format=%s"]), "here");
     }
@@ -247,6 +235,6 @@ fn hiding_scratch_writes_nothing_through_a_lock_that_is_a_link() {
     let file = home.write("theirs", "0123456789 text\n");
     put_link(&repo, "info/exclude.lock", &file);
     let args = json!({"command": "seq 1 20000"});
-    git(&home, repo.path(), "run_command", args).expect(0);
+    git(&home, &repo, "run_command", args).expect(0);
     assert_eq!(home.read("theirs"), "0123456789 text\n");
 }

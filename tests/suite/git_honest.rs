@@ -1,43 +1,19 @@
 //! Every git tool in ordinary repositories of every kind, with real git, which starts no other process in any of them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::home::Home;
+use crate::git_quiet::Traced;
 use crate::support::repo::Repo;
 use crate::support::run::Done;
-
-/// A home in which everything that git starts is logged.
-struct Traced {
-    home: Home,
-    trace: PathBuf,
-}
+use crate::support::words::TextAssertions;
 
 impl Traced {
-    fn new() -> Self {
-        let home = Home::new();
-        let trace = home.path().join("trace");
-        home.write(
-            ".gitconfig",
-            format!(
-                "[user]\n\tname = Zaphod\n\temail = z@example.org\n[trace2]\n\teventTarget = {}\n",
-                trace.display()
-            ),
-        );
-        Self { home, trace }
-    }
-
+    /// Calls a tool; fails the test if git starts anything.
     fn run(&self, dir: &Path, name: &str, args: &Value) -> Done {
-        let _ = fs::remove_file(&self.trace);
-        let output = self
-            .home
-            .marvin()
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .dir(dir)
-            .args(["tool", name, "--json", &args.to_string()])
-            .run();
+        let output = self.git(dir, name, args.clone());
         let trace = fs::read_to_string(&self.trace).unwrap_or_default();
         let started: Vec<&str> = trace
             .lines()
@@ -217,10 +193,12 @@ fn every_tool_works_in_worktrees_submodules_and_clones() {
     traced.every_tool_works("whole", whole.path(), "main");
     traced.every_tool_works("submodule", &whole.path().join("lib"), "main");
     // The new commit of the submodule is a change of the whole, and can be committed.
-    let status = traced.said(whole.path(), "git_status", &json!({}));
-    assert!(status.contains("M lib"), "{status}");
-    let diff = traced.said(whole.path(), "git_diff", &json!({}));
-    assert!(diff.contains("+Subproject commit"), "{diff}");
+    traced
+        .said(whole.path(), "git_status", &json!({}))
+        .assert_has(&["M lib"]);
+    traced
+        .said(whole.path(), "git_diff", &json!({}))
+        .assert_has(&["+Subproject commit"]);
     traced.said(whole.path(), "git_commit", &json!({"message": "newer lib"}));
     assert_eq!(whole.git(&["show", "--format=", "--name-only"]), "lib");
 }

@@ -7,16 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::support::home::Home;
-use crate::support::repo::Repo;
-use crate::support::run::Done;
-
-fn git(home: &Home, dir: &Path, name: &str, args: serde_json::Value) -> Done {
-    home.marvin()
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .dir(dir)
-        .args(["tool", name, "--json", &args.to_string()])
-        .run()
-}
+use crate::support::repo::{Repo, git};
 
 /// Every tool says that it does not work here, and why.
 fn refused(home: &Home, dir: &Path, reason: &str) {
@@ -41,11 +32,13 @@ fn refused(home: &Home, dir: &Path, reason: &str) {
 fn works(home: &Home, dir: &Path) {
     let old = fs::read_to_string(dir.join("a.txt")).unwrap();
     fs::write(dir.join("a.txt"), old + "changed\n").unwrap();
-    let status = git(home, dir, "git_status", json!({})).expect(0);
-    assert!(status.text().contains(" M a.txt"), "{}", status.text());
+    git(home, dir, "git_status", json!({}))
+        .expect(0)
+        .stdout_has(&[" M a.txt"]);
     git(home, dir, "git_commit", json!({"message": "here"})).expect(0);
-    let log = git(home, dir, "git_log", json!({})).expect(0);
-    assert!(log.text().contains("here"), "{}", log.text());
+    git(home, dir, "git_log", json!({}))
+        .expect(0)
+        .stdout_has(&["here"]);
 }
 
 /// Puts a `.git` into a folder.
@@ -220,14 +213,16 @@ fn folders_that_only_look_like_repositories_are_skipped() {
     works(&home, &repo.path().join("below"));
     // git does not recognise this as a repository and would search further up; it is kept here.
     fs::write(repo.path().join("below/.git/HEAD"), "nonsense").unwrap();
-    let output = git(&home, &repo.path().join("below"), "git_log", json!({})).expect(1);
-    assert!(output.errors().contains("not in a git repository"));
+    git(&home, &repo.path().join("below"), "git_log", json!({}))
+        .expect(1)
+        .stderr_has(&["not in a git repository"]);
     // A bare one has a history and no working tree.
     repo.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
     let bare = home.path().join("bare.git");
     git(&home, &bare, "git_log", json!({})).expect(0);
-    let output = git(&home, &bare, "git_status", json!({})).expect(1);
-    assert!(output.errors().contains("work tree"), "{}", output.errors());
+    git(&home, &bare, "git_status", json!({}))
+        .expect(1)
+        .stderr_has(&["work tree"]);
 }
 
 #[test]
@@ -254,20 +249,17 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
     let config = repo.read(".git/config");
     repo.file(".git/config", format!("{config}{bait}"));
     repo.file("a.txt", "two\n");
-    git(&home, repo.path(), "git_status", json!({})).expect(0);
-    git(&home, repo.path(), "git_commit", json!({"message": "long"})).expect(0);
+    git(&home, &repo, "git_status", json!({})).expect(0);
+    git(&home, &repo, "git_commit", json!({"message": "long"})).expect(0);
     assert!(!mark.exists(), "the filter ran");
     // Unknown settings would have to be disabled one by one.
     let config = repo
         .read(".git/config")
         .replace("[user]\n\tkey", "[padding]\n\tkey");
     repo.file(".git/config", config);
-    let output = git(&home, repo.path(), "git_status", json!({})).expect(1);
-    assert!(
-        output.errors().contains("8,001 settings"),
-        "{}",
-        output.errors()
-    );
+    git(&home, &repo, "git_status", json!({}))
+        .expect(1)
+        .stderr_has(&["8,001 settings"]);
     assert!(!mark.exists(), "the filter ran");
 }
 
@@ -311,7 +303,7 @@ fn git_does_not_write_through_links_in_the_repository() {
             ),
             ("git_checkout", json!({"target": "a.txt"})),
         ] {
-            let result = git(&home, repo.path(), tool, args).expect(1);
+            let result = git(&home, &repo, tool, args).expect(1);
             let output = result.errors();
             assert!(
                 output.contains("leads out of the repository"),
@@ -327,12 +319,6 @@ fn git_does_not_write_through_links_in_the_repository() {
     fs::remove_file(repo.path().join(".git/HEAD")).unwrap();
     symlink("refs/heads/main", repo.path().join(".git/HEAD")).unwrap();
     repo.file("a.txt", "one\n");
-    git(
-        &home,
-        repo.path(),
-        "git_commit",
-        json!({"message": "first"}),
-    )
-    .expect(0);
+    git(&home, &repo, "git_commit", json!({"message": "first"})).expect(0);
     works(&home, repo.path());
 }

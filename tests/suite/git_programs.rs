@@ -1,41 +1,13 @@
 //! No program runs and no network request is made, whoever configured it: in submodules, by filters, by the user's own settings.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::home::Home;
-use crate::support::repo::Repo;
-use crate::support::run::{Done, Marvin};
+use crate::support::repo::{Repo, bait, call, git, ran};
 use crate::support::server::{Answer, Server};
-
-fn call(home: &Home, dir: &Path, name: &str, args: &Value) -> Marvin {
-    home.marvin()
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .dir(dir)
-        .args(["tool", name, "--json", &args.to_string()])
-}
-
-fn git(home: &Home, dir: &Path, name: &str, args: Value) -> Done {
-    call(home, dir, name, &args).run()
-}
-
-/// A script that leaves a mark outside every repository when it runs.
-fn bait(home: &Home) -> (String, PathBuf) {
-    let mark = home.path().join("ran");
-    let script = home.write(
-        "bait.sh",
-        format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display()),
-    );
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    (script.display().to_string(), mark)
-}
-
-fn ran(mark: &Path) -> String {
-    fs::read_to_string(mark).unwrap_or_default()
-}
 
 /// A repository whose settings and attributes name the trap program wherever git can be told to run one.
 fn armed(path: &Path, bait: &str) -> Repo {
@@ -98,32 +70,17 @@ fn a_diff_of_submodules_runs_nothing_in_them() {
             ("git_status", json!({})),
             ("git_log", json!({"oneline": false})),
         ] {
-            call(&home, repo.path(), name, &args)
+            call(&home, &repo, name, &args)
                 .env("MARVIN_READONLY", "1")
                 .run()
                 .expect(0);
             assert_eq!(ran(&mark), "", "{name}, of the user: {of_the_user}");
         }
-        let diff = git(&home, repo.path(), "git_diff", json!({})).expect(0);
-        assert!(
-            diff.text().contains("+Subproject commit"),
-            "{}",
-            diff.text()
-        );
-        git(
-            &home,
-            repo.path(),
-            "git_commit",
-            json!({"message": "newer"}),
-        )
-        .expect(0);
-        git(
-            &home,
-            repo.path(),
-            "git_commit",
-            json!({"message": "nothing"}),
-        )
-        .expect(0);
+        git(&home, &repo, "git_diff", json!({}))
+            .expect(0)
+            .stdout_has(&["+Subproject commit"]);
+        git(&home, &repo, "git_commit", json!({"message": "newer"})).expect(0);
+        git(&home, &repo, "git_commit", json!({"message": "nothing"})).expect(0);
         assert_eq!(ran(&mark), "", "git_commit, of the user: {of_the_user}");
     }
 }
@@ -143,22 +100,16 @@ fn a_checkout_of_a_branch_with_a_submodule_runs_nothing_in_what_lies_there() {
     inner.file("b.x", "two\n");
     for target in ["with", "main", "with", "HEAD~1"] {
         let _ = fs::remove_file(&mark);
-        let output = git(
-            &home,
-            repo.path(),
-            "git_checkout",
-            json!({"target": target}),
-        )
-        .expect(0);
+        let output = git(&home, &repo, "git_checkout", json!({"target": target})).expect(0);
         assert!(output.text().contains(target), "{}", output.text());
         if target == "HEAD~1" {
-            assert!(output.text().contains("HEAD is now at ") && output.text().contains(" start"));
+            output.stdout_has(&["HEAD is now at ", " start"]);
         }
         assert_eq!(ran(&mark), "", "{target}");
     }
     git(
         &home,
-        repo.path(),
+        &repo,
         "git_checkout",
         json!({"target": "new", "create_branch": true}),
     )
@@ -228,47 +179,25 @@ fn programs_of_the_user_do_not_run_either() {
     repo.git(&["config", "--unset", "user.name"]);
     repo.git(&["config", "--unset", "user.email"]);
     repo.file("a.x", "changed\n").file("b.txt", "new\n");
-    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
-    assert!(status.text().contains("without their filter") && status.text().contains("a.x"));
-    git(&home, repo.path(), "git_diff", json!({})).expect(0);
-    git(&home, repo.path(), "git_log", json!({})).expect(0);
-    git(&home, repo.path(), "git_blame", json!({"path": "a.x"})).expect(0);
-    let output = git(
-        &home,
-        repo.path(),
-        "git_commit",
-        json!({"message": "one file"}),
-    )
-    .expect(0);
-    assert!(
-        output.text().contains("Not staged: a.x.") && output.text().contains("run_command"),
-        "{}",
-        output.text()
-    );
+    git(&home, &repo, "git_status", json!({}))
+        .expect(0)
+        .stdout_has(&["without their filter", "a.x"]);
+    git(&home, &repo, "git_diff", json!({})).expect(0);
+    git(&home, &repo, "git_log", json!({})).expect(0);
+    git(&home, &repo, "git_blame", json!({"path": "a.x"})).expect(0);
+    git(&home, &repo, "git_commit", json!({"message": "one file"}))
+        .expect(0)
+        .stdout_has(&["Not staged: a.x.", "run_command"]);
     assert_eq!(
         repo.git(&["show", "--format=%an", "--name-only"]),
         "Ford\n\nb.txt"
     );
-    let restored = git(&home, repo.path(), "git_checkout", json!({"target": "a.x"})).expect(0);
-    assert!(
-        restored.text().contains("Left as stored"),
-        "{}",
-        restored.text()
-    );
-    let moved = git(
-        &home,
-        repo.path(),
-        "git_checkout",
-        json!({"target": "other"}),
-    )
-    .expect(0);
-    assert!(
-        moved
-            .text()
-            .contains("Left as stored in the repository: a.x"),
-        "{}",
-        moved.text()
-    );
+    git(&home, &repo, "git_checkout", json!({"target": "a.x"}))
+        .expect(0)
+        .stdout_has(&["Left as stored"]);
+    git(&home, &repo, "git_checkout", json!({"target": "other"}))
+        .expect(0)
+        .stdout_has(&["Left as stored in the repository: a.x"]);
     assert_eq!(repo.read("a.x"), "other\n");
     assert_eq!(ran(&mark), "");
 }
@@ -315,7 +244,7 @@ fn settings_of_any_name_are_overridden() {
         ("git_checkout", json!({"target": "other"})),
         ("git_checkout", json!({"target": "a.x"})),
     ] {
-        git(&home, repo.path(), name, args).expect(0);
+        git(&home, &repo, name, args).expect(0);
     }
     assert_eq!(ran(&mark), "");
 }
@@ -349,10 +278,10 @@ fn settings_that_come_with_the_new_branch_run_nothing() {
         // Not as it was when the index was written, so that git has to look into it.
         repo.file("a.x", if create { "six\n" } else { "one\n" });
         let args = json!({"target": target, "create_branch": create});
-        let output = git(&home, repo.path(), "git_checkout", args).expect(0);
+        let output = git(&home, &repo, "git_checkout", args).expect(0);
         assert!(output.text().contains(target), "{}", output.text());
         assert_eq!(ran(&mark), "", "{target}");
-        git(&home, repo.path(), "git_status", json!({})).expect(0);
+        git(&home, &repo, "git_status", json!({})).expect(0);
         assert_eq!(ran(&mark), "", "{target}");
     }
 }
@@ -368,7 +297,7 @@ fn git_lfs_contacts_no_address_and_runs_no_agent_of_the_repository() {
     }
     let home = Home::new();
     let (bait, mark) = bait(&home);
-    let server = Server::answering(|_, _| Answer::status(500)).lenient();
+    let server = Server::always(Answer::status(500)).lenient();
     home.write(
         ".gitconfig",
         "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n",
@@ -393,35 +322,15 @@ fn git_lfs_contacts_no_address_and_runs_no_agent_of_the_repository() {
     repo.git(&["config", "lfs.standalonetransferagent", "x"]);
     repo.git(&["config", "lfs.customtransfer.x.path", &bait]);
     repo.git(&["config", "lfs.extension.x.clean", &bait]);
-    let output = git(
-        &home,
-        repo.path(),
-        "git_checkout",
-        json!({"target": "with"}),
-    )
-    .expect(0);
-    assert!(
-        output
-            .text()
-            .contains("Left as stored in the repository: a.bin"),
-        "{}",
-        output.text()
-    );
+    git(&home, &repo, "git_checkout", json!({"target": "with"}))
+        .expect(0)
+        .stdout_has(&["Left as stored in the repository: a.bin"]);
     assert_eq!(repo.read("a.bin"), pointer);
     repo.file("a.bin", "a great deal of data\n")
         .file("a.txt", "two\n");
-    let output = git(
-        &home,
-        repo.path(),
-        "git_commit",
-        json!({"message": "changes"}),
-    )
-    .expect(0);
-    assert!(
-        output.text().contains("Not staged: a.bin"),
-        "{}",
-        output.text()
-    );
+    git(&home, &repo, "git_commit", json!({"message": "changes"}))
+        .expect(0)
+        .stdout_has(&["Not staged: a.bin"]);
     assert_eq!(repo.git(&["show", "HEAD:a.bin"]), pointer.trim());
     assert_eq!(server.requests().len(), 0);
     assert_eq!(ran(&mark), "");
@@ -488,8 +397,8 @@ fn colours_and_columns_of_the_settings_never_reach_a_result() {
         ("git_commit", json!({"message": "x"}), 0),
         ("git_checkout", json!({"target": "other"}), 0),
     ] {
-        let result = git(&home, repo.path(), name, args).expect(ends);
-        let output = format!("{}{}", result.text(), result.errors());
+        let result = git(&home, &repo, name, args).expect(ends);
+        let output = result.output();
         assert!(
             !output.contains('\u{1b}') && !output.contains("\\x1b"),
             "{name}: {output:?}"
@@ -508,7 +417,7 @@ fn the_note_about_an_identity_is_one_line_and_names_who_committed() {
     repo.git(&["config", "--unset", "user.email"]);
     let commit = |text: &str, vars: &[(&str, &str)]| {
         repo.file("a.txt", text);
-        let mut run = call(&home, repo.path(), "git_commit", &json!({"message": text}));
+        let mut run = call(&home, &repo, "git_commit", &json!({"message": text}));
         for (name, value) in vars {
             run = run.env(name, value);
         }

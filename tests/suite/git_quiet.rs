@@ -7,37 +7,33 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::repo::Repo;
+use crate::support::repo::{Repo, git};
 use crate::support::run::Done;
+use crate::support::words::TextAssertions;
 
 /// A home in which everything that git does is logged.
-struct Traced {
-    home: Home,
-    trace: PathBuf,
+pub(crate) struct Traced {
+    pub(crate) home: Home,
+    pub(crate) trace: PathBuf,
 }
 
 impl Traced {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = Home::new();
         let trace = home.path().join("trace");
         home.write(
             ".gitconfig",
             format!(
-                "[trace2]\n\teventTarget = {}\n\tconfigParams = gc.*,maintenance.*\n",
+                "[user]\n\tname = Zaphod\n\temail = z@example.org\n[trace2]\n\teventTarget = {}\n\tconfigParams = gc.*,maintenance.*\n",
                 trace.display()
             ),
         );
         Self { home, trace }
     }
 
-    fn git(&self, dir: &Path, name: &str, args: Value) -> Done {
+    pub(crate) fn git(&self, dir: &Path, name: &str, args: Value) -> Done {
         let _ = fs::remove_file(&self.trace);
-        self.home
-            .marvin()
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .dir(dir)
-            .args(["tool", name, "--json", &args.to_string()])
-            .run()
+        git(&self.home, dir, name, args)
     }
 
     /// Events of one kind since the last call began.
@@ -170,11 +166,10 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
                 && output.contains("run_command"),
             "{name}: {output}"
         );
-        let started = traced.started().join("\n");
-        assert!(
-            !started.contains("fetch") && !started.contains("upload-pack"),
-            "{started}"
-        );
+        traced
+            .started()
+            .join("\n")
+            .assert_lacks(&["fetch", "upload-pack"]);
     }
     assert_eq!(missing(), before, "objects were fetched");
     assert_eq!(clone.read("a.txt"), "two\n");

@@ -6,25 +6,17 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
-use crate::support::repo::Repo;
-use crate::support::run::Done;
+use crate::support::repo::{Repo, git};
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
 
 const ALL: &str = ".marvin/logs/\n.marvin/memories/\n.marvin/jobs/\n";
 
-fn tool(home: &Home, dir: &Path, name: &str, args: serde_json::Value) -> Done {
-    home.marvin()
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .dir(dir)
-        .args(["tool", name, "--json", &args.to_string()])
-        .run()
-}
-
 /// Output too long to show goes into the project's log folder.
 fn long_output(home: &Home, dir: &Path) {
-    tool(home, dir, "run_command", json!({"command": "seq 1 20000"})).expect(0);
+    git(home, dir, "run_command", json!({"command": "seq 1 20000"})).expect(0);
 }
 
 fn page() -> String {
@@ -46,7 +38,7 @@ fn a_run_that_dumps_what_it_read_commits_none_of_it() {
             "git_commit",
             json!({"message": "by the model"}),
         )),
-        _ => Answer::sse(openai::text(&["ok"])),
+        _ => says("ok"),
     });
     repo.file("new.txt", "of the project\n");
     home.ask(&server.url("/v1"), "read on")
@@ -85,13 +77,7 @@ fn a_run_that_backs_its_context_up_commits_none_of_it() {
     repo.file("new.txt", "of the project\n");
     home.marvin()
         .env("OLLAMA_URL", server.url(""))
-        .args([
-            "--non-interactive",
-            "--provider",
-            "ollama",
-            "--prompt",
-            "on",
-        ])
+        .line("--non-interactive --provider ollama --prompt on")
         .run()
         .expect(0);
     let backups = fs::read_dir(repo.path().join(".marvin/logs")).unwrap();
@@ -118,13 +104,7 @@ fn the_lines_are_added_once_where_scratch_is_first_written() {
     let repo = Repo::at(&home.work());
     repo.file("a.txt", "one\n").commit("start");
     fs::remove_dir_all(repo.path().join(".git/info")).unwrap();
-    tool(
-        &home,
-        repo.path(),
-        "run_command",
-        json!({"command": "true"}),
-    )
-    .expect(0);
+    git(&home, &repo, "run_command", json!({"command": "true"})).expect(0);
     assert!(
         !home.has("work/.git/info/exclude"),
         "nothing was written, nothing is to hide"
@@ -157,7 +137,7 @@ fn a_part_of_a_repository_and_a_linked_worktree_use_the_one_list() {
         "**/.marvin/logs/\n**/.marvin/memories/\n**/.marvin/jobs/\n"
     );
     long_output(&home, &tree);
-    tool(&home, &tree, "git_commit", json!({"message": "nothing"})).expect(0);
+    git(&home, &tree, "git_commit", json!({"message": "nothing"})).expect(0);
     assert_eq!(
         repo.git(&["ls-tree", "-r", "--name-only", "side"]),
         "part/a.txt"

@@ -1,28 +1,15 @@
 //! The git tools through the binary: malicious repositories, worktrees, submodules, identities, and the caller's GIT_*.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::repo::Repo;
-use crate::support::run::{Done, Marvin};
-
-fn call(home: &Home, dir: &Path, name: &str, args: &Value) -> Marvin {
-    home.marvin()
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .dir(dir)
-        .args(["tool", name, "--json", &args.to_string()])
-}
-
-fn git(home: &Home, dir: &Path, name: &str, args: Value) -> Done {
-    call(home, dir, name, &args).run()
-}
+use crate::support::repo::{Repo, bait, call, git, ran};
+use crate::support::words::TextAssertions;
 
 /// Every reading and writing tool once; what they say is not of interest.
-fn all_of_them(home: &Home, dir: &Path) {
+fn all_of_them(home: &Home, dir: &Repo) {
     for (name, args) in [
         ("git_status", json!({})),
         ("git_diff", json!({})),
@@ -40,19 +27,6 @@ fn all_of_them(home: &Home, dir: &Path) {
     ] {
         git(home, dir, name, args);
     }
-}
-
-/// A script that leaves a mark outside every repository when it runs.
-fn bait(home: &Home) -> (String, std::path::PathBuf) {
-    let mark = home.path().join("ran");
-    let script = home.path().join("bait.sh");
-    fs::write(
-        &script,
-        format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display()),
-    )
-    .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    (script.display().to_string(), mark)
 }
 
 fn poison(repo: &Repo, bait: &str) {
@@ -130,10 +104,10 @@ fn nothing_that_a_hostile_repository_names_runs() {
     repo.git(&["branch", "other"]);
     repo.file("a.x", "two\n").file("b.x", "new\n");
     poison(&repo, &bait);
-    all_of_them(&home, repo.path());
-    let ran = fs::read_to_string(&mark).unwrap_or_default();
+    all_of_them(&home, &repo);
+    let ran = ran(&mark);
     assert_eq!(ran, "", "the repository's programs ran");
-    let log = repo.git(&[
+    repo.git(&[
         "-c",
         "core.hooksPath=/dev/null",
         "-c",
@@ -141,8 +115,8 @@ fn nothing_that_a_hostile_repository_names_runs() {
         "log",
         "--all",
         "--format=%s",
-    ]);
-    assert!(log.contains("by a tool"), "{log}");
+    ])
+    .assert_has(&["by a tool"]);
 }
 
 #[test]
@@ -165,8 +139,8 @@ fn included_files_and_names_in_odd_spelling_run_nothing_either() {
     repo.git(&["config", "extensions.worktreeConfig", "true"]);
     repo.git(&["config", "--worktree", "core.fsmonitor", &bait]);
     repo.file("a.x", "two\n").file("a.y", "two\n");
-    all_of_them(&home, repo.path());
-    assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
+    all_of_them(&home, &repo);
+    assert_eq!(ran(&mark), "");
 }
 
 #[test]
@@ -186,8 +160,8 @@ fn a_submodule_that_means_harm_runs_nothing() {
     poison(&inner, &bait);
     inner.file("b.x", "two\n");
     repo.file("a.x", "two\n");
-    all_of_them(&home, repo.path());
-    assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
+    all_of_them(&home, &repo);
+    assert_eq!(ran(&mark), "");
 }
 
 #[test]
@@ -214,8 +188,8 @@ fn missing_objects_are_not_fetched_by_a_program_of_the_repository() {
         repo.git(&["config", key, value]);
     }
     repo.file("a.x", "two\n");
-    all_of_them(&home, repo.path());
-    assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
+    all_of_them(&home, &repo);
+    assert_eq!(ran(&mark), "");
 }
 
 #[test]
@@ -236,7 +210,7 @@ fn core_worktree_does_not_move_the_working_directory() {
             ("git_checkout", json!({"target": "other"})),
             ("git_checkout", json!({"target": "theirs.txt"})),
         ] {
-            let output = git(&home, repo.path(), name, args).expect(1);
+            let output = git(&home, &repo, name, args).expect(1);
             assert!(
                 output.errors().contains("core.worktree"),
                 "{name}: {}",
@@ -267,12 +241,9 @@ fn worktrees_and_submodules_work() {
         tree.to_str().unwrap(),
     ]);
     fs::write(tree.join("a.txt"), "side\n").unwrap();
-    assert!(
-        git(&home, &tree, "git_status", json!({}))
-            .expect(0)
-            .text()
-            .contains("## side")
-    );
+    git(&home, &tree, "git_status", json!({}))
+        .expect(0)
+        .stdout_has(&["## side"]);
     git(
         &home,
         &tree,
@@ -307,14 +278,12 @@ fn worktrees_and_submodules_work() {
         json!({"message": "in the submodule"}),
     )
     .expect(0);
-    assert!(
-        git(&home, &lib, "git_log", json!({}))
-            .expect(0)
-            .text()
-            .contains("in the submodule")
-    );
-    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
-    assert!(status.text().contains(" M lib"), "{}", status.text());
+    git(&home, &lib, "git_log", json!({}))
+        .expect(0)
+        .stdout_has(&["in the submodule"]);
+    git(&home, &repo, "git_status", json!({}))
+        .expect(0)
+        .stdout_has(&[" M lib"]);
 }
 
 #[test]
@@ -326,7 +295,7 @@ fn the_callers_git_variables_are_ignored() {
     other.file("b.txt", "other\n").commit("elsewhere");
     let git_dir = other.path().join(".git");
     let run = |name: &str, args: Value| {
-        call(&home, repo.path(), name, &args)
+        call(&home, &repo, name, &args)
             .env("GIT_DIR", &git_dir)
             .env("GIT_WORK_TREE", other.path())
             .env("GIT_INDEX_FILE", git_dir.join("index"))
@@ -338,15 +307,16 @@ fn the_callers_git_variables_are_ignored() {
             .env("GIT_CONFIG_VALUE_0", "!false")
             .run()
     };
-    assert!(run("git_log", json!({})).expect(0).text().contains("start"));
+    run("git_log", json!({})).expect(0).stdout_has(&["start"]);
     repo.file("a.txt", "two\n");
-    assert!(run("git_diff", json!({})).expect(0).text().contains("+two"));
+    run("git_diff", json!({})).expect(0).stdout_has(&["+two"]);
     run("git_commit", json!({"message": "here"})).expect(0);
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "here");
     assert_eq!(other.git(&["log", "-1", "--format=%s"]), "elsewhere");
     // A command sees none of it either.
-    let status = run("run_command", json!({"command": "git status --short; env"})).expect(0);
-    assert!(!status.text().contains("GIT_"), "{}", status.text());
+    run("run_command", json!({"command": "git status --short; env"}))
+        .expect(0)
+        .stdout_lacks(&["GIT_"]);
 }
 
 #[test]
@@ -358,33 +328,19 @@ fn commits_carry_the_identity_that_was_given_or_marvins_own() {
     let config = repo.read(".git/config");
     let author = || repo.git(&["log", "-1", "--format=%an <%ae> %cn <%ce>"]);
     repo.file("a.txt", "one\n");
-    let output = git(
-        &home,
-        repo.path(),
-        "git_commit",
-        json!({"message": "first"}),
-    )
-    .expect(0);
-    assert!(
-        output.text().contains("Marvin <marvin@localhost>"),
-        "{}",
-        output.text()
-    );
+    git(&home, &repo, "git_commit", json!({"message": "first"}))
+        .expect(0)
+        .stdout_has(&["Marvin <marvin@localhost>"]);
     assert_eq!(
         author(),
         "Marvin <marvin@localhost> Marvin <marvin@localhost>"
     );
     repo.file("a.txt", "two\n");
-    call(
-        &home,
-        repo.path(),
-        "git_commit",
-        &json!({"message": "second"}),
-    )
-    .env("GIT_AUTHOR_NAME", "Ford Prefect")
-    .env("GIT_AUTHOR_EMAIL", "ford@example.org")
-    .run()
-    .expect(0);
+    call(&home, &repo, "git_commit", &json!({"message": "second"}))
+        .env("GIT_AUTHOR_NAME", "Ford Prefect")
+        .env("GIT_AUTHOR_EMAIL", "ford@example.org")
+        .run()
+        .expect(0);
     assert_eq!(
         author(),
         "Ford Prefect <ford@example.org> Ford Prefect <ford@example.org>"
@@ -396,15 +352,10 @@ fn commits_carry_the_identity_that_was_given_or_marvins_own() {
     );
     // Half an identity is completed, not thrown away.
     repo.file("a.txt", "three\n");
-    call(
-        &home,
-        repo.path(),
-        "git_commit",
-        &json!({"message": "third"}),
-    )
-    .env("GIT_AUTHOR_NAME", "Trillian")
-    .run()
-    .expect(0);
+    call(&home, &repo, "git_commit", &json!({"message": "third"}))
+        .env("GIT_AUTHOR_NAME", "Trillian")
+        .run()
+        .expect(0);
     assert!(author().starts_with("Trillian <"), "{}", author());
 }
 
@@ -416,29 +367,22 @@ fn commits_name_the_ticket_and_the_hook_that_was_skipped() {
     repo.file("a.txt", "one\n").commit("start");
     std::os::unix::fs::symlink(&bait, repo.path().join(".git/hooks/pre-commit")).unwrap();
     repo.file("a.txt", "two\n");
-    let output = git(
+    git(
         &home,
-        repo.path(),
+        &repo,
         "git_commit",
         json!({"message": "- dash; $(x)\n\nbody"}),
     )
-    .expect(0);
-    assert!(
-        output.text().contains("pre-commit hook was skipped"),
-        "{}",
-        output.text()
-    );
+    .expect(0)
+    .stdout_has(&["pre-commit hook was skipped"]);
     assert_eq!(
         repo.git(&["log", "-1", "--format=%B"]),
         "- dash; $(x)\n\nbody"
     );
     assert!(!mark.exists());
-    let again = git(&home, repo.path(), "git_commit", json!({"message": "x"})).expect(0);
-    assert!(
-        again.text().contains("nothing to commit"),
-        "{}",
-        again.text()
-    );
+    git(&home, &repo, "git_commit", json!({"message": "x"}))
+        .expect(0)
+        .stdout_has(&["nothing to commit"]);
 }
 
 #[test]
@@ -452,39 +396,24 @@ fn names_that_are_not_plain_are_shown_and_taken_as_they_are() {
     for name in ["n\u{e4}me.txt", "with space.txt", "-dash.txt", "*.txt"] {
         repo.file(name, "two\n");
     }
-    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
-    assert!(status.text().contains("n\u{e4}me.txt"), "{}", status.text());
-    let diff = git(&home, repo.path(), "git_diff", json!({"path": "*.txt"})).expect(0);
-    assert!(!diff.text().contains("space"), "{}", diff.text());
-    let blame = git(
-        &home,
-        repo.path(),
-        "git_blame",
-        json!({"path": "-dash.txt"}),
-    )
-    .expect(0);
-    assert!(blame.text().contains("two"), "{}", blame.text());
-    git(
-        &home,
-        repo.path(),
-        "git_checkout",
-        json!({"target": "*.txt"}),
-    )
-    .expect(0);
+    git(&home, &repo, "git_status", json!({}))
+        .expect(0)
+        .stdout_has(&["n\u{e4}me.txt"]);
+    git(&home, &repo, "git_diff", json!({"path": "*.txt"}))
+        .expect(0)
+        .stdout_lacks(&["space"]);
+    git(&home, &repo, "git_blame", json!({"path": "-dash.txt"}))
+        .expect(0)
+        .stdout_has(&["two"]);
+    git(&home, &repo, "git_checkout", json!({"target": "*.txt"})).expect(0);
     assert_eq!(
         (repo.read("*.txt"), repo.read("-dash.txt")),
         ("one\n".into(), "two\n".into())
     );
+    git(&home, &repo, "git_checkout", json!({"target": "-dash.txt"})).expect(1);
     git(
         &home,
-        repo.path(),
-        "git_checkout",
-        json!({"target": "-dash.txt"}),
-    )
-    .expect(1);
-    git(
-        &home,
-        repo.path(),
+        &repo,
         "git_checkout",
         json!({"target": "./-dash.txt"}),
     )
@@ -495,29 +424,19 @@ fn names_that_are_not_plain_are_shown_and_taken_as_they_are() {
 #[test]
 fn outside_a_repository_the_message_is_plain() {
     let home = Home::new();
-    let output = git(&home, &home.work(), "git_status", json!({})).expect(1);
-    assert!(
-        output.errors().contains("not in a git repository") && output.errors().contains("git init"),
-        "{}",
-        output.errors()
-    );
+    git(&home, &home.work(), "git_status", json!({}))
+        .expect(1)
+        .stderr_has(&["not in a git repository", "git init"]);
     let repo = Repo::new();
     assert_eq!(
-        git(&home, repo.path(), "git_log", json!({}))
-            .expect(0)
-            .text(),
+        git(&home, &repo, "git_log", json!({})).expect(0).text(),
         "No commits yet.\n"
     );
     assert_eq!(
-        git(&home, repo.path(), "git_branch", json!({}))
-            .expect(0)
-            .text(),
+        git(&home, &repo, "git_branch", json!({})).expect(0).text(),
         "No branches yet.\n"
     );
-    assert!(
-        git(&home, repo.path(), "git_status", json!({}))
-            .expect(0)
-            .text()
-            .contains("No commits yet")
-    );
+    git(&home, &repo, "git_status", json!({}))
+        .expect(0)
+        .stdout_has(&["No commits yet"]);
 }

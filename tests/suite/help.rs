@@ -2,6 +2,7 @@
 
 use crate::support::home::Home;
 use crate::support::run::Done;
+use crate::support::words::TextAssertions;
 
 const SUBCOMMANDS: [&str; 13] = [
     "tool",
@@ -53,7 +54,7 @@ fn the_help_is_one_screen() {
         let (_, statuses) = text.split_once("\nExit status").unwrap();
         let rows = statuses.lines().skip(1).take_while(|line| !line.is_empty());
         assert_eq!(rows.count(), 3, "{statuses}");
-        assert!(text.contains("marvin help TOPIC") && text.contains("marvin man"));
+        text.assert_has(&["marvin help TOPIC", "marvin man"]);
     }
 }
 
@@ -184,20 +185,14 @@ fn lists_of_topics_come_from_the_tables() {
 fn the_help_is_searched() {
     let home = Home::new();
     let found = run(&home, &["help", "-s", "User-Agent"]).expect(0);
-    assert!(
-        found.text().contains("marvin help privacy"),
-        "{}",
-        found.text()
-    );
+    found.stdout_has(&["marvin help privacy"]);
     assert!(!found.text().contains('\u{1b}'));
-    let subcommand = run(&home, &["help", "-s", "completion", "script"]).expect(0);
-    assert!(subcommand.text().contains("marvin completions --help"));
-    let none = run(&home, &["help", "-s", "prxy"]).expect(1);
-    assert!(
-        none.errors().contains("Nearest words: proxy"),
-        "{}",
-        none.errors()
-    );
+    run(&home, &["help", "-s", "completion", "script"])
+        .expect(0)
+        .stdout_has(&["marvin completions --help"]);
+    run(&home, &["help", "-s", "prxy"])
+        .expect(1)
+        .stderr_has(&["Nearest words: proxy"]);
     for (words, named) in [
         (&["help", "provders"][..], "\"providers\""),
         (&["help", "sesions"], "\"sessions\"?"),
@@ -272,47 +267,36 @@ fn flags_before_a_subcommand_have_their_effect() {
         "code_grep",
         "pattern=needle",
     ];
-    assert!(run(&home, &grep).expect(0).text().contains("a.txt"));
-    let doctor = run(&home, &["--provider", "offline", "doctor"]).expect(0);
-    assert!(
-        doctor.text().contains("offline would answer now"),
-        "{}",
-        doctor.text()
-    );
-    let status = run(&home, &["--working-dir", "there", "pipeline", "status"]).expect(1);
-    assert!(status.errors().contains("there"), "{}", status.errors());
-    let asked = run(&home, &["--provider", "offline", "models"]).expect(1);
-    assert!(asked.errors().contains("No provider"), "{}", asked.errors());
+    run(&home, &grep).expect(0).stdout_has(&["a.txt"]);
+    run(&home, &["--provider", "offline", "doctor"])
+        .expect(0)
+        .stdout_has(&["offline would answer now"]);
+    run(&home, &["--working-dir", "there", "pipeline", "status"])
+        .expect(1)
+        .stderr_has(&["there"]);
+    run(&home, &["--provider", "offline", "models"])
+        .expect(1)
+        .stderr_has(&["No provider"]);
 }
 
 #[test]
 fn a_first_word_is_a_subcommand_after_flags_too_and_dashes_make_it_a_prompt() {
     let home = Home::new();
     home.write("work/a.txt", "x\n");
-    let sentence = run(&home, &["--provider", "offline", "models", "of", "reality"]).expect(1);
-    assert!(
-        sentence
-            .errors()
-            .contains("If it is a prompt: marvin -- models of reality"),
-        "{}",
-        sentence.errors()
-    );
+    run(&home, &["--provider", "offline", "models", "of", "reality"])
+        .expect(1)
+        .stderr_has(&["If it is a prompt: marvin -- models of reality"]);
     let asks = ["--non-interactive", "--provider", "offline"];
-    let prompt = run(&home, &[&asks[..], &["--", "tools", "shed"]].concat()).expect(1);
-    assert!(
-        prompt.errors().contains("No language model is set up"),
-        "{}",
-        prompt.errors()
-    );
-    let later = run(&home, &[&asks[..], &["show", "the", "tree"]].concat()).expect(0);
-    assert!(later.text().contains("a.txt"), "{}", later.text());
+    run(&home, &[&asks[..], &["--", "tools", "shed"]].concat())
+        .expect(1)
+        .stderr_has(&["No language model is set up"]);
+    run(&home, &[&asks[..], &["show", "the", "tree"]].concat())
+        .expect(0)
+        .stdout_has(&["a.txt"]);
     // A machine still gets its cost line.
-    let machine = run(&home, &[&asks[..], &["export", "the", "table"]].concat()).expect(1);
-    assert!(
-        machine.errors().contains("MARVIN_COST:"),
-        "{}",
-        machine.errors()
-    );
+    run(&home, &[&asks[..], &["export", "the", "table"]].concat())
+        .expect(1)
+        .stderr_has(&["MARVIN_COST:"]);
 }
 
 #[test]
@@ -324,11 +308,6 @@ fn a_conversation_shows_the_same_text() {
         .run()
         .expect(0);
     let text = done.text();
-    assert!(text.contains("The fence is not a sandbox."), "{text}");
-    assert!(
-        text.contains("Ctrl-R") && text.contains("/compact"),
-        "{text}"
-    );
-    let all = format!("{text}{}", done.errors());
-    assert!(all.contains("\"fence\""), "{all}");
+    text.assert_has(&["The fence is not a sandbox.", "Ctrl-R", "/compact"]);
+    format!("{text}{}", done.errors()).assert_has(&["\"fence\""]);
 }

@@ -10,6 +10,7 @@ use crate::support::cost::Cost;
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Marvin;
+use crate::support::words::TextAssertions;
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -87,8 +88,7 @@ fn an_endless_run_and_a_leftover_child_fail_the_test() {
             .limit(Duration::from_millis(300))
             .run()
     });
-    let message = *endless.err().unwrap().downcast::<String>().unwrap();
-    assert!(message.contains("did not end"), "{message}");
+    (*endless.err().unwrap().downcast::<String>().unwrap()).assert_has(&["did not end"]);
     let orphan = catch_unwind(|| sh("sleep 1000 & exit 0").run());
     assert!(orphan.is_err());
 }

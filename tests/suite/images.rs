@@ -4,12 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::support::conversation::{playing, says};
 use crate::support::copilot_peer;
 use crate::support::home::Home;
 use crate::support::image::png;
 use crate::support::run::Marvin;
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::{Answer, Server};
 use crate::support::wire::{anthropic, ollama, openai, responses};
+use crate::support::words::TextAssertions;
 
 const LOG: &str = "config/profiles/main/chat_log.json";
 
@@ -121,9 +123,7 @@ fn a_model_without_eyes_is_not_asked_and_another_one_is_named() {
     let home = Home::new();
     let server = Server::start();
     let done = with_images(&home, "openai", "o3-mini", &server.url("/v1"));
-    let errors = done.run().expect(1).errors();
-    assert!(errors.contains("o3-mini takes no images."), "{errors}");
-    assert!(errors.contains("/model openai gpt-"), "{errors}");
+    done.fails(&["o3-mini takes no images.", "/model openai gpt-"]);
     assert_eq!(server.requests().len(), 0);
 }
 
@@ -145,38 +145,23 @@ fn what_is_no_image_is_refused_before_anything_is_sent() {
             .run();
         let errors = done.expect(1).errors();
         assert!(errors.contains(words), "{file}: {errors}");
-        assert!(errors.contains("MARVIN_COST:"), "{errors}");
+        errors.assert_has(&["MARVIN_COST:"]);
     }
     assert_eq!(server.requests().len(), 0);
-}
-
-fn chat(home: &Home, server: &Server) -> Marvin {
-    home.marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
-}
-
-fn playing(answers: &[&str]) -> Server {
-    let answers = answers
-        .iter()
-        .map(|text| Answer::sse(openai::text(&[text])));
-    Server::with(answers.map(|answer| Exchange::post("/chat/completions").answer(answer)))
 }
 
 #[test]
 fn a_conversation_keeps_the_image_and_its_log_only_the_name() {
     let home = Home::new();
     home.write("work/my shot.png", png(640, 480));
-    let server = playing(&["A grey area.", "Still grey."]);
-    let done = chat(&home, &server)
+    let server = playing([says("A grey area."), says("Still grey.")]);
+    let done = home
+        .chat(&server)
         .stdin("what is on @\"my shot.png\"\nand now?\n")
         .run()
         .expect(0);
-    let shown = done.text();
-    assert!(shown.contains("@my shot.png  PNG, 640x480, "), "{shown}");
-    assert!(shown.contains("about 410 tokens"), "{shown}");
+    done.text()
+        .assert_has(&["@my shot.png  PNG, 640x480, ", "about 410 tokens"]);
     for request in 0..2 {
         let body = server.request(request).json();
         let message = &body["messages"][1];
@@ -199,13 +184,11 @@ fn a_conversation_keeps_the_image_and_its_log_only_the_name() {
 fn an_image_of_the_command_line_goes_with_the_first_message() {
     let home = Home::new();
     home.write("work/one.png", png(640, 480));
-    let server = playing(&["Grey."]);
-    let done = chat(&home, &server)
+    let server = playing([says("Grey.")]);
+    home.chat(&server)
         .args(["-i", "one.png"])
         .stdin("what is it?\n")
-        .run()
-        .expect(0);
-    assert!(done.text().contains("Goes with your next message: one.png"));
+        .prints(&["Goes with your next message: one.png"]);
     let content = &server.request(0).json()["messages"][1]["content"];
     assert_eq!(content[1]["image_url"]["url"], url(640, 480));
 }
@@ -213,12 +196,13 @@ fn an_image_of_the_command_line_goes_with_the_first_message() {
 #[test]
 fn a_message_with_a_missing_file_is_not_sent() {
     let home = Home::new();
-    let server = playing(&["Fine."]);
-    let done = chat(&home, &server)
+    let server = playing([says("Fine.")]);
+    let done = home
+        .chat(&server)
         .stdin("read @src/mian.rs and @mian.rs\nhello\n")
         .run();
-    let all = format!("{}{}", done.text(), done.errors());
-    assert!(all.contains("There is no file \"src/mian.rs\"."), "{all}");
+    done.output()
+        .assert_has(&["There is no file \"src/mian.rs\"."]);
     assert_eq!(server.requests().len(), 1);
     let body = server.request(0).json();
     assert_eq!(body["messages"].as_array().unwrap().len(), 2);
@@ -227,15 +211,11 @@ fn a_message_with_a_missing_file_is_not_sent() {
 
 #[test]
 fn whoever_goes_on_with_a_session_is_told_that_its_images_are_not_sent_again() {
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Seen."])));
+    let server = Server::always(Answer::sse(openai::text(&["Seen."])));
     let home = Home::new();
     home.write("work/one.png", png(640, 480));
     let chat = |args: &[&str], text: &str| {
-        home.marvin()
-            .env("OPENAI_COMPAT_URL", server.url("/v1"))
-            .env("OPENAI_COMPAT_API_KEY", "test-key")
-            .args(["--plain", "--provider", "openai-compat"])
-            .args(["--model", "test-model"])
+        home.chat(&server)
             .args(args.iter().copied())
             .stdin(text.to_owned())
             .run()
@@ -251,16 +231,9 @@ fn whoever_goes_on_with_a_session_is_told_that_its_images_are_not_sent_again() {
 #[test]
 fn a_missing_image_of_the_command_line_is_told_before_the_conversation() {
     let home = Home::new();
-    let done = home
-        .marvin()
+    home.marvin()
         .args(["--plain", "-i", "nope.png"])
         .stdin("hi\n")
-        .run()
-        .expect(1);
-    assert!(
-        done.errors().contains("Cannot read the image \"nope.png\""),
-        "{}",
-        done.errors()
-    );
-    assert!(!done.text().contains("hi"), "{}", done.text());
+        .fails(&["Cannot read the image \"nope.png\""])
+        .stdout_lacks(&["hi"]);
 }

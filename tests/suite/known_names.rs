@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::refused;
-use crate::support::wire::{anthropic, ollama, openai, responses};
+use crate::support::wire::{anthropic, ollama, responses};
+use crate::support::words::TextAssertions;
 
 const KEY: &str = "sk-0123456789abcdef";
 
@@ -55,8 +57,8 @@ fn a_gateway_that_other_programs_use_gets_the_prompt_and_its_key() {
         "the maker's key stays here"
     );
 
-    let server = Server::with([Exchange::post("/v1beta/openai/chat/completions")
-        .answer(Answer::sse(openai::text(&["Here."])))]);
+    let server =
+        Server::with([Exchange::post("/v1beta/openai/chat/completions").answer(says("Here."))]);
     let done = ask(&home, "google")
         .env("GOOGLE_GEMINI_BASE_URL", server.url("/"))
         .env("GOOGLE_API_KEY", KEY)
@@ -104,16 +106,11 @@ fn marvins_own_address_wins_and_the_file_of_settings_has_the_others() {
             server.url("/file")
         ),
     );
-    let done = ask(&home, "openai")
+    ask(&home, "openai")
         .env("OPENAI_API_KEY", KEY)
         .run()
-        .expect(0);
-    assert!(
-        done.errors()
-            .contains("GOOGLE_API_KEY is a key; keys are not read from there"),
-        "{}",
-        done.errors()
-    );
+        .expect(0)
+        .stderr_has(&["GOOGLE_API_KEY is a key; keys are not read from there"]);
 }
 
 #[test]
@@ -150,14 +147,12 @@ fn services_and_help_name_the_variables_of_other_programs() {
     assert_eq!(row("gemini")["key_variable"], "GOOGLE_API_KEY");
     assert_eq!(row("gemini")["key_set"], true);
     let page = home.marvin().arg("man").run().expect(0);
-    for name in [
+    page.text().assert_has(&[
         "OLLAMA_HOST",
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_AUTH_TOKEN",
         "OLLAMA_CONTEXT",
-    ] {
-        assert!(page.text().contains(name), "{name}");
-    }
+    ]);
 }
 
 #[test]
@@ -202,8 +197,7 @@ fn a_slip_in_the_name_of_a_local_model_is_answered_with_what_is_there() {
         .env("OLLAMA_URL", server.url(""))
         .run()
         .expect(1);
-    let errors = done.errors();
-    assert!(errors.contains("Did you mean \"qwen3:8b\"?"), "{errors}");
+    done.stderr_has(&["Did you mean \"qwen3:8b\"?"]);
 }
 
 #[test]
@@ -216,7 +210,6 @@ fn a_new_model_in_a_conversation_with_a_slip_in_its_name_is_doubted_at_once() {
         .env("OPENAI_API_KEY", KEY)
         .stdin("/model gpt-6.1-tera\n/model kimi\n")
         .run();
-    let text = format!("{}{}", done.text(), done.errors());
-    assert!(text.contains("Did you mean \"gpt-6.1-terra\"?"), "{text}");
-    assert!(text.contains("moonshot needs a key"), "{text}");
+    done.output()
+        .assert_has(&["Did you mean \"gpt-6.1-terra\"?", "moonshot needs a key"]);
 }

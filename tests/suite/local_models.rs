@@ -79,12 +79,9 @@ fn a_model_that_sees_nothing_is_sent_no_image() {
     ))]);
     let home = Home::new();
     home.write("work/one.png", png(64, 48));
-    let done = ask(&home, &server).args(["-i", "one.png"]).run().expect(1);
-    assert!(
-        done.errors().contains("m takes no images."),
-        "{}",
-        done.errors()
-    );
+    ask(&home, &server)
+        .args(["-i", "one.png"])
+        .fails(&["m takes no images."]);
 
     let server = Server::with([
         Exchange::post("/api/show").answer(shown(&["completion", "vision"], 32_768, "")),
@@ -101,11 +98,7 @@ fn a_model_without_tools_is_offered_none_and_the_user_is_told() {
     ]);
     let done = ask(&Home::new(), &server).run().expect(0);
     assert_eq!(done.text(), "Here.\n");
-    assert!(
-        done.errors().contains("m takes no tools"),
-        "{}",
-        done.errors()
-    );
+    done.stderr_has(&["m takes no tools"]);
     let body = server.request(1).json();
     assert!(body["tools"].as_array().is_none_or(Vec::is_empty), "{body}");
 }
@@ -157,11 +150,6 @@ fn other_servers_of_local_models_tell_too() {
                 &format!("MARVIN_URL_{}", provider.to_uppercase().replace('-', "_")),
                 server.url("/v1"),
             );
-        let done = run.args(["-i", "one.png"]).run().expect(1);
-        assert!(
-            done.errors().contains("takes no images"),
-            "{}",
-            done.errors()
-        );
+        run.args(["-i", "one.png"]).fails(&["takes no images"]);
     }
 }

@@ -1,8 +1,6 @@
 //! Module `location`: the device's position, services that locate IP addresses, and the set-up of Google's program.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -18,15 +16,14 @@ use crate::support::run::Marvin;
 use crate::support::samples::{Sample, each, sample_sets, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::words::has;
+use crate::support::words::TextAssertions;
 
 const PROVIDERS: [&str; 3] = ["ip-api", "ipapi-co", "ipinfo"];
 const ASK: &str = "Ask the user for a city or coordinates.";
 
 /// A script called `name` on the home's search path, which contains nothing else.
 pub(super) fn script(home: &Home, name: &str, text: &str) {
-    let file = home.write(&format!("bin/{name}"), format!("#!/bin/sh\n{text}\n"));
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    home.program(&format!("bin/{name}"), format!("#!/bin/sh\n{text}\n"));
 }
 
 /// `get_my_location` with nothing installed but a device without a location, and the three services at `url`.
@@ -62,7 +59,7 @@ fn the_first_service_with_a_result_is_used_and_named() {
         "Latitude: 0\nLongitude: -4.5\nPlace: Sao, North, Land\nTime zone: Africa/Accra\n\
          Source: ip (ip-api.com). Approximate, from the IP address: behind a VPN or proxy it is where that ends.\n"
     );
-    assert!(!output.text().contains("203.0.113.9"));
+    output.stdout_lacks(&["203.0.113.9"]);
 }
 
 #[test]
@@ -97,16 +94,14 @@ fn a_service_that_fails_is_followed_by_the_next() {
 
 #[test]
 fn without_a_location_the_user_is_asked() {
-    let server = Server::answering(|_, _| Answer::json(&json!({"bogon": true, "loc": "1,2"})));
+    let server = Server::always(Answer::json(&json!({"bogon": true, "loc": "1,2"})));
     let output = here(&Home::new(), &server.url("")).run().expect(1);
     let text = output.errors();
-    for part in [
+    text.assert_has(&[
         ASK,
         "ip-api.com does not know",
         "ipinfo.io does not know: the address is a private one.",
-    ] {
-        assert!(text.contains(part), "{text}");
-    }
+    ]);
 }
 
 #[test]
@@ -116,7 +111,7 @@ fn a_service_that_never_answers_does_not_hold_up_the_others() {
         _ => Answer::json(&json!({"latitude": 1, "longitude": 2, "country_name": "Land"})),
     });
     let output = here(&Home::new(), &server.url("")).run().expect(0);
-    assert!(output.text().contains("ipapi.co"), "{}", output.text());
+    output.stdout_has(&["ipapi.co"]);
     assert!(
         output.took() < Duration::from_secs(7),
         "{:?}",
@@ -191,11 +186,8 @@ fn the_location_samples_give_the_expected_results() {
             ("ip-api-success.json", &|sample| {
                 let (ok, message) = text(sample);
                 assert!(ok && message.starts_with("Latitude: 40.7209\nLongitude: -74.0468\nPlace: Jersey City, New Jersey, United States\n"), "{message}");
-                assert!(
-                    message.contains("Source: ip (ip-api.com). Approximate")
-                        && !message.contains("74.200.247.59"),
-                    "{message}"
-                );
+                message.assert_has(&["Source: ip (ip-api.com). Approximate"]);
+                message.assert_lacks(&["74.200.247.59"]);
             }),
             ("ip-api-fail.json", &|sample| {
                 let (ok, message) = text(sample);
@@ -272,7 +264,7 @@ fn the_device_location_comes_first() {
 #[test]
 fn a_hanging_or_failing_device_falls_back_to_the_address() {
     let found = json!({"status": "success", "lat": 1, "lon": 2});
-    let server = Server::answering(move |_, _| Answer::json(&found));
+    let server = Server::always(Answer::json(&found));
     for (text, max) in [
         ("exit 0", 3),
         ("echo 'New location:'; exit 255", 3),
@@ -297,7 +289,7 @@ fn a_hanging_or_failing_device_falls_back_to_the_address() {
 #[test]
 fn device_output_gives_the_expected_results() {
     let found = json!({"status": "success", "lat": 1, "lon": 2});
-    let server = Server::answering(move |_, _| Answer::json(&found));
+    let server = Server::always(Answer::json(&found));
     let run = |sample: &Sample| {
         let home = Home::new();
         let output = home.write("said.txt", &sample.bytes);
@@ -319,7 +311,7 @@ fn device_output_gives_the_expected_results() {
         match sample.name.as_str() {
             "where-am-i.txt" => sample.assert_shown_in(&run(sample), &["Latitude: 48.390394\nLongitude: -4.486076\nAccuracy: about 25 km\nSource: device (GeoClue, GeoIP). So coarse"]),
             "where-am-i-nofix.txt" | "where-am-i-denied.txt" | "where-am-i-noservice.txt" => {
-                has(&run(sample), &["Source: ip (ip-api.com)"]);
+                run(sample).assert_has(&["Source: ip (ip-api.com)"]);
             }
             // Marvin does not run gdbus.
             name => assert!(name.starts_with("gdbus-"), "nothing checks {name}"),
@@ -358,7 +350,7 @@ fn the_real_demo_program_responds_on_a_private_bus() {
         );
     }
     let found = json!({"status": "success", "lat": 1, "lon": 2});
-    let server = Server::answering(move |_, _| Answer::json(&found));
+    let server = Server::always(Answer::json(&found));
     let home = Home::new();
     let address = format!("unix:path={}", home.path().join("bus").display());
     let line = |command: &mut Command| {
@@ -447,7 +439,7 @@ fn google_is_set_up_step_by_step() {
         "Signed in as ann@example.org.\nProject: my-project.\nAPI enabled: places-backend.googleapis.com.\n\
          API enabled: places.googleapis.com.\nQuota project: my-project.\nPlace searches ask Google from now on.\n"
     );
-    assert!(!home.read("gcloud.log").contains("login"));
+    home.read("gcloud.log").assert_lacks(&["login"]);
 }
 
 #[test]
@@ -461,12 +453,10 @@ fn a_sign_in_happens_when_nobody_is_signed_in() {
             mark.display()
         ),
     );
-    let output = set_up(&home).run().expect(0);
-    assert!(
-        output.text().starts_with("Signed in as bob@example.org.\n"),
-        "{}",
-        output.text()
-    );
+    set_up(&home)
+        .run()
+        .expect(0)
+        .stdout_starts_with("Signed in as bob@example.org.\n");
 }
 
 #[test]
@@ -525,21 +515,14 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
         no("no credentials")
     );
     gcloud(&home, &cases);
-    let output = set_up(&home).run().expect(0);
-    assert!(output.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run manually: gcloud auth application-default set-quota-project my-project\n"), "{}", output.text());
+    set_up(&home).prints(&["Remark: ERROR: (gcloud) no credentials. If searches are refused, run manually: gcloud auth application-default set-quota-project my-project\n"]);
 }
 
 #[test]
 fn without_gcloud_or_a_user_nothing_hangs() {
     let home = Home::new();
     home.write("bin/nothing", "");
-    let output = set_up(&home).run().expect(1);
-    assert!(
-        output.errors().contains("gcloud was not found")
-            && output.errors().contains("GOOGLE_PLACES_API_KEY"),
-        "{}",
-        output.errors()
-    );
+    set_up(&home).fails(&["gcloud was not found", "GOOGLE_PLACES_API_KEY"]);
 
     // A model calls it without a user present: no browser is opened.
     gcloud(
@@ -549,23 +532,11 @@ fn without_gcloud_or_a_user_nothing_hangs() {
     let output = home
         .marvin()
         .env("PATH", home.path().join("bin"))
-        .args([
-            "--non-interactive",
-            "--provider",
-            "offline",
-            "--prompt",
-            "setup google auth",
-        ])
+        .line("--non-interactive --provider offline --prompt 'setup google auth'")
         .run();
-    let text = output.text().to_owned() + &output.errors();
-    assert!(
-        text.contains("nobody is here who could sign in")
-            && text.contains("gcloud auth login --update-adc"),
-        "{text}"
-    );
-    assert!(
-        !home.read("gcloud.log").contains("login"),
-        "{}",
-        home.read("gcloud.log")
-    );
+    output.output().assert_has(&[
+        "nobody is here who could sign in",
+        "gcloud auth login --update-adc",
+    ]);
+    home.read("gcloud.log").assert_lacks(&["login"]);
 }

@@ -8,6 +8,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 /// The window of a model of Ollama.
 const WINDOW: usize = 32_768;
@@ -124,7 +125,8 @@ fn results_of_a_round_share_the_room_and_the_small_ones_stay_whole() {
     fits(&server, WINDOW);
     let messages = messages(&server, 1);
     let results: Vec<&str> = messages[messages.len() - 5..].iter().map(content).collect();
-    assert!(results[1].contains("short") && !results[1].contains("[Cut"));
+    results[1].assert_has(&["short"]);
+    results[1].assert_lacks(&["[Cut"]);
     for result in [results[0], results[2], results[4]] {
         assert!(result.starts_with("00000 the heron"), "{result}");
         let files = named_files(result);
@@ -147,11 +149,9 @@ fn after_an_answer_larger_than_the_window_the_talk_goes_on() {
         0 => says(&long),
         n => says(&format!("Answer {n}.")),
     });
-    let run = chat(&home, &server)
+    chat(&home, &server)
         .stdin("write all of it\ngo on\nand now?\n")
-        .run()
-        .expect(0);
-    assert!(run.text().contains("Answer 1.") && run.text().contains("Answer 2."));
+        .prints(&["Answer 1.", "Answer 2."]);
     let last = messages(&server, 1);
     let sizes: usize = last.iter().map(|message| content(message).len()).sum();
     assert!(sizes < 4 * WINDOW, "{sizes} bytes");
@@ -161,10 +161,8 @@ fn after_an_answer_larger_than_the_window_the_talk_goes_on() {
     let answer = content(answer.expect("the last answer stays, shortened"));
     assert!(answer.starts_with("00000 the heron"), "{answer}");
     let files = named_files(answer);
-    assert!(
-        home.read(&format!("work/{}", files[0]))
-            .contains("09000 the heron")
-    );
+    home.read(&format!("work/{}", files[0]))
+        .assert_has(&["09000 the heron"]);
     fits_from(&server, 1);
 }
 
@@ -183,27 +181,25 @@ fn a_message_that_alone_exceeds_the_window_is_refused_and_the_talk_goes_on() {
     let run = chat(&home, &server)
         .stdin(format!("remember the heron\n{paste}\nare you there?\n"))
         .run();
-    let shown = format!("{}{}", run.text(), run.errors());
-    assert!(shown.contains("was not sent"), "{shown}");
-    assert!(!shown.contains("/compact"), "{shown}");
+    let shown = run.output();
+    shown.assert_has(&["was not sent"]);
+    shown.assert_lacks(&["/compact"]);
     assert!(run.text().contains("Answer 1."), "{shown}");
     let last = messages(&server, 1);
     let said: Vec<&str> = last[1..].iter().map(content).collect();
     assert_eq!(said, ["remember the heron", "Answer 0.", "are you there?"]);
     let log = home.read("config/profiles/main/chat_log.json");
     assert!(!log.contains("the heron 1eef waits"), "it is in the log");
-    let again = home.marvin().args(["sessions"]).run();
-    assert!(
-        again.text().contains("remember the heron"),
-        "{}",
-        again.text()
-    );
+    home.marvin()
+        .args(["sessions"])
+        .run()
+        .stdout_has(&["remember the heron"]);
 }
 
 #[test]
 fn a_prompt_that_alone_exceeds_the_window_is_an_error_of_a_run() {
     let home = Home::new();
-    let server = Server::answering(|_, _| says("No."));
+    let server = Server::always(says("No."));
     home.write("work/prompt.txt", page(400_000));
     let run = home
         .marvin()
@@ -213,11 +209,7 @@ fn a_prompt_that_alone_exceeds_the_window_is_an_error_of_a_run() {
         .env("OLLAMA_URL", server.url(""))
         .run()
         .expect(1);
-    let errors = run.errors();
-    assert!(
-        errors.contains("was not sent") && errors.contains("32,768"),
-        "{errors}"
-    );
+    run.stderr_has(&["was not sent", "32,768"]);
     assert!(server.requests().is_empty());
 }
 
@@ -233,9 +225,8 @@ fn compacting_on_command_shortens_a_short_talk_that_is_too_large() {
         .stdin("write\n/compact\nand?\n")
         .run()
         .expect(0);
-    let shown = format!("{}{}", run.text(), run.errors());
-    assert!(shown.contains("Compacted"), "{shown}");
-    assert!(run.text().contains("Fine."));
+    run.output().assert_has(&["Compacted"]);
+    run.stdout_has(&["Fine."]);
     fits_from(&server, 1);
 }
 
@@ -266,11 +257,7 @@ fn a_provider_that_finds_the_conversation_too_long_gets_a_shorter_one() {
         .run()
         .expect(0);
     assert!(run.text().ends_with("Done.\n"), "{}", run.errors());
-    assert!(
-        run.errors().contains("Context compacted"),
-        "{}",
-        run.errors()
-    );
+    run.stderr_has(&["Context compacted"]);
     assert_eq!(server.requests().len(), 5);
     assert_eq!(content(&messages(&server, 4)[1]), "read it");
 }
@@ -278,14 +265,14 @@ fn a_provider_that_finds_the_conversation_too_long_gets_a_shorter_one() {
 #[test]
 fn a_provider_that_stays_with_its_no_is_asked_twice_at_most() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
+    let server = Server::always(
         Answer::json(&openai::error(
             "prompt is too long",
             "invalid_request_error",
             Some("context_length_exceeded"),
         ))
-        .with_status(400)
-    });
+        .with_status(400),
+    );
     home.ask(&server.url("/v1"), "hi").run().expect(1);
     assert!(server.requests().len() <= 2);
 }
@@ -298,21 +285,9 @@ fn a_resumed_talk_that_is_too_large_recovers_by_itself() {
         0 => Answer::sse(openai::text(&[&long])),
         _ => says("Here."),
     });
-    let run = home
-        .marvin()
-        .args([
-            "--plain",
-            "--provider",
-            "openai-compat",
-            "--model",
-            "test-model",
-        ])
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
+    home.chat(&server)
         .stdin("write it\n")
-        .run()
-        .expect(0);
-    assert!(run.text().contains("the heron"));
+        .prints(&["the heron"]);
     let run = chat(&home, &server)
         .args(["-c"])
         .stdin("and now?\n")

@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{Sample, each, samples, tool};
 use crate::support::server::{Answer, Server};
-use crate::support::words::unfenced;
+use crate::support::words::{TextAssertions, unfenced};
 
 const CREDIT: &str = "Data © OpenStreetMap contributors, ODbL 1.0";
 
@@ -51,13 +51,11 @@ fn page(text: &str) -> String {
 
 #[test]
 fn a_name_lookup_follows_the_usage_policy() {
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!([
-            {"lat": "0", "lon": "-0.5", "display_name": "Dom, 4, Platz", "category": "amenity", "type": "place_of_worship",
-             "osm_type": "way", "osm_id": 7, "importance": null},
-            {"lat": 1.25, "lon": "2", "display_name": "Dom", "class": "place", "type": "house"},
-        ]))
-    });
+    let server = Server::always(Answer::json(&json!([
+        {"lat": "0", "lon": "-0.5", "display_name": "Dom, 4, Platz", "category": "amenity", "type": "place_of_worship",
+         "osm_type": "way", "osm_id": 7, "importance": null},
+        {"lat": 1.25, "lon": "2", "display_name": "Dom", "class": "place", "type": "house"},
+    ])));
     let output = osm(&server.url(""), " Kölner\n Dom ").expect(0);
     assert_eq!(
         output.text(),
@@ -95,54 +93,23 @@ fn without_a_contact_only_towns_are_looked_up() {
     });
     let home = Home::new();
     let run = |query: &str| {
-        home.marvin()
-            .args([
-                "tool",
-                "osm_search",
-                "--json",
-                &json!({"query": query}).to_string(),
-            ])
+        home.tool("osm_search", &json!({"query": query}))
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
             .run()
     };
     let output = run("Brest, France").expect(0);
-    assert!(
-        output.text().starts_with(
-            "Only towns were looked up, at Open-Meteo: The public server of Nominatim"
-        ),
-        "{}",
-        output.text()
-    );
-    assert!(
-        output.text().contains("MARVIN_CONTACT"),
-        "{}",
-        output.text()
-    );
+    output
+        .stdout_starts_with(
+            "Only towns were looked up, at Open-Meteo: The public server of Nominatim",
+        )
+        .stdout_has(&["MARVIN_CONTACT"]);
     assert!(output.text().ends_with("\n\n1. Brest, Brittany, France\n   place · 48.39, -4.49\n\nData from Open-Meteo and GeoNames, CC BY 4.0.\n"), "{}", output.text());
-    let elsewhere = run("Brest, Spain").expect(0);
-    assert!(
-        elsewhere
-            .text()
-            .contains("None of them is known to lie in \"Spain\".\n\n1. Brest, Belarus\n"),
-        "{}",
-        elsewhere.text()
-    );
+    run("Brest, Spain")
+        .expect(0)
+        .stdout_has(&["None of them is known to lie in \"Spain\".\n\n1. Brest, Belarus\n"]);
     // There is no fallback for Overpass.
-    let output = home
-        .marvin()
-        .args([
-            "tool",
-            "overpass_query",
-            "--json",
-            r#"{"query": "node(1);out;"}"#,
-        ])
-        .run()
-        .expect(1);
-    assert!(
-        output.errors().contains("MARVIN_CONTACT"),
-        "{}",
-        output.errors()
-    );
+    home.tool("overpass_query", &json!({"query": "node(1);out;"}))
+        .fails(&["MARVIN_CONTACT"]);
 }
 
 #[test]
@@ -161,8 +128,9 @@ fn the_open_meteo_geocoding_samples_give_the_expected_results() {
     for sample in samples(name, "open-meteo").unwrap_or_default() {
         match sample.name.as_str() {
             "geocoding-two-londons.json" => {
-                let text = run(&sample);
-                assert!(text.contains("\n1. London, England, United Kingdom\n   capital · 51.50853, -0.12574\n2. London, Ontario, Canada\n   place · 42.98339, -81.23304\n"), "{text}");
+                run(&sample).assert_has(&[
+                        "\n1. London, England, United Kingdom\n   capital · 51.50853, -0.12574\n2. London, Ontario, Canada\n   place · 42.98339, -81.23304\n",
+                    ]);
             }
             "geocoding-none.json" => assert!(run(&sample).contains("\nNo results for \"London\".")),
             _ => {}
@@ -173,17 +141,11 @@ fn the_open_meteo_geocoding_samples_give_the_expected_results() {
         Answer::json(&json!({"reason": "Daily API request limit exceeded.", "error": true}))
             .with_status(429),
     ] {
-        let server = Server::answering(move |_, _| fault.clone().header("Retry-After", "0"));
+        let server = Server::always(fault.clone().header("Retry-After", "0"));
         let marvin = home.marvin().args(["tool", "osm_search", "query=London"]);
-        let output = marvin
+        marvin
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
-            .run()
-            .expect(1);
-        assert!(
-            output.errors().contains("API request limit exceeded."),
-            "{}",
-            output.errors()
-        );
+            .fails(&["API request limit exceeded."]);
     }
 }
 
@@ -219,12 +181,10 @@ fn the_nominatim_samples_give_the_expected_results() {
             ("search-jsonv2-house.json", &|sample| {
                 let (code, output, _) = run(sample);
                 assert_eq!(code, Some(0));
-                assert!(
-                    output.contains("1. 150, Government Street")
-                        && output
-                            .contains("\n   place=house · 30.690117, -88.04119 · way 860818842\n"),
-                    "{output}"
-                );
+                output.assert_has(&[
+                    "1. 150, Government Street",
+                    "\n   place=house · 30.690117, -88.04119 · way 860818842\n",
+                ]);
             }),
             ("empty.json", &|sample| {
                 assert_eq!(
@@ -274,12 +234,9 @@ fn an_overloaded_nominatim_is_retried_once() {
         0 => Answer::status(503).header("Retry-After", "0"),
         _ => Answer::json(&json!([])),
     });
-    assert!(
-        osm(&server.url(""), "x")
-            .expect(0)
-            .text()
-            .contains("No results")
-    );
+    osm(&server.url(""), "x")
+        .expect(0)
+        .stdout_has(&["No results"]);
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -293,12 +250,10 @@ fn an_invalid_search_is_refused_without_a_request() {
         }
     }
     for query in ["[out:csv(name)];node(1);out;", "node({{bbox}});out;"] {
-        assert!(
-            overpass(&nobody.url(""), query)
-                .expect(1)
-                .errors()
-                .contains("The ")
-        );
+        overpass(&nobody.url(""), query)
+            .expect(1)
+            .errors()
+            .assert_has(&["The "]);
     }
 }
 
@@ -314,20 +269,12 @@ fn names_in_every_script_go_there_and_back() {
         "a\u{202e}b",
     ] {
         let own = name.to_owned();
-        let server = Server::answering(move |_, _| {
-            Answer::json(
-                &json!([{"lat": "1", "lon": "2", "display_name": own, "type": "city", "category": "place"}]),
-            )
-        });
+        let server = Server::always(Answer::json(
+            &json!([{"lat": "1", "lon": "2", "display_name": own, "type": "city", "category": "place"}]),
+        ));
         let output = osm(&server.url(""), name).expect(0);
         let shown = name.replace('\u{202e}', "\\u{202e}");
-        assert!(
-            output
-                .text()
-                .starts_with(&format!("1. {shown}\n   place=city · 1, 2\n")),
-            "{}",
-            output.text()
-        );
+        output.stdout_starts_with(&format!("1. {shown}\n   place=city · 1, 2\n"));
     }
 }
 
@@ -411,7 +358,7 @@ fn the_overpass_samples_give_the_expected_results() {
     // A busy server is retried after some seconds, unless it names a shorter time.
     let run = |sample: &Sample| {
         let own = sample.clone();
-        let server = Server::answering(move |_, _| own.answer().header("Retry-After", "0"));
+        let server = Server::always(own.answer().header("Retry-After", "0"));
         let result = overpass(&server.url(""), "node(1);out;");
         (
             result.code(),
@@ -513,8 +460,7 @@ fn overpass_errors_are_quoted() {
 
 #[test]
 fn a_body_that_stalls_ends_with_the_call() {
-    let server =
-        Server::answering(|_, _| Answer::text("application/json", "[").chunked().stall()).lenient();
+    let server = Server::always(Answer::text("application/json", "[").chunked().stall()).lenient();
     let home = Home::new();
     let running = tool(
         &home,

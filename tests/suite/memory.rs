@@ -13,6 +13,8 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{ollama_by_stage, ollama_says};
+use crate::support::wait::until;
+use crate::support::words::TextAssertions;
 
 const DIARY: &str = "config/profiles/main/memory/diary.json";
 const GRAPH: &str = "config/profiles/main/memory/graph.json";
@@ -88,13 +90,11 @@ fn bytes_below(dir: &Path) -> String {
 fn the_memory_is_shown_and_searched() {
     let home = filled();
     let shown = run(&home, "show").expect(0).text().to_owned();
-    for part in [
+    shown.assert_has(&[
         "2026-01-20  The user bought a kayak. [boats]",
         "User (user, changed 2026-01-10)\n  - The user lives in Oban\n  Boats (b1, changed 2026-01-10)\n    - The kayak is called Selkie\n    - It leaks\n",
         "2 diary entries and 4 facts, in ",
-    ] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
+    ]);
     assert!(!shown.contains('\u{1b}'));
     let shown: Value = serde_json::from_str(run(&home, "show --json").expect(0).text()).unwrap();
     assert_eq!(
@@ -108,14 +108,9 @@ fn the_memory_is_shown_and_searched() {
         .expect(0)
         .text()
         .to_owned();
-    assert!(
-        found.contains("2026-01-20") && !found.contains("2026-02-11"),
-        "{found}"
-    );
-    assert!(
-        found.contains("User > Boats (b1)\n  - The kayak is called Selkie\n"),
-        "{found}"
-    );
+    found.assert_has(&["2026-01-20"]);
+    found.assert_lacks(&["2026-02-11"]);
+    found.assert_has(&["User > Boats (b1)\n  - The kayak is called Selkie\n"]);
     assert_eq!(
         run(&home, "search zebra").expect(0).text(),
         "Nothing is remembered about zebra.\n"
@@ -149,13 +144,10 @@ fn wrong_words_are_answered_with_what_there_is() {
 fn an_export_is_merged_into_another_memory() {
     let home = filled();
     let said = run(&home, "export kept.json").expect(0).text().to_owned();
-    assert!(said.contains("kept.json"), "{said}");
-    assert!(
-        run(&home, "export kept.json")
-            .expect(1)
-            .errors()
-            .contains("exists already")
-    );
+    said.assert_has(&["kept.json"]);
+    run(&home, "export kept.json")
+        .expect(1)
+        .stderr_has(&["exists already"]);
     let printed: Value = serde_json::from_str(run(&home, "export").expect(0).text()).unwrap();
     let kept = home.read("work/kept.json");
     assert_eq!(
@@ -177,19 +169,14 @@ fn an_export_is_merged_into_another_memory() {
         run(&other, "import kept.json").expect(0).text(),
         "Added 0 days, 0 facts and 0 nodes; 0 days said more than before.\n"
     );
-    assert!(
-        other
-            .read(DIARY)
-            .contains("They slept. The user bought a kayak.")
-    );
-    assert!(other.read(GRAPH).contains("Selkie"));
+    other
+        .read(DIARY)
+        .assert_has(&["They slept. The user bought a kayak."]);
+    other.read(GRAPH).assert_has(&["Selkie"]);
     other.write("work/wrong.json", "{\"version\": 9}");
-    assert!(
-        run(&other, "import wrong.json")
-            .expect(1)
-            .errors()
-            .contains("version 9")
-    );
+    run(&other, "import wrong.json")
+        .expect(1)
+        .stderr_has(&["version 9"]);
 }
 
 #[test]
@@ -208,36 +195,28 @@ fn nothing_of_a_forgotten_word_is_left_below_the_memory() {
     );
     let before = bytes_below(&home.path().join(MEMORY));
     let refused = run(&home, "forget kayak").expect(1);
-    assert!(refused.errors().contains("--yes"), "{}", refused.errors());
-    for part in [
+    refused.stderr_has(&["--yes"]);
+    refused.text().assert_has(&[
         "diary  2026-01-20",
         "fact   User > Boats: The kayak",
         "file   diary.json.bad-",
         "chat_log.json",
-    ] {
-        assert!(refused.text().contains(part), "{part}: {}", refused.text());
-    }
+    ]);
     assert_eq!(bytes_below(&home.path().join(MEMORY)), before);
     let done = run(&home, "forget kayak --yes").expect(0).text().to_owned();
     assert!(
         done.starts_with("Erased: 1 diary entry, 1 fact, 4 other files.\n"),
         "{done}"
     );
-    assert!(done.contains("chat_log.json"), "{done}");
+    done.assert_has(&["chat_log.json"]);
     let left = bytes_below(&home.path().join(MEMORY));
-    assert!(
-        !left.contains("kayak") && left.contains("it leaks"),
-        "{left}"
-    );
-    assert!(
-        run(&home, "forget kayak")
-            .expect(0)
-            .text()
-            .starts_with("There is nothing to erase.\n")
-    );
+    left.assert_has(&["it leaks"]);
+    left.assert_lacks(&["kayak"]);
+    run(&home, "forget kayak")
+        .expect(0)
+        .stdout_starts_with("There is nothing to erase.\n");
     run(&home, "forget all --yes").expect(0);
-    let left = bytes_below(&home.path().join(MEMORY));
-    assert!(!left.contains("oban") && !left.contains("ulva"), "{left}");
+    bytes_below(&home.path().join(MEMORY)).assert_lacks(&["oban", "ulva"]);
 }
 
 #[test]
@@ -254,18 +233,16 @@ fn what_still_says_a_forgotten_word_is_named() {
     let refused = run(&home, "forget kayak").expect(1).text().to_owned();
     let done = run(&home, "forget kayak --yes").expect(0).text().to_owned();
     for text in [&refused, &done] {
-        for part in [
+        text.assert_has(&[
             "\nNot part of the memory, and not changed by this:\n",
             "/chat_log.json.backup.20260101_000000\n",
             "/list.txt\n",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
+        ]);
         for part in ["chat_log.json\n", "20260102_000000"] {
             assert!(!text.contains(part), "{part}: {text}");
         }
     }
-    assert!(refused.contains("  file   graph.json.bak\n"), "{refused}");
+    refused.assert_has(&["  file   graph.json.bak\n"]);
     assert!(!home.has(&format!("{MEMORY}/graph.json.bak")));
     assert!(home.has(&backup) && home.has(&format!("{MEMORY}/list.txt")));
 }
@@ -277,35 +254,24 @@ fn a_conversation_has_the_same_commands() {
         let chat = home.marvin().args(["--plain", "--provider", "offline"]);
         chat.stdin(lines).run().expect(0).text().to_owned()
     };
-    let said = chat("!memory search selkie\n!memory forget kayak\n");
-    assert!(said.contains("The kayak is called Selkie"), "{said}");
-    assert!(
-        said.contains("/memory forget kayak --yes erases it"),
-        "{said}"
-    );
-    assert!(home.read(DIARY).contains("kayak"));
-    let said = chat("!memory forget kayak --yes\n!memory clean\n!memory shwo\n");
-    assert!(said.contains("Erased: 1 diary entry, 1 fact."), "{said}");
-    assert!(!bytes_below(&home.path().join(MEMORY)).contains("kayak"));
+    chat("!memory search selkie\n!memory forget kayak\n").assert_has(&[
+        "The kayak is called Selkie",
+        "/memory forget kayak --yes erases it",
+    ]);
+    home.read(DIARY).assert_has(&["kayak"]);
+    chat("!memory forget kayak --yes\n!memory clean\n!memory shwo\n")
+        .assert_has(&["Erased: 1 diary entry, 1 fact."]);
+    bytes_below(&home.path().join(MEMORY)).assert_lacks(&["kayak"]);
 }
 
 #[test]
 fn a_corrupt_memory_is_set_aside_and_said_so() {
     let home = filled();
     home.write(DIARY, "{\"version\": 1, \"rows\": [");
-    let shown = run(&home, "show").expect(0);
-    assert!(
-        shown.errors().contains("cannot be understood") && shown.errors().contains(".bad-"),
-        "{}",
-        shown.errors()
-    );
-    assert!(
-        shown
-            .text()
-            .contains("Other files there:\n  diary.json.bad-"),
-        "{}",
-        shown.text()
-    );
+    run(&home, "show")
+        .expect(0)
+        .stderr_has(&["cannot be understood", ".bad-"])
+        .stdout_has(&["Other files there:\n  diary.json.bad-"]);
     assert_eq!(run(&home, "show").expect(0).errors(), "");
 }
 
@@ -346,8 +312,9 @@ fn many_processes_that_write_at_once_lose_nothing() {
 #[test]
 fn maintenance_needs_a_model_and_tells_no_text() {
     let home = filled();
-    let errors = run(&home, "clean").expect(1).errors();
-    assert!(errors.contains("needs a language model"), "{errors}");
+    run(&home, "clean")
+        .expect(1)
+        .stderr_has(&["needs a language model"]);
     let home = filled();
     let server = Server::answering(|request, _| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
@@ -371,7 +338,7 @@ fn maintenance_needs_a_model_and_tells_no_text() {
         with_model("topics").text(),
         "1/2  2026-01-20  changed\n2/2  2026-02-11  changed\n2 diary entries changed.\n"
     );
-    assert!(home.read(DIARY).contains("boating"));
+    home.read(DIARY).assert_has(&["boating"]);
     assert_eq!(
         with_model("clean").text(),
         "1/2  2026-01-20  unchanged\n2/2  2026-02-11  unchanged, error: not_verbatim\n0 diary entries changed, 1 entry left as it was after an error.\n"
@@ -457,14 +424,11 @@ fn a_cancelled_cleaning_keeps_what_is_done_and_what_is_not() {
     running.write(b"!memory clean\n");
     let limit = Duration::from_secs(30);
     running.wait_stdout("1/3  2026-03-01  changed", limit);
-    while asked.load(Ordering::SeqCst) < 2 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the second day", || asked.load(Ordering::SeqCst) >= 2);
     running.signal(Signal::INT);
     running.write(b"!memory search tea\n");
     running.wait_stdout("2026-03-03", limit);
-    let done = running.wait().expect(0);
-    assert!(!done.text().contains("2/3"), "{}", done.text());
+    running.wait().expect(0).stdout_lacks(&["2/3"]);
     let diary: Value = serde_json::from_str(&home.read(DIARY)).unwrap();
     let summaries: Vec<&str> = diary["rows"]
         .as_array()

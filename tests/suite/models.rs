@@ -8,11 +8,12 @@ use marvin::testing::llm::parse_list;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::refused;
-use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const KEY: &str = "sk-0123456789abcdef";
 
@@ -71,10 +72,7 @@ fn the_list_of_a_provider_names_windows_prices_and_ends() {
         line(text, "ft:gpt-6-luna:our-house::a1b2c3"),
         "ft:gpt-6-luna:our-house::a1b2c3 ? ?"
     );
-    assert!(
-        text.contains("No longer served: ") && text.contains("gpt-4 (use gpt-6-luna)"),
-        "{text}"
-    );
+    text.assert_has(&["No longer served: ", "gpt-4 (use gpt-6-luna)"]);
     assert_eq!(
         server.request(0).header("authorization"),
         Some("Bearer sk-0123456789abcdef")
@@ -243,7 +241,7 @@ fn models_that_are_not_for_chat_come_last_and_say_so() {
 
 #[test]
 fn the_files_of_the_user_come_first() {
-    let (home, server) = (Home::new(), Server::answering(|_, _| list("openai")));
+    let (home, server) = (Home::new(), Server::always(list("openai")));
     let prices = home.write(
         "prices.json",
         r#"{"gpt-5": {"input": 7, "output": 8, "cache_read": 0.5}}"#,
@@ -272,12 +270,7 @@ fn the_files_of_the_user_come_first() {
         .env("MARVIN_MODELS", broken)
         .run()
         .expect(0);
-    assert!(
-        done.errors()
-            .contains("MARVIN_MODELS: \"m\" of \"openai\" cannot be read"),
-        "{}",
-        done.errors()
-    );
+    done.stderr_has(&["MARVIN_MODELS: \"m\" of \"openai\" cannot be read"]);
     assert!(
         line(done.text(), "gpt-5").contains(" 1.25 / "),
         "the table speaks"
@@ -290,27 +283,16 @@ fn without_the_network_the_table_speaks_and_says_so() {
     let done = models(&home, "gemini", &format!("http://{}/v1", refused()))
         .run()
         .expect(0);
-    assert!(
-        done.text()
-            .starts_with("Models of gemini, from Marvin's table of 2026-11-22"),
-        "{}",
-        done.text()
-    );
-    assert!(
-        done.errors().contains("cannot be reached"),
-        "{}",
-        done.errors()
-    );
+    done.stdout_starts_with("Models of gemini, from Marvin's table of 2026-11-22")
+        .stderr_has(&["cannot be reached"]);
     assert_eq!(
         line(done.text(), "gemini-3.1-pro-preview"),
         "* gemini-3.1-pro-preview 1,048k 2 / 0.2 / 12 + default, chosen"
     );
-    assert!(
-        done.text().contains("gemini-3.8-flash")
-            && done
-                .text()
-                .contains("No longer served: gemini-3-pro-preview (use gemini-3.1-pro-preview)")
-    );
+    done.stdout_has(&[
+        "gemini-3.8-flash",
+        "No longer served: gemini-3-pro-preview (use gemini-3.1-pro-preview)",
+    ]);
 
     let json = models(&home, "gemini", &format!("http://{}/v1", refused()))
         .arg("--json")
@@ -321,12 +303,10 @@ fn without_the_network_the_table_speaks_and_says_so() {
         (&report["source"], &report["table_date"]),
         (&json!("table"), &json!("2026-11-22"))
     );
-    assert!(
-        report["problem"]["what"]
-            .as_str()
-            .unwrap()
-            .contains("cannot be reached")
-    );
+    report["problem"]["what"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["cannot be reached"]);
 
     // Of a server of one's own the table knows nothing.
     let done = models(&home, "ollama", &format!("http://{}", refused()))
@@ -356,13 +336,7 @@ fn what_is_no_list_is_told() {
     let home = Home::new();
     let server = Server::answering(move |_, n| if n == 0 { page() } else { long() });
     let run = || models(&home, "lmstudio", &server.url("/v1"));
-    let done = run().run().expect(1);
-    assert!(
-        done.errors()
-            .contains("The list of models of lmstudio cannot be read: a web page came instead."),
-        "{}",
-        done.errors()
-    );
+    run().fails(&["The list of models of lmstudio cannot be read: a web page came instead."]);
     let text = run().run().expect(0).text().to_owned();
     assert_eq!(
         text.lines().filter(|line| line.contains("model-")).count(),
@@ -372,18 +346,15 @@ fn what_is_no_list_is_told() {
 
 #[test]
 fn a_refused_key_is_an_error_and_is_not_shown() {
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!({"error": {"message": "Incorrect API key provided: sk-0123456789abcdef", "type": "invalid_request_error", "code": "invalid_api_key"}})).with_status(401)
-    });
+    let server = Server::always(Answer::json(&json!({"error": {"message": "Incorrect API key provided: sk-0123456789abcdef", "type": "invalid_request_error", "code": "invalid_api_key"}})).with_status(401));
     let done = models(&Home::new(), "openai", &server.url("/v1"))
         .run()
         .expect(1);
     let errors = done.errors();
-    assert!(
-        errors.contains("openai refused the key (401 invalid_api_key)")
-            && errors.contains("Check OPENAI_API_KEY"),
-        "{errors}"
-    );
+    errors.assert_has(&[
+        "openai refused the key (401 invalid_api_key)",
+        "Check OPENAI_API_KEY",
+    ]);
     assert!(!errors.contains(KEY) && done.text().is_empty(), "{errors}");
 }
 
@@ -401,25 +372,20 @@ fn without_a_key_the_table_speaks_and_says_so() {
             line(text, "claude-sonnet-5-5").contains("default, chosen"),
             "{text}"
         );
-        assert!(
-            errors.contains("was not asked for its models, because ANTHROPIC_API_KEY is not set"),
-            "{errors}"
-        );
+        errors.assert_has(&["was not asked for its models, because ANTHROPIC_API_KEY is not set"]);
     }
     let done = home.marvin().args(["models", "groq", "--json"]).run();
     let report: Value = serde_json::from_str(done.expect(0).text()).unwrap();
     assert_eq!(report["source"], "table");
-    assert!(
-        report["problem"]["what"]
-            .as_str()
-            .unwrap()
-            .contains("GROQ_API_KEY")
-    );
+    report["problem"]["what"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["GROQ_API_KEY"]);
 }
 
 #[test]
 fn a_file_of_models_or_prices_that_cannot_be_read_is_named_everywhere() {
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello"])));
+    let server = Server::always(says("Hello"));
     let home = Home::new();
     let gone = home.path().join("gone.json");
     for variable in ["MARVIN_MODELS", "MARVIN_PRICES"] {
@@ -432,7 +398,7 @@ fn a_file_of_models_or_prices_that_cannot_be_read_is_named_everywhere() {
         let errors = done.errors();
         let warning = format!("Warning: Cannot read {variable} (");
         assert_eq!(errors.matches(&warning).count(), 1, "{errors}");
-        assert!(errors.contains("It is not used."), "{errors}");
+        errors.assert_has(&["It is not used."]);
         let run = home.marvin().args(["doctor", "--json"]);
         let found = run.env(variable, &gone).run().expect(0);
         let findings: Vec<Value> = serde_json::from_str(found.text()).unwrap();
@@ -441,17 +407,10 @@ fn a_file_of_models_or_prices_that_cannot_be_read_is_named_everywhere() {
         assert!(found["ok"] == false && found["advice"] != "", "{found}");
     }
     // What is spent is counted by the prices.
-    let done = home
-        .ask(&server.url("/v1"), "hi")
+    home.ask(&server.url("/v1"), "hi")
         .args(["--max-cost", "1"])
         .env("MARVIN_PRICES", &gone)
-        .run()
-        .expect(1);
-    assert!(
-        done.errors().contains("--max-cost needs it"),
-        "{}",
-        done.errors()
-    );
+        .fails(&["--max-cost needs it"]);
 }
 
 #[test]
@@ -474,7 +433,7 @@ fn what_cannot_be_asked_is_said_before_a_request() {
 
 #[test]
 fn a_signal_ends_the_waiting_at_once() {
-    let server = Server::answering(|_, _| Answer::silence());
+    let server = Server::always(Answer::silence());
     let running = models(&Home::new(), "openai", &server.url("/v1")).spawn();
     server.wait_requests(1, Duration::from_secs(20));
     let begun = Instant::now();
@@ -618,7 +577,7 @@ fn doctors_word(run: Marvin) -> (bool, String) {
 #[test]
 fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::status(404));
+    let server = Server::always(Answer::status(404));
     for (model, ok, wanted) in [
         (
             "gpt-6.1-terra",
@@ -649,7 +608,7 @@ fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
 
 #[test]
 fn an_answer_of_a_model_that_ends_soon_comes_with_a_warning() {
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello"])));
+    let server = Server::always(says("Hello"));
     let home = Home::new();
     for (model, warned) in [("gpt-5", true), ("gpt-5.1", false)] {
         let done = home
@@ -677,7 +636,7 @@ fn an_answer_of_a_model_that_ends_soon_comes_with_a_warning() {
 
 #[test]
 fn doctor_asks_a_server_of_this_machine_whether_it_has_the_model() {
-    let server = Server::answering(|_, _| list("ollama"));
+    let server = Server::always(list("ollama"));
     let home = Home::new();
     let doctor = |model: &str| {
         let run = home.marvin().env("LLM_PROVIDER", "ollama");

@@ -6,7 +6,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Server};
-use crate::support::words::{error_text, has, success_text};
+use crate::support::words::{TextAssertions, error_text, success_text};
 
 const ARTIST: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -25,10 +25,6 @@ fn text(server: &Server, name: &str, args: &Value) -> String {
 
 fn fails(server: &Server, name: &str, args: &Value) -> String {
     error_text(call(server, name, args), ODD)
-}
-
-fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
-    Server::answering(move |_, _| answer())
 }
 
 #[test]
@@ -53,31 +49,22 @@ fn samples_of_musicbrainz() {
         "musicbrainz",
         &[
             ("artist-search.json", &|sample| {
-                has(
-                    &search(sample, "artist"),
-                    &[
+                search(sample, "artist").assert_has(&[
                         "2 artists at MusicBrainz for \"x y\"",
                         "\n 1. Ed Sheeran, Person, GB, since 1991-02-17, MBID b8a7c51f-362c-4dcb-a259-bc6e0095f0a6\n",
                         "\n 2. Ed Sheeran Tribute (tribute act), MBID 00000000-0000-4000-8000-000000000001\n",
-                    ],
-                );
+                    ]);
             }),
             ("release-search.json", &|sample| {
-                has(
-                    &search(sample, "release"),
-                    &[
+                search(sample, "release").assert_has(&[
                         "1 of 9 releases",
                         "\n 1. SAGITARIO by El Alfa, Album, 2022-11-22, XW, Official, 18 tracks, MBID 8e4de7b3-e107-4545-a5ce-7190086b1f2b\n",
-                    ],
-                );
+                    ]);
             }),
             ("recording-search.json", &|sample| {
-                has(
-                    &search(sample, "recording"),
-                    &[
+                search(sample, "recording").assert_has(&[
                         "\n 1. Blow Your Mind (Mwah) by Dua Lipa, 2:58, on Blow Your Mind (Mwah) (2016-08-26), MBID 026fa041-3917-4c73-9079-ed16e36f20f8\n",
-                    ],
-                );
+                    ]);
             }),
             ("search-none.json", &|sample| {
                 assert_eq!(
@@ -86,63 +73,50 @@ fn samples_of_musicbrainz() {
                 );
             }),
             ("artist-lookup.json", &|sample| {
-                has(
-                    &lookup(sample, "artist"),
-                    &[
+                lookup(sample, "artist").assert_has(&[
                         "Ed Sheeran (famous UK singer-songwriter)\nType: Person, Male\nFrom: Hebden Bridge, United Kingdom (GB)\nLife: since 1991-02-17\nGenres: pop\nTags: pop\n",
                         "\nAlbums (1):\n  2011-09-09  +\n\nEPs (1):\n  2010        Live at the Bedford [Live]\n",
                         "Of other kinds: 1, not listed.",
-                    ],
-                );
+                    ]);
             }),
             ("release-lookup.json", &|sample| {
-                has(
-                    &lookup(sample, "release"),
-                    &[
+                lookup(sample, "release").assert_has(&[
                         "SAGITARIO\nDate: 2022-11-22\nCountry: XW\nStatus: Official\nTracks: 18 tracks\n",
                         "\nCD\n    1. Suénala\n    2. El Tubo\n   18. Curazao  4:00\n",
-                    ],
-                );
+                    ]);
             }),
             ("recording-lookup.json", &|sample| {
                 let text = lookup(sample, "recording");
-                has(
-                    &text,
-                    &[
+                text.assert_has(&[
                         "Thinking Out Loud\nBy: Ed Sheeran\nLength: 4:41\nFirst release: 2014-06-20\nISRC: GBAHS1400099\n",
-                    ],
-                );
+                    ]);
                 if text.contains("Releases (") {
-                    has(&text, &["MBID "]);
+                    text.assert_has(&["MBID "]);
                 }
             }),
             ("rate-limited.json", &|sample| {
                 let server = sample.server();
-                let text = fails(&server, "music_search", &json!({"query": "x"}));
-                has(
-                    &text,
-                    &["503", "exceeding the allowable rate limit", "Try again in"],
-                );
+                fails(&server, "music_search", &json!({"query": "x"})).assert_has(&[
+                    "503",
+                    "exceeding the allowable rate limit",
+                    "Try again in",
+                ]);
                 assert_eq!(server.requests().len(), 3);
             }),
             ("busy.json", &|sample| {
-                has(&refused(sample), &["currently busy", "Try again later"]);
+                refused(sample).assert_has(&["currently busy", "Try again later"]);
             }),
             ("not-found.json", &|sample| {
-                let text = fails(&sample.server(), "music_lookup", &json!({"mbid": ARTIST}));
-                has(&text, &["has no artist with the MBID", "entity"]);
+                fails(&sample.server(), "music_lookup", &json!({"mbid": ARTIST}))
+                    .assert_has(&["has no artist with the MBID", "entity"]);
             }),
             ("invalid-mbid.json", &|sample| {
                 let server = sample.server();
-                has(
-                    &fails(&server, "music_lookup", &json!({"mbid": "abc"})),
-                    &["\"abc\" is not an MBID"],
-                );
+                fails(&server, "music_lookup", &json!({"mbid": "abc"}))
+                    .assert_has(&["\"abc\" is not an MBID"]);
                 assert_eq!(server.requests().len(), 0);
-                has(
-                    &fails(&server, "music_lookup", &json!({"mbid": ARTIST})),
-                    &["Invalid mbid"],
-                );
+                fails(&server, "music_lookup", &json!({"mbid": ARTIST}))
+                    .assert_has(&["Invalid mbid"]);
             }),
         ],
     );
@@ -150,8 +124,9 @@ fn samples_of_musicbrainz() {
 
 #[test]
 fn musicbrainz_requests_are_valid() {
-    let server =
-        one(|| Answer::json(&json!({"count": 0, "artists": [], "releases": [], "recordings": []})));
+    let server = Server::always(Answer::json(
+        &json!({"count": 0, "artists": [], "releases": [], "recordings": []}),
+    ));
     text(
         &server,
         "music_search",
@@ -201,14 +176,10 @@ fn a_long_discography_is_browsed() {
         let groups: Vec<Value> = (0..30).map(group).collect();
         Answer::json(&json!({"release-group-count": 30, "release-groups": groups}))
     });
-    let text = text(&server, "music_lookup", &json!({"mbid": ARTIST}));
-    has(
-        &text,
-        &[
-            "Albums (30):\n  1950        Album 0\n",
-            "\n  and 10 later ones",
-        ],
-    );
+    text(&server, "music_lookup", &json!({"mbid": ARTIST})).assert_has(&[
+        "Albums (30):\n  1950        Album 0\n",
+        "\n  and 10 later ones",
+    ]);
     assert_eq!(
         server.request(1).path,
         format!("/ws/2/release-group?artist={ARTIST}&limit=100&offset=0&fmt=json")
@@ -232,29 +203,17 @@ fn a_musicbrainz_refusal_is_not_an_empty_result() {
         (200, "[]", &["cannot be read"]),
         (200, "", &["with nothing"]),
     ] {
-        let server = one(move || Answer::text("text/html", body).with_status(status));
-        has(
-            &fails(&server, "music_search", &json!({"query": "x"})),
-            parts,
-        );
+        let server = Server::always(Answer::text("text/html", body).with_status(status));
+        fails(&server, "music_search", &json!({"query": "x"})).assert_has(parts);
     }
     let deep = "[".repeat(10_000);
-    let server = one(move || Answer::text("application/json", deep.clone()));
-    has(
-        &fails(&server, "music_search", &json!({"query": "x"})),
-        &["cannot be read"],
-    );
+    let server = Server::always(Answer::text("application/json", deep.clone()));
+    fails(&server, "music_search", &json!({"query": "x"})).assert_has(&["cannot be read"]);
     for query in ["", " \n "] {
-        has(
-            &fails(&server, "music_search", &json!({"query": query})),
-            &["empty"],
-        );
+        fails(&server, "music_search", &json!({"query": query})).assert_has(&["empty"]);
     }
     let long = "x".repeat(100_000);
-    has(
-        &fails(&server, "music_search", &json!({"query": long})),
-        &["bytes long"],
-    );
+    fails(&server, "music_search", &json!({"query": long})).assert_has(&["bytes long"]);
 }
 
 #[test]
@@ -278,70 +237,51 @@ fn samples_of_themealdb() {
         "themealdb",
         &[
             ("search-arrabiata.json", &|sample| {
-                has(
-                    &search(sample, "name"),
-                    &[
+                search(sample, "name").assert_has(&[
                         "1 recipe at TheMealDB for the dish \"a dish\"",
                         "\n 1. Spicy Arrabiata Penne, id 52771, Vegetarian, Italian\n    1 pound penne rigate, 1/4 cup olive oil, 3 cloves garlic, 1 tin chopped tomatoes, ",
                         ", sprinkling Parmigiano-Reggiano\n    Bring a large pot of water to a boil. ",
-                    ],
-                );
+                    ]);
                 let whole = lookup(sample);
-                has(
-                    &whole,
-                    &[
-                        "Tags: Pasta, Curry\n",
-                        "\nIngredients (8):\n",
-                        "\nIn a large skillet",
-                        "watch?v=1IszT_guI08\n",
-                    ],
-                );
+                whole.assert_has(&[
+                    "Tags: Pasta, Curry\n",
+                    "\nIngredients (8):\n",
+                    "\nIn a large skillet",
+                    "watch?v=1IszT_guI08\n",
+                ]);
                 assert!(
                     !whole.contains("Source:") && !whole.contains('\r'),
                     "{whole}"
                 );
             }),
             ("lookup-53049.json", &|sample| {
-                let text = lookup(sample);
-                has(
-                    &text,
-                    &[
+                lookup(sample).assert_has(&[
                         "Apam balik\nId: 53049\nCategory: Dessert\nCuisine: Malaysian\nSource: https://",
                         "\nIngredients (9):\n  200ml    Milk\n",
                         "  3 tbs    Peanut Butter\n\nMethod:\n",
                         "\nCut into wedges and best eaten when it is warm.\n---",
-                    ],
-                );
+                    ]);
             }),
             ("filter-chicken-breast.json", &|sample| {
-                has(
-                    &search(sample, "ingredient"),
-                    &[
-                        "6 recipes at TheMealDB for the main ingredient",
-                        "recipe_lookup with the id",
-                        "\n 5. Honey Balsamic Chicken with Crispy Broccoli & Potatoes, id 52993\n",
-                    ],
-                );
+                search(sample, "ingredient").assert_has(&[
+                    "6 recipes at TheMealDB for the main ingredient",
+                    "recipe_lookup with the id",
+                    "\n 5. Honey Balsamic Chicken with Crispy Broccoli & Potatoes, id 52993\n",
+                ]);
             }),
             ("none.json", &|sample| {
-                has(
-                    &search(sample, "name"),
-                    &["No recipes found at TheMealDB for the dish \"a dish\""],
-                );
-                has(
-                    &fails(&sample.server(), "recipe_lookup", &json!({"meal_id": "1"})),
-                    &["has no recipe with the id \"1\""],
-                );
+                search(sample, "name")
+                    .assert_has(&["No recipes found at TheMealDB for the dish \"a dish\""]);
+                fails(&sample.server(), "recipe_lookup", &json!({"meal_id": "1"}))
+                    .assert_has(&["has no recipe with the id \"1\""]);
             }),
             ("invalid-id.json", &|sample| {
-                has(
-                    &fails(
-                        &sample.server(),
-                        "recipe_lookup",
-                        &json!({"meal_id": "abc"}),
-                    ),
-                    &["has no recipe with the id \"abc\"", "recipe_search"],
-                );
+                fails(
+                    &sample.server(),
+                    "recipe_lookup",
+                    &json!({"meal_id": "abc"}),
+                )
+                .assert_has(&["has no recipe with the id \"abc\"", "recipe_search"]);
             }),
         ],
     );
@@ -349,7 +289,7 @@ fn samples_of_themealdb() {
 
 #[test]
 fn themealdb_requests_are_valid() {
-    let server = one(|| Answer::json(&json!({"meals": null})));
+    let server = Server::always(Answer::json(&json!({"meals": null})));
     text(
         &server,
         "recipe_search",
@@ -364,10 +304,7 @@ fn themealdb_requests_are_valid() {
         server.request(1).path,
         "/api/json/v1/1/search.php?s=cr%C3%A8me%20br%C3%BBl%C3%A9e"
     );
-    has(
-        &fails(&server, "recipe_search", &json!({"query": " "})),
-        &["empty"],
-    );
+    fails(&server, "recipe_search", &json!({"query": " "})).assert_has(&["empty"]);
 }
 
 #[test]
@@ -393,34 +330,23 @@ fn a_themealdb_refusal_is_not_an_empty_result() {
         ),
         (429, "{}", "Too many requests to"),
     ] {
-        let server = one(move || Answer::text("application/json", body).with_status(status));
-        has(
-            &fails(&server, "recipe_search", &json!({"query": "x"})),
-            &[part],
-        );
+        let server = Server::always(Answer::text("application/json", body).with_status(status));
+        fails(&server, "recipe_search", &json!({"query": "x"})).assert_has(&[part]);
     }
-    let server = one(|| Answer::json(&json!({"meals": "no data found"})));
-    has(
-        &text(&server, "recipe_search", &json!({"query": "x"})),
-        &["No recipes found"],
-    );
+    let server = Server::always(Answer::json(&json!({"meals": "no data found"})));
+    text(&server, "recipe_search", &json!({"query": "x"})).assert_has(&["No recipes found"]);
 }
 
 #[test]
 fn an_html_page_means_that_themealdb_is_down() {
     for status in [200, 403, 404] {
         let server =
-            one(move || Answer::text("text/html", "<html>Blocked</html>").with_status(status));
-        has(
-            &fails(&server, "recipe_lookup", &json!({"meal_id": "5"})),
-            &["TheMealDB is not answering: "],
-        );
+            Server::always(Answer::text("text/html", "<html>Blocked</html>").with_status(status));
+        fails(&server, "recipe_lookup", &json!({"meal_id": "5"}))
+            .assert_has(&["TheMealDB is not answering: "]);
     }
-    let server = one(|| {
-        Answer::json(
-            &json!({"meals": [{"idMeal": "5", "strMeal": "Soup", "strYoutube": "javascript:x"}]}),
-        )
-    });
-    let text = text(&server, "recipe_lookup", &json!({"meal_id": "5"}));
-    assert!(!text.contains("Video"), "{text}");
+    let server = Server::always(Answer::json(
+        &json!({"meals": [{"idMeal": "5", "strMeal": "Soup", "strYoutube": "javascript:x"}]}),
+    ));
+    text(&server, "recipe_lookup", &json!({"meal_id": "5"})).assert_lacks(&["Video"]);
 }

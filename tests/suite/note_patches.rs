@@ -44,7 +44,7 @@ fn check(dir: &Path) -> Result<(), String> {
         Ok(after) => (after, 0),
         Err(_) => (before, 1),
     };
-    let text = format!("{}{}", output.text(), output.errors());
+    let text = output.output();
     if output.code() != Some(code) {
         return Err(format!("{name}: {text}"));
     }

@@ -9,30 +9,15 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::run::{Done, Marvin, program};
+use crate::support::run::program;
 use crate::support::shared::skip;
-
-fn tool(home: &Home, name: &str, args: &Value) -> Marvin {
-    home.marvin()
-        .args(["tool", name, "--json", &args.to_string()])
-        .limit(Duration::from_secs(30))
-}
-
-fn run(home: &Home, name: &str, args: Value) -> Done {
-    tool(home, name, &args).run()
-}
-
-fn said(home: &Home, name: &str, args: Value) -> String {
-    run(home, name, args).expect(0).text().to_owned()
-}
-
-fn refused(home: &Home, name: &str, args: Value) -> String {
-    run(home, name, args).expect(1).errors()
-}
+use crate::support::words::TextAssertions;
 
 /// As above, in the project that `--working-dir` selects.
 fn in_project(home: &Home, name: &str, args: Value) -> String {
-    let run = tool(home, name, &args).args([Path::new("--working-dir"), &home.work()]);
+    let run = home
+        .tool(name, &args)
+        .args([Path::new("--working-dir"), &home.work()]);
     run.run().expect(0).text().to_owned()
 }
 
@@ -41,7 +26,7 @@ fn a_given_working_directory_keeps_its_own_notes() {
     let home = Home::new();
     let note = json!({"path": "plan.md", "content": "mine"});
     assert_eq!(
-        said(&home, "write_note", note),
+        home.said("write_note", note),
         "Wrote ~/Notes/plan.md (5 bytes).\n"
     );
     let note = json!({"filename": "plan.md", "content": "of the project\n"});
@@ -62,7 +47,7 @@ fn a_given_working_directory_keeps_its_own_notes() {
             "search_notes" => json!({"query": "project"}),
             _ => json!({"path": "plan"}),
         };
-        let of_own = said(&home, name, args.clone()).to_lowercase();
+        let of_own = home.said(name, args.clone()).to_lowercase();
         assert!(of_own.contains(own), "{name}: {of_own}");
         let of_project = in_project(&home, name, args);
         assert!(of_project.contains(project), "{name}: {of_project}");
@@ -82,13 +67,8 @@ fn a_session_follows_its_coding_mode_and_headless_is_always_in_it() {
     let home = Home::new();
     let input = "note: buy milk\n!code\nnote that the build is red\n!code\nnote: and bread\n";
     let talk = home.marvin().args(["--plain", "--provider", "offline"]);
-    let output = talk.stdin(input).run().expect(0);
-    assert!(
-        output.text().contains("~/Notes/inbox.md")
-            && output.text().contains(".marvin/notes/inbox.md"),
-        "{}",
-        output.text()
-    );
+    talk.stdin(input)
+        .prints(&["~/Notes/inbox.md", ".marvin/notes/inbox.md"]);
     assert_eq!(home.read("Notes/inbox.md"), "buy milk\nand bread\n");
     assert_eq!(
         home.read("work/.marvin/notes/inbox.md"),
@@ -125,10 +105,11 @@ fn near_miss_names_find_the_note() {
     .enumerate()
     {
         let note = json!({"path": path, "content": n.to_string(), "append": true});
-        let text = said(&home, "write_note", note);
+        let text = home.said("write_note", note);
         assert!(text.contains("~/Notes/a/x.md"), "{path}: {text}");
         assert!(
-            said(&home, "read_note", json!({"path": path})).ends_with(&format!("{n}\n")),
+            home.said("read_note", json!({"path": path}))
+                .ends_with(&format!("{n}\n")),
             "{path}"
         );
     }
@@ -136,22 +117,23 @@ fn near_miss_names_find_the_note() {
         fs::read_dir(home.path().join("Notes/a")).unwrap().count(),
         1
     );
-    assert!(said(&home, "read_note", json!({"path": "a/X"})).starts_with("0\n"));
+    assert!(
+        home.said("read_note", json!({"path": "a/X"}))
+            .starts_with("0\n")
+    );
     // A folder that is really called Notes is not stripped.
     home.write("Notes/Notes/deep.md", "deep\n");
     assert_eq!(
-        said(&home, "read_note", json!({"path": "Notes/deep"})),
+        home.said("read_note", json!({"path": "Notes/deep"})),
         "deep\n"
     );
     // Endings of one's own stay.
     let note = json!({"path": "list.txt", "content": "x"});
-    assert!(said(&home, "write_note", note).contains("~/Notes/list.txt"));
+    home.said("write_note", note)
+        .assert_has(&["~/Notes/list.txt"]);
     home.write("Notes/a/garden.md", "g");
-    let missing = refused(&home, "read_note", json!({"path": "a/gardn"}));
-    assert!(
-        missing.contains("Not found") && missing.contains("Did you mean \"a/garden.md\"?"),
-        "{missing}"
-    );
+    home.refused("read_note", json!({"path": "a/gardn"}))
+        .assert_has(&["Not found", "Did you mean \"a/garden.md\"?"]);
 }
 
 #[test]
@@ -164,10 +146,7 @@ fn nothing_outside_the_folder_is_read_or_written() {
     symlink("../secret.md", notes.join("link.md")).unwrap();
     symlink(home.path().join("outside"), notes.join("folder")).unwrap();
     symlink("in.md", notes.join("alias.md")).unwrap();
-    assert_eq!(
-        said(&home, "read_note", json!({"path": "alias"})),
-        "inside\n"
-    );
+    assert_eq!(home.said("read_note", json!({"path": "alias"})), "inside\n");
     for path in [
         "../secret.md",
         "a/../../secret.md",
@@ -201,18 +180,17 @@ fn nothing_outside_the_folder_is_read_or_written() {
             {
                 continue;
             }
-            let output = run(&home, name, args).expect(1);
+            let output = home.tool(name, &args).run().expect(1);
             assert!(!output.errors().contains("secret\n"), "{name} {path:?}");
-            assert!(
-                !output.errors().contains("working directory"),
-                "{}",
-                output.errors()
-            );
+            output.stderr_lacks(&["working directory"]);
         }
     }
     assert_eq!(home.read("secret.md"), "secret\n");
     assert!(!home.has("outside/new.md"));
-    assert!(said(&home, "search_notes", json!({"query": "secret"})).starts_with("No matches"));
+    assert!(
+        home.said("search_notes", json!({"query": "secret"}))
+            .starts_with("No matches")
+    );
     // Nor may the project's notes lead outside.
     fs::create_dir(home.work().join(".marvin")).unwrap();
     symlink(
@@ -221,7 +199,9 @@ fn nothing_outside_the_folder_is_read_or_written() {
     )
     .unwrap();
     let note = json!({"path": "x", "content": "x"});
-    let run = tool(&home, "write_note", &note).args([Path::new("--working-dir"), &home.work()]);
+    let run = home
+        .tool("write_note", &note)
+        .args([Path::new("--working-dir"), &home.work()]);
     run.run().expect(1);
     assert_eq!(
         fs::read_dir(home.path().join("outside")).unwrap().count(),
@@ -243,27 +223,29 @@ fn odd_names_are_notes_or_are_refused_with_a_message() {
         "$(x)",
     ] {
         let note = json!({"path": path, "content": format!("of {path}")});
-        said(&home, "write_note", note);
+        home.said("write_note", note);
         assert_eq!(
-            said(&home, "read_note", json!({"path": path})),
+            home.said("read_note", json!({"path": path})),
             format!("of {path}\n")
         );
     }
     assert!(home.has("Notes/v1.2.md"));
     let long = "n".repeat(300);
-    let text = refused(&home, "write_note", json!({"path": long, "content": "x"}));
-    assert!(text.contains("too long"), "{text}");
-    refused(&home, "read_note", json!({"path": long}));
+    home.refused("write_note", json!({"path": long, "content": "x"}))
+        .assert_has(&["too long"]);
+    home.refused("read_note", json!({"path": long}));
     let max = "n".repeat(252);
-    assert!(said(&home, "write_note", json!({"path": max, "content": "x"})).contains(".md"));
-    let listing = said(&home, "notes_ls", json!({}));
+    home.said("write_note", json!({"path": max, "content": "x"}))
+        .assert_has(&[".md"]);
+    let listing = home.said("notes_ls", json!({}));
     assert!(
         listing.starts_with("📁 a b/\n") && listing.ends_with("~/Notes: 1 folder, 8 notes.\n"),
         "{listing}"
     );
-    refused(&home, "write_note", json!({"path": "x", "content": ""}));
+    home.refused("write_note", json!({"path": "x", "content": ""}));
     // A folder is not a note, but a note of the same name may be next to it.
-    assert!(said(&home, "write_note", json!({"path": "a b", "content": "x"})).contains("a b.md"));
+    home.said("write_note", json!({"path": "a b", "content": "x"}))
+        .assert_has(&["a b.md"]);
 }
 
 const NOTE: &str = "# Shopping\n\n- milk\n- bread\n- tea\n";
@@ -275,46 +257,41 @@ fn patches_of_both_forms_change_a_note_or_nothing() {
     let diff =
         "--- a/shop.md\n+++ b/shop.md\n@@ -10,3 +10,3 @@\n - milk\n-- bread\n+- rolls\n - tea\n";
     let args = |patch: &str, dry: bool| json!({"path": "shop", "patch": patch, "dry_run": dry});
-    let text = said(&home, "file_apply_patch", args(diff, true));
+    let text = home.said("file_apply_patch", args(diff, true));
     assert_eq!(
         text,
         "Would change ~/Notes/shop.md (nothing was written).\nhunk 1 at line 3: 1 removed, 1 added, found 7 lines further up\n"
     );
     assert_eq!(home.read("Notes/shop.md"), NOTE);
-    said(&home, "file_apply_patch", args(diff, false));
+    home.said("file_apply_patch", args(diff, false));
     assert_eq!(home.read("Notes/shop.md"), NOTE.replace("bread", "rolls"));
-    let wrong = refused(&home, "file_apply_patch", args(diff, false));
-    assert!(
-        wrong.contains("Expected:") && wrong.contains("4. - rolls"),
-        "{wrong}"
-    );
+    home.refused("file_apply_patch", args(diff, false))
+        .assert_has(&["Expected:", "4. - rolls"]);
     let commands = "DELETE 1 2\n---\nINSERT 5\n- jam\n---\nREPLACE 3\n- oat milk\n";
-    let text = said(&home, "file_apply_patch", args(commands, false));
-    assert!(text.contains("REPLACE 3: \"- milk\" by 1 line"), "{text}");
+    home.said("file_apply_patch", args(commands, false))
+        .assert_has(&["REPLACE 3: \"- milk\" by 1 line"]);
     assert_eq!(
         home.read("Notes/shop.md"),
         "- oat milk\n- rolls\n- tea\n- jam\n"
     );
     let codex = "*** Begin Patch\n*** Update File: shop.md\n@@\n-- tea\n+- coffee\n*** End Patch";
-    said(&home, "file_apply_patch", args(codex, false));
+    home.said("file_apply_patch", args(codex, false));
     assert_eq!(
         home.read("Notes/shop.md"),
         "- oat milk\n- rolls\n- coffee\n- jam\n"
     );
     for patch in ["", "nonsense", "REPLACE 99\nx", "@@ -1 +1 @@\n-milk\n+x\n"] {
-        refused(&home, "file_apply_patch", args(patch, false));
+        home.refused("file_apply_patch", args(patch, false));
     }
     assert_eq!(
         home.read("Notes/shop.md"),
         "- oat milk\n- rolls\n- coffee\n- jam\n"
     );
-    refused(
-        &home,
+    home.refused(
         "file_apply_patch",
         json!({"path": "none", "patch": commands}),
     );
-    let lines = said(
-        &home,
+    let lines = home.said(
         "file_read_lines",
         json!({"path": "shop", "start": 2, "end": 3}),
     );
@@ -349,11 +326,7 @@ fn diffs_of_the_diff_program_apply_as_patch_applies_them() {
         .output()
         .unwrap();
     let patch = String::from_utf8(made.stdout).unwrap();
-    said(
-        &home,
-        "file_apply_patch",
-        json!({"path": "n.md", "patch": patch}),
-    );
+    home.said("file_apply_patch", json!({"path": "n.md", "patch": patch}));
     assert_eq!(home.read("Notes/n.md"), new);
 }
 
@@ -370,12 +343,14 @@ fn a_restricted_process_writes_no_notes_but_a_read_only_one_does() {
         ),
     ];
     for (name, args) in &calls {
-        let run = tool(&home, name, args).env("MARVIN_WRITABLE_FILES", "spec.md");
+        let run = home
+            .tool(name, args)
+            .env("MARVIN_WRITABLE_FILES", "spec.md");
         run.run().expect(1);
     }
     assert_eq!(fs::read_dir(home.path().join("Notes")).unwrap().count(), 1);
     let readonly = |(name, args): &(&str, Value)| {
-        let output = tool(&home, name, args).env("MARVIN_READONLY", "1").run();
+        let output = home.tool(name, args).env("MARVIN_READONLY", "1").run();
         output.code()
     };
     let codes: Vec<_> = calls.iter().map(readonly).collect();
@@ -389,7 +364,7 @@ fn concurrent_writers_lose_no_line() {
         .map(|n| {
             let text = format!("line {n} {}", "x".repeat(5_000));
             let args = json!({"path": "log", "content": text, "append": true});
-            tool(&home, "write_note", &args).spawn()
+            home.tool("write_note", &args).spawn()
         })
         .collect();
     for one in running {
@@ -418,7 +393,7 @@ fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
         home.write("Notes/big.md", &old);
         let piece =
             json!({"path": "big.md", "content": "new line\n".repeat(10_000), "append": n % 2 == 0});
-        let running = tool(&home, "write_note", &piece).spawn();
+        let running = home.tool("write_note", &piece).spawn();
         std::thread::sleep(Duration::from_micros(n * 700));
         // It may have exited by itself.
         let _ = kill_process(running.pid(), Signal::KILL);
@@ -438,12 +413,11 @@ fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
         ends[usize::from(text == whole)] += 1;
     }
     // A later writer does not wait for the dead ones.
-    said(
-        &home,
+    home.said(
         "write_note",
         json!({"path": "big.md", "content": "end", "append": true}),
     );
     assert!(ends[0] > 0, "killed too late every time: {ends:?}");
-    let listing = said(&home, "notes_ls", json!({}));
+    let listing = home.said("notes_ls", json!({}));
     assert!(listing.ends_with("0 folders, 1 note.\n"), "{listing}");
 }

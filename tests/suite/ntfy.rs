@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
+use crate::support::words::TextAssertions;
 
 const SUBSCRIPTIONS: &str = "config/profiles/main/ntfy_subscriptions.json";
 const NOW: &str = "2026-11-21T14:30:05+00:00[UTC]";
@@ -107,11 +108,9 @@ fn a_list_shows_every_new_message_before_it_counts_as_read() {
         SUBSCRIPTIONS,
         "[{\"topic\":\"t\",\"lastMessageId\":\"id2\",\"lastMessageTime\":5}]",
     );
-    let output = topic.says("ntfy_list", &[]);
-    assert!(
-        output.contains("… 10 more; call ntfy_list again"),
-        "{output}"
-    );
+    topic
+        .says("ntfy_list", &[])
+        .assert_has(&["… 10 more; call ntfy_list again"]);
     assert_eq!(topic.subscriptions()[0]["lastMessageId"], "id32");
     assert_eq!(topic.list(), ((33..=42).collect(), "id32".to_owned()));
     assert_eq!(topic.list(), (vec![], "id42".to_owned()));
@@ -169,21 +168,18 @@ fn what_a_session_showed_within_the_last_hour_is_listed_once_more() {
 fn a_topic_of_reminders_that_is_dropped_is_not_made_again() {
     let topic = Topic::with([]);
     let add = || topic.says("calendar_add_event", &["title=x", "start=2026-12-01"]);
-    let output = add();
-    assert!(
-        output.contains("Reminders go to the ntfy topic"),
-        "{output}"
-    );
+    add().assert_has(&["Reminders go to the ntfy topic"]);
     let name = topic.subscriptions()[0]["topic"]
         .as_str()
         .unwrap()
         .to_owned();
-    let output = topic.says("ntfy_unsubscribe", &[&format!("topic={name}")]);
-    assert!(output.contains("new events make no new topic"), "{output}");
-    assert!(!add().contains("ntfy"));
+    topic
+        .says("ntfy_unsubscribe", &[&format!("topic={name}")])
+        .assert_has(&["new events make no new topic"]);
+    add().assert_lacks(&["ntfy"]);
     assert_eq!(topic.subscriptions(), json!([]));
     topic.says("generate_ntfy_topic", &["label=Door"]);
-    assert!(!add().contains("ntfy"));
+    add().assert_lacks(&["ntfy"]);
     topic.says("generate_ntfy_topic", &["label=reminders"]);
     let all = topic.subscriptions();
     topic.says("ntfy_unsubscribe", &["topic=Door"]);
@@ -194,11 +190,12 @@ fn a_topic_of_reminders_that_is_dropped_is_not_made_again() {
 #[test]
 fn a_reminder_tells_a_server_nothing_of_what_it_is_about() {
     let topic = Topic::with([]);
-    let output = topic.says(
-        "set_alarm",
-        &["time=18:00", "message=Oncologist", "label=doctor"],
-    );
-    assert!(output.contains("doctor"), "{output}");
+    topic
+        .says(
+            "set_alarm",
+            &["time=18:00", "message=Oncologist", "label=doctor"],
+        )
+        .assert_has(&["doctor"]);
     topic.says(
         "calendar_add_event",
         &[

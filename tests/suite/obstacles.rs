@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
@@ -82,7 +83,7 @@ fn a_run_ends_whatever_replaces_a_state_file() {
 
 #[test]
 fn files_of_the_environment_do_not_hang_a_run() {
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let server = Server::always(says("ok"));
     for variable in ["MARVIN_PRICES", "MARVIN_MODELS", "MARVIN_SUBAGENT_LOG"] {
         for obstacle in OBSTACLES {
             let home = Home::new();
@@ -99,17 +100,8 @@ fn files_of_the_environment_do_not_hang_a_run() {
 fn a_key_file_that_is_a_fifo_is_ignored() {
     let home = Home::new();
     put("fifo", &home.path().join(".ssh/GEMINI_API_KEY"));
-    let run = home.marvin().args([
-        "--non-interactive",
-        "--provider",
-        "gemini",
-        "--prompt",
-        "hi",
-    ]);
-    let output = run.run().expect(1);
-    assert!(
-        output.errors().contains("GEMINI_API_KEY"),
-        "{}",
-        output.errors()
-    );
+    let run = home
+        .marvin()
+        .line("--non-interactive --provider gemini --prompt hi");
+    run.fails(&["GEMINI_API_KEY"]);
 }

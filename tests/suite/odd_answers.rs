@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
-use crate::support::words::has;
+use crate::support::words::TextAssertions;
 
 const ALL: [&str; 7] = [
     "wikipedia",
@@ -21,7 +21,7 @@ const ALL: [&str; 7] = [
 fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
     let server = Server::answering(move |_, n| answers[n.min(answers.len() - 1)].clone());
     let output = tool(&Home::new(), &ALL, &server.url(""), name, args).run();
-    let text = format!("{}{}", output.text(), output.errors());
+    let text = output.output();
     (text.trim_end().to_owned(), server.requests().len())
 }
 
@@ -39,7 +39,7 @@ fn a_lagging_wikipedia_is_asked_twice_at_most_whatever_the_first_answer_was() {
     for answers in [vec![busy(), lag()], vec![lag(), busy()], vec![lag()]] {
         let (text, count) = printed("wiki_search", &json!({"query": "tide"}), answers);
         assert_eq!(count, 2, "{text}");
-        has(&text, &["Error: Wikipedia"]);
+        text.assert_has(&["Error: Wikipedia"]);
     }
 }
 
@@ -50,33 +50,30 @@ fn a_failed_wikipedia_response_blames_nobody() {
         json!({"query": {"searchinfo": {"totalhits": 5}, "search": [null, {"title": null}]}}),
         json!({"query": {"searchinfo": {"totalhits": 5}, "search": []}}),
     ] {
-        has(
-            &found(body),
-            &["Error: Wikipedia sent an invalid answer to a search"],
-        );
+        found(body).assert_has(&["Error: Wikipedia sent an invalid answer to a search"]);
     }
     let none = json!({"query": {"searchinfo": {"totalhits": 0}, "search": []}});
-    has(&found(none), &["Wikipedia has no articles for \"tide\"."]);
+    found(none).assert_has(&["Wikipedia has no articles for \"tide\"."]);
     for body in [
         json!({"error": {}}),
         json!({"error": "oops"}),
         json!({"errors": [{"code": "x"}]}),
     ] {
         let text = found(body);
-        assert!(!text.contains("unknown"), "{text}");
-        has(&text, &["Error: Wikipedia", "Try again later"]);
+        text.assert_lacks(&["unknown"]);
+        text.assert_has(&["Error: Wikipedia", "Try again later"]);
     }
     let failed = Answer::json(&json!({"error": {"code": 5, "message": "x"}})).with_status(504);
     let failed = failed.header("Retry-After", "600");
     let (text, _) = printed("wiki_search", &json!({"query": "tide"}), vec![failed]);
-    has(&text, &["Wikipedia failed (504)", "10 minutes"]);
+    text.assert_has(&["Wikipedia failed (504)", "10 minutes"]);
     for pages in [json!([null]), json!("x"), Value::Null] {
-        let text = one(
+        one(
             "wiki_full",
             json!({"title": "Tide"}),
             &json!({"query": {"pages": pages}}),
-        );
-        has(&text, &["cannot be read"]);
+        )
+        .assert_has(&["cannot be read"]);
     }
 }
 
@@ -88,16 +85,11 @@ fn a_failed_paper_search_is_not_an_empty_result() {
         json!({"total": 1, "data": {"a": 1}}),
         json!({"total": 2, "data": [null, null]}),
     ] {
-        has(&papers(body), &["Error: Semantic Scholar"]);
+        papers(body).assert_has(&["Error: Semantic Scholar"]);
     }
-    has(
-        &papers(json!({"total": 0, "offset": 0})),
-        &["has no papers"],
-    );
-    has(
-        &papers(json!({"message": "Too Many Requests"})),
-        &["Error: Semantic Scholar refused the request: Too Many Requests."],
-    );
+    papers(json!({"total": 0, "offset": 0})).assert_has(&["has no papers"]);
+    papers(json!({"message": "Too Many Requests"}))
+        .assert_has(&["Error: Semantic Scholar refused the request: Too Many Requests."]);
 }
 
 #[test]
@@ -117,15 +109,15 @@ fn arxiv_is_asked_twice_at_most_and_its_failures_are_its_own() {
     let (text, _) = ask(vec![
         atom(error).with_status(500).header("Retry-After", "600"),
     ]);
-    has(&text, &["arXiv failed (500): broken."]);
+    text.assert_has(&["arXiv failed (500): broken."]);
     let (text, _) = ask(vec![atom(
         "<id>http://arxiv.org/abs/1</id><title>Troops</title><summary>Troops were withdrawn in 1990.</summary>",
     )]);
-    has(&text, &["1. Troops\n"]);
+    text.assert_has(&["1. Troops\n"]);
     let (text, _) = ask(vec![atom(
         "<id>http://arxiv.org/abs/1</id><title>Gone</title><summary>This paper has been withdrawn.</summary>",
     )]);
-    has(&text, &["1. Gone (withdrawn)\n"]);
+    text.assert_has(&["1. Gone (withdrawn)\n"]);
 }
 
 #[test]
@@ -144,8 +136,8 @@ fn stack_exchange_without_words_and_without_items_that_can_be_read() {
         ),
     ] {
         let (text, _) = search(Answer::json(&error).with_status(status));
-        assert!(!text.contains(": ."), "{text}");
-        has(&text, &["Stack Exchange", "_"]);
+        text.assert_lacks(&[": ."]);
+        text.assert_has(&["Stack Exchange", "_"]);
     }
     let (text, count) = search(Answer::status(429).header("Retry-After", "0"));
     assert_eq!(count, 1, "{text}");
@@ -157,19 +149,18 @@ fn stack_exchange_without_words_and_without_items_that_can_be_read() {
             "question_id"
         };
         let args = json!({keep: args[keep]});
-        let text = one(
+        one(
             name,
             args,
             &json!({"items": [null, "x"], "quota_remaining": 9}),
-        );
-        has(&text, &["cannot be read"]);
+        )
+        .assert_has(&["cannot be read"]);
     }
 }
 
 #[test]
 fn a_warning_of_few_requests_does_not_ask_for_a_key_that_is_set() {
-    let server =
-        Server::answering(|_, _| Answer::json(&json!({"items": [], "quota_remaining": 9})));
+    let server = Server::always(Answer::json(&json!({"items": [], "quota_remaining": 9})));
     let args = json!({"query": "x"});
     let home = Home::new();
     let run = tool(&home, &ALL, &server.url(""), "stack_search", &args);
@@ -188,16 +179,13 @@ fn a_configured_mail_address_is_not_requested() {
     let body = json!({"responseData": {"translatedText": "MYMEMORY WARNING: ALL USED"}, "responseStatus": 200});
     let args = json!({"text": "good", "target_language": "it"});
     let text = one("translate_text", args.clone(), &body);
-    has(&text, &["used up for now"]);
-    assert!(!text.contains("MARVIN_CONTACT"), "{text}");
-    let server = Server::answering(move |_, _| Answer::json(&body));
+    text.assert_has(&["used up for now"]);
+    text.assert_lacks(&["MARVIN_CONTACT"]);
+    let server = Server::always(Answer::json(&body));
     let home = Home::new();
     let run = tool(&home, &ALL, &server.url(""), "translate_text", &args);
     let output = run.env("MARVIN_CONTACT", "https://x.test/me").run();
-    has(
-        &output.errors(),
-        &["MARVIN_CONTACT set to an e-mail address"],
-    );
+    output.stderr_has(&["MARVIN_CONTACT set to an e-mail address"]);
 }
 
 #[test]
@@ -208,18 +196,16 @@ fn an_unreadable_dictionary_response_is_not_a_missing_word() {
         json!([{"title": "error"}]),
         json!([{"word": "tide", "meanings": "x"}]),
     ] {
-        has(&define(body), &["cannot be read"]);
+        define(body).assert_has(&["cannot be read"]);
     }
     for body in [json!([]), json!([{"word": "tide", "meanings": []}])] {
-        has(&define(body), &["No definition found for 'tide'."]);
+        define(body).assert_has(&["No definition found for 'tide'."]);
     }
-    has(
-        &define(json!({"title": "API Rate Limit Exceeded"})),
-        &["refused the request: API Rate Limit Exceeded."],
-    );
+    define(json!({"title": "API Rate Limit Exceeded"}))
+        .assert_has(&["refused the request: API Rate Limit Exceeded."]);
     let gone = Answer::json(&json!({"message": "Not found"})).with_status(404);
     let (text, _) = printed("dictionary_lookup", &json!({"word": "tide"}), vec![gone]);
-    has(&text, &["No definition found for 'tide'."]);
+    text.assert_has(&["No definition found for 'tide'."]);
 }
 
 #[test]
@@ -244,14 +230,10 @@ fn a_rate_of_another_pair_is_rejected() {
             json!({"base": "USD", "quote": "GBP", "rate": 0.5}),
         ),
     ] {
-        has(&rate(first, second), &["cannot be read"]);
+        rate(first, second).assert_has(&["cannot be read"]);
     }
-    has(
-        &rate(none, json!({"base": "usd", "quote": "EUR", "rate": 0.5})),
-        &["5 USD = 2.50 EUR"],
-    );
-    has(
-        &rate(json!({"message": "suspended"}), Value::Null),
-        &["Frankfurter refused the request: suspended."],
-    );
+    rate(none, json!({"base": "usd", "quote": "EUR", "rate": 0.5}))
+        .assert_has(&["5 USD = 2.50 EUR"]);
+    rate(json!({"message": "suspended"}), Value::Null)
+        .assert_has(&["Frankfurter refused the request: suspended."]);
 }

@@ -11,7 +11,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
-use crate::support::words::has;
+use crate::support::words::TextAssertions;
 
 const ALL: [&str; 8] = [
     "ip-api",
@@ -26,7 +26,7 @@ const ALL: [&str; 8] = [
 
 fn ended(marvin: Marvin, server: &Server) -> (String, usize) {
     let output = marvin.run();
-    let text = format!("{}{}", output.text(), output.errors());
+    let text = output.output();
     (text.trim_end().to_owned(), server.requests().len())
 }
 
@@ -68,7 +68,7 @@ fn a_failing_weather_service_is_asked_twice_at_most_and_a_limit_once() {
     ] {
         let (text, count) = ask(answers);
         assert_eq!(count, 2, "{text}");
-        has(&text, &["Error: Open-Meteo failed (50"]);
+        text.assert_has(&["Error: Open-Meteo failed (50"]);
     }
     let (text, count) = ask(vec![Answer::status(429)]);
     assert_eq!(count, 1, "{text}");
@@ -81,30 +81,25 @@ fn failed_weather_requests_name_the_next_step() {
         json!({"current": {}, "daily": {"time": []}}),
         json!({"current": [], "daily": {"time": ["2027-02-03"], "weather_code": [null], "temperature_2m_max": [null]}}),
     ] {
-        has(
-            &ask(Answer::json(&empty)),
-            &["Error: Open-Meteo gave no weather for 1.5, 2.5."],
-        );
+        ask(Answer::json(&empty)).assert_has(&["Error: Open-Meteo gave no weather for 1.5, 2.5."]);
     }
     let text = ask(Answer::json(
         &json!({"current": {"weather_code": 3}, "daily": {"time": ["2027-02-03", "2027-02-04"], "sunrise": [null, null]}}),
     ));
-    has(&text, &["Now  Overcast", "No days were given."]);
-    assert!(!text.contains("Wed"), "{text}");
+    text.assert_has(&["Now  Overcast", "No days were given."]);
+    text.assert_lacks(&["Wed"]);
     for refusal in [
         Answer::json(&json!({"error": true})).with_status(400),
         Answer::text("text/html", "<html>no").with_status(400),
         Answer::json(&json!({"error": true, "reason": "Nothing for this place"})).with_status(404),
     ] {
-        let text = ask(refusal);
-        has(&text, &["Check the coordinates"]);
+        ask(refusal).assert_has(&["Check the coordinates"]);
     }
-    let bare = ask(Answer::json(
+    ask(Answer::json(
         &json!({"daily": {"time": ["2027-02-03"], "weather_code": [45]}}),
-    ));
-    has(&bare, &["\nDay         Weather\nWed  3 Feb  fog\n"]);
-    let moved = ask(Answer::status(302));
-    has(&moved, &["points to another address (302).\nTry again"]);
+    ))
+    .assert_has(&["\nDay         Weather\nWed  3 Feb  fog\n"]);
+    ask(Answer::status(302)).assert_has(&["points to another address (302).\nTry again"]);
 }
 
 #[test]
@@ -118,10 +113,10 @@ fn a_place_without_its_usual_words_is_shown_by_those_it_has() {
     };
     let named =
         json!({"lat": "1", "lon": "2", "name": "The Hind", "category": "amenity", "type": "pub"});
-    has(&ask(named), &["1. The Hind\n   amenity=pub · 1, 2\n"]);
+    ask(named).assert_has(&["1. The Hind\n   amenity=pub · 1, 2\n"]);
     let bare =
         json!({"lat": "1", "lon": "2", "osm_type": "way", "osm_id": 7, "display_name": null});
-    has(&ask(bare), &["1. Unnamed place (way 7)\n"]);
+    ask(bare).assert_has(&["1. Unnamed place (way 7)\n"]);
 }
 
 #[test]
@@ -130,24 +125,15 @@ fn refusals_of_nominatim_keep_its_words_and_say_what_to_do() {
     let fault = |status, text: &str| {
         Answer::json(&json!({"error": {"code": status, "message": text}})).with_status(status)
     };
-    has(
-        &ask(fault(403, "who are you")),
-        &["(403): who are you.", "MARVIN_CONTACT"],
-    );
+    ask(fault(403, "who are you")).assert_has(&["(403): who are you.", "MARVIN_CONTACT"]);
     let later = fault(429, "slow down").header("Retry-After", "900");
-    has(
-        &ask(later),
-        &["(429): slow down", "Try again in 15 minutes"],
-    );
+    ask(later).assert_has(&["(429): slow down", "Try again in 15 minutes"]);
     for answer in [
         fault(400, "odd limit"),
         Answer::status(418),
         Answer::json(&json!({"error": "cannot"})),
     ] {
-        has(
-            &ask(answer),
-            &["Say it in other words, or try again later."],
-        );
+        ask(answer).assert_has(&["Say it in other words, or try again later."]);
     }
 }
 
@@ -169,19 +155,13 @@ fn towns_that_were_found_elsewhere_are_not_none() {
         {"name": "Salem", "latitude": 11.7, "longitude": 78.1, "country": "India", "country_code": "IN", "admin1": "Tamil Nadu"},
     ]});
     let (text, _) = town("Salem, USA", Answer::json(&rows));
-    has(&text, &["\n\n1. Salem, Oregon, United States\n"]);
-    assert!(
-        !text.contains("India") && !text.contains("None of"),
-        "{text}"
-    );
+    text.assert_has(&["\n\n1. Salem, Oregon, United States\n"]);
+    text.assert_lacks(&["India", "None of"]);
     let (text, _) = town("Salem, TN, India", Answer::json(&rows));
-    has(
-        &text,
-        &[
-            "None of them is known to lie in \"TN, India\".\n\n1. Salem, Tamil Nadu, India\n",
-            "2. Salem, Oregon",
-        ],
-    );
+    text.assert_has(&[
+        "None of them is known to lie in \"TN, India\".\n\n1. Salem, Tamil Nadu, India\n",
+        "2. Salem, Oregon",
+    ]);
 }
 
 #[test]
@@ -191,41 +171,37 @@ fn towns_that_cannot_be_read_are_not_none_and_limits_are_obeyed() {
         json!({"results": [{"name": null}, {"latitude": 1}]}),
     ] {
         let (text, _) = town("Salem", Answer::json(&odd));
-        has(&text, &["cannot be read"]);
+        text.assert_has(&["cannot be read"]);
     }
     let spent = json!({"error": true, "reason": "Minutely API request limit exceeded."});
     let (text, count) = town("Salem", Answer::json(&spent).with_status(429));
     assert_eq!(count, 1, "{text}");
-    has(&text, &["Minutely API request limit exceeded."]);
+    text.assert_has(&["Minutely API request limit exceeded."]);
     let (text, count) = town(", ,", Answer::json(&json!({})));
     assert_eq!(count, 0, "{text}");
-    has(&text, &["The name to look up is empty."]);
+    text.assert_has(&["The name to look up is empty."]);
 }
 
 #[test]
 fn overpass_is_neither_empty_nor_the_askers_fault_when_it_fails() {
     let ask = |answer| one("overpass_query", &json!({"query": "node(1);out;"}), answer);
-    let odd = ask(Answer::json(&json!({"elements": [null, 5, {"id": 3}]})));
-    has(&odd, &["cannot be read"]);
-    let off = ask(page("runtime error: The dispatcher is turned off."));
-    has(&off, &["Overpass is too busy: runtime", "Ask again later"]);
+    ask(Answer::json(&json!({"elements": [null, 5, {"id": 3}]}))).assert_has(&["cannot be read"]);
+    ask(page("runtime error: The dispatcher is turned off."))
+        .assert_has(&["Overpass is too busy: runtime", "Ask again later"]);
     let full = json!({"elements": [], "remark": "runtime error: Query run out of memory."});
     let full = ask(Answer::json(&full));
-    has(&full, &["smaller area or fewer kinds."]);
-    assert!(!full.contains("timeout"), "{full}");
+    full.assert_has(&["smaller area or fewer kinds."]);
+    full.assert_lacks(&["timeout"]);
     let quota = ask(Answer::status(429).header("Retry-After", "120"));
-    has(
-        &quota,
-        &["Too many requests to Overpass (429).", "again in 120 s"],
-    );
-    assert!(!quota.contains("a minute"), "{quota}");
+    quota.assert_has(&["Too many requests to Overpass (429).", "again in 120 s"]);
+    quota.assert_lacks(&["a minute"]);
     for status in [403, 406] {
-        has(&ask(Answer::status(status)), &["MARVIN_URL_OVERPASS"]);
+        ask(Answer::status(status)).assert_has(&["MARVIN_URL_OVERPASS"]);
     }
     let moved = Answer::status(301).header("Location", "https://example.org/");
-    has(&ask(moved), &["points to another address (301)."]);
+    ask(moved).assert_has(&["points to another address (301)."]);
     let count = json!({"elements": [{"type": "count", "id": 0, "tags": {"total": "4"}}]});
-    has(&ask(Answer::json(&count)), &["1. count\n   total=4\n---"]);
+    ask(Answer::json(&count)).assert_has(&["1. count\n   total=4\n---"]);
 }
 
 #[test]
@@ -233,15 +209,11 @@ fn a_busy_router_is_busy_whatever_code_it_gives() {
     for (status, code) in [(429, "TooManyRequests"), (500, "InternalError")] {
         let body = json!({"code": code, "message": "Slow down."});
         let answer = Answer::json(&body).with_status(status);
-        let text = one("estimate_travel_time", &trip(), answer);
-        has(
-            &text,
-            &["is busy (", "): Slow down.\nTry again in a minute"],
-        );
+        one("estimate_travel_time", &trip(), answer)
+            .assert_has(&["is busy (", "): Slow down.\nTry again in a minute"]);
     }
     let later = Answer::status(429).header("Retry-After", "7200");
-    let text = one("estimate_travel_time", &trip(), later);
-    has(&text, &["again in 2 hours."]);
+    one("estimate_travel_time", &trip(), later).assert_has(&["again in 2 hours."]);
 }
 
 #[test]
@@ -250,8 +222,8 @@ fn steps_that_say_nothing_are_not_turns() {
     let steps = json!([step("depart"), {}, null, 5, {"name": "x"}, step("arrive")]);
     let body = json!({"code": "Ok", "routes": [{"distance": 10, "duration": 2, "legs": [{"steps": steps}]}]});
     let text = one("get_directions", &trip(), Answer::json(&body));
-    has(&text, &["1. Start on Elm Row", "\n2. Arrive"]);
-    assert!(!text.contains("Turn"), "{text}");
+    text.assert_has(&["1. Start on Elm Row", "\n2. Arrive"]);
+    text.assert_lacks(&["Turn"]);
 }
 
 fn places(args: &Value, google: Answer) -> String {
@@ -270,13 +242,10 @@ fn a_search_without_a_centre_needs_no_radius_and_nobody_rates_with_nothing() {
     let zeros = json!({"text_query": "pub", "latitude": 0, "longitude": 0, "radius": 0});
     let row = json!({"displayName": {"text": "The Hind"}, "rating": 0, "userRatingCount": 0});
     let text = places(&zeros, Answer::json(&json!({"places": [row]})));
-    has(&text, &["1. The Hind"]);
-    assert!(!text.contains("of 5"), "{text}");
+    text.assert_has(&["1. The Hind"]);
+    text.assert_lacks(&["of 5"]);
     let centre = json!({"text_query": "pub", "latitude": 1, "longitude": 0, "radius": 0});
-    has(
-        &places(&centre, Answer::json(&json!({}))),
-        &["radius cannot be 0"],
-    );
+    places(&centre, Answer::json(&json!({}))).assert_has(&["radius cannot be 0"]);
 }
 
 #[test]
@@ -287,19 +256,19 @@ fn what_helps_against_googles_refusal_is_what_would_help() {
         places(&json!({"text_query": "pub"}), answer)
     };
     let text = refused(403, "PERMISSION_DENIED", "API_KEY_IP_ADDRESS_BLOCKED");
-    has(&text, &["The key's restrictions forbid it", "The Hind"]);
-    assert!(!text.contains("setup_google_auth"), "{text}");
-    let text = refused(403, "PERMISSION_DENIED", "API_KEY_SERVICE_BLOCKED");
-    has(&text, &["setup_google_auth enables"]);
-    let text = refused(401, "UNAUTHENTICATED", "CREDENTIALS_MISSING");
-    has(&text, &["Check GOOGLE_PLACES_API_KEY when it is set"]);
+    text.assert_has(&["The key's restrictions forbid it", "The Hind"]);
+    text.assert_lacks(&["setup_google_auth"]);
+    refused(403, "PERMISSION_DENIED", "API_KEY_SERVICE_BLOCKED")
+        .assert_has(&["setup_google_auth enables"]);
+    refused(401, "UNAUTHENTICATED", "CREDENTIALS_MISSING")
+        .assert_has(&["Check GOOGLE_PLACES_API_KEY when it is set"]);
 }
 
 #[test]
 fn the_device_is_believed_where_it_is_most_exact_and_nowhere_at_nothing() {
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!({"status": "success", "lat": 1, "lon": 2, "country": "Land"}))
-    });
+    let server = Server::always(Answer::json(
+        &json!({"status": "success", "lat": 1, "lon": 2, "country": "Land"}),
+    ));
     let fix = |lat: &str, metres: &str| {
         format!(
             "echo 'New location:'; echo 'Latitude: {lat}°'; echo 'Longitude: 0.0°'; echo 'Accuracy: {metres} meters'; "
@@ -318,9 +287,9 @@ fn the_device_is_believed_where_it_is_most_exact_and_nowhere_at_nothing() {
         let output = marvin.env("PATH", home.path().join("bin")).run().expect(0);
         output.text().to_owned()
     };
-    let text = ask(&(fix("48.3", "30.0") + &fix("48.9", "50000.0")));
-    has(&text, &["Latitude: 48.3\n", "about 30 m"]);
-    has(&ask(&fix("0.0", "0.0")), &["Latitude: 1\n", "Source: ip"]);
+    ask(&(fix("48.3", "30.0") + &fix("48.9", "50000.0")))
+        .assert_has(&["Latitude: 48.3\n", "about 30 m"]);
+    ask(&fix("0.0", "0.0")).assert_has(&["Latitude: 1\n", "Source: ip"]);
 }
 
 #[test]
@@ -332,15 +301,13 @@ fn no_more_is_shown_than_was_asked_for() {
         &json!({"query": "hind", "max_results": 1}),
         found,
     );
-    assert!(
-        text.contains("Hind 1") && !text.contains("Hind 2"),
-        "{text}"
-    );
+    text.assert_has(&["Hind 1"]);
+    text.assert_lacks(&["Hind 2"]);
     let row = |name: &str| json!({"displayName": {"text": name}});
     let found = Answer::json(&json!({"places": [row("A pub"), row("B pub")]}));
     let text = places(&json!({"text_query": "pub", "max_results": 1}), found);
-    has(&text, &["1 place for", "1. A pub"]);
-    assert!(!text.contains("B pub"), "{text}");
+    text.assert_has(&["1 place for", "1. A pub"]);
+    text.assert_lacks(&["B pub"]);
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::shared::skip;
+use crate::support::wait::until;
+use crate::support::words::TextAssertions;
 
 /// One server with the data of one profile; ended when dropped.
 struct Routed {
@@ -53,11 +53,9 @@ impl Routed {
             child,
             url: format!("http://127.0.0.1:{port}"),
         };
-        let until = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < until, "osrm-routed does not listen");
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("osrm-routed listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         routed
     }
 }
@@ -92,8 +90,7 @@ fn a_real_server_is_understood() {
     let [car, bike, foot] = ["car", "bicycle", "foot"].map(|profile| Routed::start(&dir, profile));
     let home = Home::new();
     let ask = |name: &str, args: &Value| -> Done {
-        home.marvin()
-            .args(["tool", name, "--json", &args.to_string()])
+        home.tool(name, args)
             .env("MARVIN_URL_OSRM_CAR", &car.url)
             .env("MARVIN_URL_OSRM_BIKE", &bike.url)
             .env("MARVIN_URL_OSRM_FOOT", &foot.url)
@@ -137,10 +134,7 @@ fn a_real_server_is_understood() {
     );
     let (head, way) = steps(&trip(corner, south, json!({"mode": "cycling"})));
     assert!(head.starts_with("Mode      cycling\n"), "{head}");
-    assert!(
-        way.contains("\n2. Turn right onto Canal Cycleway ("),
-        "{way}"
-    );
+    way.assert_has(&["\n2. Turn right onto Canal Cycleway ("]);
 
     // Stops, a motorway with its ramps, and a ferry.
     let (head, way) = steps(&trip(
@@ -148,13 +142,10 @@ fn a_real_server_is_understood() {
         (50.0, -22.0),
         json!({"waypoints": "46.005,8.012; 46.005,8.034"}),
     ));
-    assert!(
-        head.contains(
-            "\nVia 1     46.005, 8.012 (North Road)\nVia 2     46.005, 8.034 (Far Street)"
-        ),
-        "{head}"
-    );
-    for part in [
+    head.assert_has(&[
+        "\nVia 1     46.005, 8.012 (North Road)\nVia 2     46.005, 8.034 (Far Street)",
+    ]);
+    way.assert_has(&[
         "\n 4. Reach waypoint 1\n 5. Head south on North Road (",
         "Turn right onto Cross Street (",
         ". Take the ramp straight ahead onto an unnamed road (",
@@ -162,9 +153,7 @@ fn a_real_server_is_understood() {
         ". Take the exit on the right towards Farville (",
         ". Take the ferry on Lake Ferry (3 km, 20 min)\n",
         "\n17. Arrive at the destination",
-    ] {
-        assert!(way.contains(part), "{part} not in\n{way}");
-    }
+    ]);
     assert_eq!(way.matches("Arrive").count(), 1, "{way}");
 
     // An island, a place far from every road, and swapped coordinates.
@@ -181,54 +170,20 @@ fn a_real_server_is_understood() {
         let output = ask("estimate_travel_time", &args).expect(1);
         assert!(output.errors().contains(expected), "{}", output.errors());
     }
-    let output = ask(
+    ask(
         "estimate_travel_time",
         &trip(corner, (12.0, 20.0), json!({})),
     )
-    .expect(0);
-    assert!(
-        output
-            .text()
-            .contains("Note: The destination is 1.7 km from the nearest road"),
-        "{}",
-        output.text()
-    );
+    .expect(0)
+    .stdout_has(&["Note: The destination is 1.7 km from the nearest road"]);
 
     // A car server that is configured for walking, and an invalid address.
-    let output = home
-        .marvin()
-        .args([
-            "tool",
-            "estimate_travel_time",
-            "--json",
-            &trip(corner, north, json!({"mode": "foot"})).to_string(),
-        ])
+    let on_foot = trip(corner, north, json!({"mode": "foot"}));
+    home.tool("estimate_travel_time", &on_foot)
         .env("MARVIN_URL_OSRM_FOOT", &car.url)
-        .run()
-        .expect(0);
-    assert!(
-        output
-            .text()
-            .contains("This is the way by car, not on foot"),
-        "{}",
-        output.text()
-    );
-    let output = home
-        .marvin()
-        .args([
-            "tool",
-            "estimate_travel_time",
-            "--json",
-            &trip(corner, north, json!({})).to_string(),
-        ])
+        .prints(&["This is the way by car, not on foot"]);
+    let by_car = trip(corner, north, json!({}));
+    home.tool("estimate_travel_time", &by_car)
         .env("MARVIN_URL_OSRM_CAR", format!("{}/route/v1", car.url))
-        .run()
-        .expect(1);
-    assert!(
-        output.errors().contains(
-            "MARVIN_URL_OSRM_CAR must be the address of an OSRM server, without /route/v1."
-        ),
-        "{}",
-        output.errors()
-    );
+        .fails(&["MARVIN_URL_OSRM_CAR must be the address of an OSRM server, without /route/v1."]);
 }

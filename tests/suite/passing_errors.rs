@@ -5,6 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
@@ -56,8 +57,7 @@ fn an_error_that_passes_is_waited_for_and_the_request_is_sent_again() {
 #[test]
 fn it_is_tried_again_twice_at_most() {
     let (home, server) = (Home::new(), recovers_after(9, "server_error"));
-    let output = ask(&home, &server).run().expect(1);
-    assert!(output.errors().contains("Error: openai failed"));
+    ask(&home, &server).fails(&["Error: openai failed"]);
     assert_eq!(server.requests().len(), 3);
 }
 
@@ -75,7 +75,7 @@ fn what_no_wait_cures_is_not_tried_again() {
         "some_new_code",
     ] {
         let home = Home::new();
-        let server = Server::answering(move |_, _| fails(code, "No. Please try again in 1ms."));
+        let server = Server::always(fails(code, "No. Please try again in 1ms."));
         ask(&home, &server).run().expect(1);
         assert_eq!(server.requests().len(), 1, "{code}");
     }
@@ -104,13 +104,7 @@ fn the_other_wires_try_again_too() {
         .marvin()
         .env("MARVIN_URL_ANTHROPIC", server.url("/v1"))
         .env("ANTHROPIC_API_KEY", "test-key")
-        .args([
-            "--non-interactive",
-            "--provider",
-            "anthropic",
-            "--prompt",
-            "hi",
-        ])
+        .line("--non-interactive --provider anthropic --prompt hi")
         .run();
     assert_eq!(run.expect(0).text(), "Hello.\n");
 }
@@ -118,7 +112,7 @@ fn the_other_wires_try_again_too() {
 #[test]
 fn the_wait_can_be_cancelled() {
     let home = Home::new();
-    let server = Server::answering(|_, _| fails("server_error", "Oops"));
+    let server = Server::always(fails("server_error", "Oops"));
     let run = ask(&home, &server).spawn();
     let limit = Duration::from_secs(20);
     run.wait_stderr("Trying again in 2s", limit);
@@ -155,7 +149,7 @@ fn a_server_that_is_down_for_a_moment_is_asked_again_at_the_start_and_between_ro
                         )
                         .end(),
                 ),
-                _ => Answer::sse(openai::text(&["Hello."])),
+                _ => says("Hello."),
             });
             let run = home.ask(&server.url("/v1"), "hi").run().expect(0);
             assert!(run.text().ends_with("Hello.\n"), "{way}: {}", run.errors());
@@ -172,16 +166,15 @@ fn a_server_that_is_down_for_a_moment_is_asked_again_at_the_start_and_between_ro
 #[test]
 fn an_error_status_is_tried_again_twice_and_then_told() {
     let home = Home::new();
-    let server = Server::answering(|_, _| down(0));
-    let run = home.ask(&server.url("/v1"), "hi").run().expect(1);
-    assert!(run.errors().contains("failed (503)"), "{}", run.errors());
+    let server = Server::always(down(0));
+    home.ask(&server.url("/v1"), "hi").fails(&["failed (503)"]);
     assert_eq!(server.requests().len(), 3);
 }
 
 #[test]
 fn retries_can_be_switched_off() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::status(503));
+    let server = Server::always(Answer::status(503));
     let run = home
         .ask(&server.url("/v1"), "hi")
         .env("MARVIN_RETRIES", "0")

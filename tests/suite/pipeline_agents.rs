@@ -12,6 +12,7 @@ use crate::support::repo::Repo;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Request};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const TASK: &str = "A program that counts the words of a file.";
 
@@ -80,10 +81,8 @@ fn an_agent_with_design_first_designs_reviews_and_builds() {
         assert_eq!(asked.begun(role), times, "{role:?}");
     }
     assert!(home.has("work/wordcount.py"));
-    assert!(
-        home.read("work/.tickets/job-1.md")
-            .contains("status: closed")
-    );
+    home.read("work/.tickets/job-1.md")
+        .assert_has(&["status: closed"]);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(done.cost().llm_turns, asked.requests() as u64);
 }
@@ -105,7 +104,7 @@ fn an_agent_with_tdd_starts_from_the_design_and_ends_with_green_tests() {
             "{phase}: {told}"
         );
     }
-    assert!(told.contains("\n4c: skipped."), "{told}");
+    told.assert_has(&["\n4c: skipped."]);
     for (role, times) in [
         (Role::SpecWriter, 0),
         (Role::DesignWriter, 0),
@@ -120,10 +119,8 @@ fn an_agent_with_tdd_starts_from_the_design_and_ends_with_green_tests() {
     }
     assert_eq!(home.read("work/.marvin/pipeline_state"), "5");
     assert_eq!(home.read("work/.marvin/design.md"), design);
-    assert!(
-        home.read("work/.tickets/job-1.md")
-            .contains("status: closed")
-    );
+    home.read("work/.tickets/job-1.md")
+        .assert_has(&["status: closed"]);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(done.cost().llm_turns, asked.requests() as u64);
 }

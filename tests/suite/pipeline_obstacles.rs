@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 
 use super::pipeline_run::pipeline;
+use crate::support::conversation::says;
 use crate::support::cost::Cost;
 use crate::support::engineer::{self, Asked, PYTHON, Role};
 use crate::support::home::Home;
@@ -15,17 +16,14 @@ use crate::support::latch::Latch;
 use crate::support::repo::Repo;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
-use crate::support::wire::openai;
+use crate::support::wait::until_within;
+use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(90);
 
 /// Waits until a child of this role has begun.
 fn wait_begun(asked: &Asked, role: Role) {
-    let until = Instant::now() + LONG;
-    while asked.begun(role) == 0 {
-        assert!(Instant::now() < until, "no {role:?} has begun");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until_within(LONG, &format!("{role:?} begins"), || asked.begun(role) > 0);
 }
 
 /// The run ended early, says why, how to go on, and what it has cost.
@@ -35,10 +33,7 @@ fn stopped(done: &Done, words: &[&str]) -> Cost {
     for word in words {
         assert!(errors.contains(word), "{word:?} is not in {errors}");
     }
-    assert!(
-        errors.contains("Run the same command again to continue"),
-        "{errors}"
-    );
+    errors.assert_has(&["Run the same command again to continue"]);
     Cost::last_line(&errors)
 }
 
@@ -58,7 +53,7 @@ fn a_full_disk_stops_the_run_with_words_and_loses_nothing() {
     let (server, asked) = engineer::server_with(&PYTHON, move |_, role, step| {
         // The first writer of the user experience waits until the disk is full, and says that it could not.
         let waits = role == Role::UxWriter && step == 0 && !gate.swap(true, Ordering::SeqCst);
-        waits.then(|| Answer::sse(openai::text(&["I could not."])).head_after(&at))
+        waits.then(|| says("I could not.").head_after(&at))
     });
     let run = pipeline(&home, &server, &home.work()).spawn();
     full.wait_reached(LONG);
@@ -150,7 +145,7 @@ fn a_model_that_does_not_exist_is_told_at_once() {
 #[test]
 fn a_provider_without_its_key_is_told_at_once() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::status(500)).lenient();
+    let server = Server::always(Answer::status(500)).lenient();
     let run = pipeline(&home, &server, &home.work());
     let done = run.args(["--model", "plan_gen=groq:some-model"]).run();
     stopped(
@@ -168,14 +163,9 @@ fn a_provider_without_its_key_is_told_at_once() {
 #[test]
 fn a_run_at_the_last_depth_is_refused_before_anything_is_made() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::status(500)).lenient();
+    let server = Server::always(Answer::status(500)).lenient();
     let run = pipeline(&home, &server, &home.work()).env("MARVIN_DEPTH", "5");
-    let done = run.run().expect(1);
-    assert!(
-        done.errors().contains("5 levels below the first Marvin"),
-        "{}",
-        done.errors()
-    );
+    run.fails(&["5 levels below the first Marvin"]);
     assert!(!home.has("work/.git") && !home.has("work/.tickets"));
     assert_eq!(server.requests().len(), 0);
 }
@@ -184,7 +174,7 @@ fn a_run_at_the_last_depth_is_refused_before_anything_is_made() {
 fn a_push_server_that_fails_does_not_disturb_the_run() {
     let home = Home::new();
     let (server, asked) = engineer::server(&PYTHON);
-    let ntfy = Server::answering(|_, _| Answer::status(500)).lenient();
+    let ntfy = Server::always(Answer::status(500)).lenient();
     let repo = Repo::at(&home.work());
     repo.file("notes.txt", "of the user\n").commit("First");
     let run = pipeline(&home, &server, &home.work()).args(["--ntfy", "a-topic"]);
@@ -193,13 +183,10 @@ fn a_push_server_that_fails_does_not_disturb_the_run() {
         .args(["--max-cost", "0.0001"])
         .run();
     let errors = done.errors();
-    assert!(
-        errors.contains("higher --max-cost") && !errors.contains("ntfy"),
-        "{errors}"
-    );
+    errors.assert_has(&["higher --max-cost"]);
+    errors.assert_lacks(&["ntfy"]);
     assert!(asked.begun(Role::SpecWriter) == 1 && !ntfy.requests().is_empty());
     for request in ntfy.requests() {
-        let text = request.text();
-        assert!(!text.contains("words") && !text.contains("file"), "{text}");
+        request.text().assert_lacks(&["words", "file"]);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -15,7 +15,9 @@ use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
+use crate::support::wait::until_within;
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const TASK: &str =
     "A program that counts the words of a file.\nIt prints the number and nothing else.";
@@ -24,12 +26,7 @@ const TASK: &str =
 pub(super) fn pipeline(home: &Home, server: &Server, dir: &Path) -> Marvin {
     let run = home
         .marvin()
-        .args([
-            "--non-interactive",
-            "--design-first",
-            "--provider",
-            "openai-compat",
-        ])
+        .line("--non-interactive --design-first --provider openai-compat")
         .args(["--model", "all=test-model", "--prompt", TASK])
         .arg("--working-dir")
         .arg(dir)
@@ -124,15 +121,9 @@ fn builds(project: &'static Project, files: &[&str], checker: usize) {
     assert_eq!(git(&dir, &["status", "--porcelain"]), "");
     let tickets = home.marvin().dir(&dir).args(["tk", "closed"]).run();
     let tickets = String::from_utf8_lossy(&tickets.stdout).into_owned();
-    assert!(
-        tickets.contains("A program that counts the words of a file."),
-        "{tickets}"
-    );
-    assert!(
-        summary.contains("A program that counts the words of a file."),
-        "{summary}"
-    );
-    assert!(!summary.contains("MARVIN_COST"));
+    tickets.assert_has(&["A program that counts the words of a file."]);
+    summary.assert_has(&["A program that counts the words of a file."]);
+    summary.assert_lacks(&["MARVIN_COST"]);
     // Prompts are removed, logs stay and are not committed.
     let logs: Vec<_> = std::fs::read_dir(dir.join(".marvin/logs"))
         .unwrap()
@@ -143,7 +134,7 @@ fn builds(project: &'static Project, files: &[&str], checker: usize) {
         "{logs:?}"
     );
     assert!(!logs.iter().any(|name| name.contains("prompt")), "{logs:?}");
-    assert!(!git(&dir, &["ls-files", ".marvin"]).contains("logs/"));
+    git(&dir, &["ls-files", ".marvin"]).assert_lacks(&["logs/"]);
 }
 
 /// How often each role was played in a run without interruption.
@@ -344,11 +335,8 @@ fn a_ceiling_stops_the_run_and_a_higher_one_continues_it() {
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     let summary = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(done.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("higher --max-cost"), "{errors}");
-    assert!(
-        summary.contains("ceiling") && summary.contains("--max-cost"),
-        "{summary}"
-    );
+    errors.assert_has(&["higher --max-cost"]);
+    summary.assert_has(&["ceiling", "--max-cost"]);
     let cost = Cost::last_line(&errors);
     assert!(cost.session_cost >= 0.0002, "{cost:?}");
     // Reviewers run in parallel and share what is left, so each may make one call more than it should have.
@@ -385,15 +373,9 @@ fn processes_of(home: &Home) -> Vec<String> {
 
 /// Waits until no process of this home is left.
 fn all_end(home: &Home, limit: Duration) {
-    let until = Instant::now() + limit;
-    loop {
-        let left = processes_of(home);
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < until, "still there: {left:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until_within(limit, "the end of every process", || {
+        processes_of(home).is_empty()
+    });
 }
 
 #[test]

@@ -15,12 +15,7 @@ const TASK: &str = "A program that counts words.";
 /// A run in `dir`; the model's address is closed.
 fn start(home: &Home, dir: &Path) -> Marvin {
     home.marvin()
-        .args([
-            "--non-interactive",
-            "--design-first",
-            "--provider",
-            "openai-compat",
-        ])
+        .line("--non-interactive --design-first --provider openai-compat")
         .args(["--model", "all=m", "--prompt", TASK])
         .arg("--working-dir")
         .arg(dir)

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::home::{Home, write};
 use crate::support::run::{Done, program};
 use crate::support::shared::skip;
+use crate::support::words::TextAssertions;
 
 const EVENTS: &str = "work/.marvin/logs/pipeline-events.jsonl";
 const LOCK: &str = "work/.marvin/logs/pipeline.lock";
@@ -152,7 +153,7 @@ fn a_run_that_runs_is_shown_with_its_process_phases_children_and_cost() {
         (&json!(1200), &json!(0.25))
     );
     let text = run(&home, &["status"]).expect(0).text().to_owned();
-    for line in [
+    text.assert_has(&[
         &format!("Running in phase 1b, process {}.\n", std::process::id()),
         "Task: A to-do list\nTicket: todo-4f2a\n",
         "Started: 2026-11-22T12:00:00Z\nTime: 10 min\n",
@@ -164,9 +165,7 @@ fn a_run_that_runs_is_shown_with_its_process_phases_children_and_cost() {
         "Round 2 of 4: design.md\n",
         "  design-writer (m) for 6 min, last tool: search, create_file\n",
         "  - It was \\x1b[2J slow.\n",
-    ] {
-        assert!(text.contains(line), "{line:?} is not in {text}");
-    }
+    ]);
     drop(held);
 }
 
@@ -192,7 +191,7 @@ fn a_run_whose_process_is_gone_is_dead_until_it_says_that_it_ended() {
         text.starts_with("Dead: its process is gone in phase 1b"),
         "{text}"
     );
-    assert!(text.contains("again continues it"), "{text}");
+    text.assert_has(&["again continues it"]);
     // A line that was cut short, and one of another version.
     let mut file = OpenOptions::new()
         .append(true)
@@ -267,8 +266,9 @@ fn without_events_the_state_file_says_what_is_done() {
     let phases = found["phases"].as_array().unwrap();
     let done = phases.iter().filter(|phase| phase["state"] == "done");
     assert_eq!((done.count(), &phases[3]["state"]), (3, &json!("to_come")));
-    let text = run(&home, &["status"]).expect(0).text().to_owned();
-    assert!(text.contains("Recorded as done: 1b\n"), "{text}");
+    run(&home, &["status"])
+        .expect(0)
+        .stdout_has(&["Recorded as done: 1b\n"]);
     let record = json!({"task": "A to-do list\nin Rust", "ticket": "todo-4f2a", "working": "2a"});
     home.write("work/.marvin/logs/pipeline.json", record.to_string());
     let found = status(&home);
@@ -278,8 +278,9 @@ fn without_events_the_state_file_says_what_is_done() {
     );
     assert_eq!(found["phase"], "2a");
     home.write("work/.marvin/pipeline_state", "9z");
-    let refused = run(&home, &["status"]).expect(1).errors();
-    assert!(refused.contains("\"9z\", which is no phase"), "{refused}");
+    run(&home, &["status"])
+        .expect(1)
+        .stderr_has(&["\"9z\", which is no phase"]);
 }
 
 #[test]
@@ -331,7 +332,7 @@ fn the_log_shows_the_children_of_a_phase_in_order() {
     let second = text.find("==> design-writer (attempt 1, m) .marvin/logs/design-writer-3.log <==");
     assert!(first.is_some() && first < second, "{first:?} {second:?}");
     assert!(text.contains("bytes are left out …]") && text.len() < 300_000);
-    assert!(text.contains("beginx") && text.contains("xend\n"));
+    text.assert_has(&["beginx", "xend\n"]);
     let earlier = run(&home, &["log", "1a"]).expect(0).text().to_owned();
     assert_eq!(
         earlier,
@@ -341,6 +342,7 @@ fn the_log_shows_the_children_of_a_phase_in_order() {
     let secret = home.write("secret", "private");
     let log = home.path().join("work/.marvin/logs/design-writer-3.log");
     std::os::unix::fs::symlink(secret, log).unwrap();
-    let text = run(&home, &["log", "1b"]).expect(0).text().to_owned();
-    assert!(!text.contains("private"), "{text}");
+    run(&home, &["log", "1b"])
+        .expect(0)
+        .stdout_lacks(&["private"]);
 }

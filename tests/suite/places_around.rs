@@ -7,6 +7,7 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{Sample, each, tool};
 use crate::support::server::{Answer, Request, Server};
+use crate::support::words::TextAssertions;
 
 const KEY: &str = "places-key-0123456789";
 const CREDIT: &str = "Data © OpenStreetMap contributors, ODbL 1.0 (";
@@ -202,11 +203,10 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
             48.39, -4.48 · 738 m away\n   https://www.openstreetmap.org/node/9\n\n{CREDIT}Nominatim).\n"
         )
     );
-    let path = server.request(0).path;
-    assert!(
-        path.contains("&viewbox=-4.557") && path.contains("&bounded=1"),
-        "{path}"
-    );
+    server
+        .request(0)
+        .path
+        .assert_has(&["&viewbox=-4.557", "&bounded=1"]);
 
     home.write(
         "config/profiles/main/preferences.yaml",
@@ -224,21 +224,17 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
             https://www.openstreetmap.org/node/1\n\n{CREDIT}Overpass).\n"
         )
     );
-    let body = server.request(1).text();
-    assert!(body.contains("nwr%5B%22amenity%22~%22%5E%28restaurant%7Ccafe%29%24%22%5D%28around%3A5000%2C0%2C10.5%29") && body.contains("out%20center"), "{body}");
+    server.request(1).text().assert_has(&[
+        "nwr%5B%22amenity%22~%22%5E%28restaurant%7Ccafe%29%24%22%5D%28around%3A5000%2C0%2C10.5%29",
+        "out%20center",
+    ]);
     // Popularity: what has a name comes first.
     let mut args = around();
     args["rank_by"] = "POPULARITY".into();
     args["max_results"] = 2.into();
-    let output = search(&home, &server.url(""), "places_nearby_search", &args)
+    search(&home, &server.url(""), "places_nearby_search", &args)
         .run()
-        .expect(0);
-    assert!(
-        output.text()
-            .starts_with("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.\n2 places"),
-        "{}",
-        output.text()
-    );
+        .expect(0).stdout_starts_with("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.\n2 places");
 }
 
 #[test]
@@ -248,14 +244,7 @@ fn a_search_that_finds_nothing_nearby_looks_everywhere() {
         false => Answer::json(&json!([{"lat": "1", "lon": "2", "display_name": "Elsewhere"}])),
     });
     let home = Home::new();
-    let output = search(&home, &server.url(""), "places_text_search", &text("x"))
-        .run()
-        .expect(0);
-    assert!(
-        output.text().contains("1. Elsewhere\n"),
-        "{}",
-        output.text()
-    );
+    search(&home, &server.url(""), "places_text_search", &text("x")).prints(&["1. Elsewhere\n"]);
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -297,16 +286,9 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
         &home,
         "\"auth application-default print-access-token\") echo tok-old-1111111111;;\n\"config get-value project\") echo '(unset)' >&2; exit 1;;",
     );
-    let output = search(&home, &server.url(""), "places_text_search", &text("x"))
-        .run()
-        .expect(0);
-    assert!(
-        output.text().contains("Google Places refused")
-            && output.text().contains("setup_google_auth")
-            && !output.text().contains("tok-old"),
-        "{}",
-        output.text()
-    );
+    search(&home, &server.url(""), "places_text_search", &text("x"))
+        .prints(&["Google Places refused", "setup_google_auth"])
+        .stdout_lacks(&["tok-old"]);
     assert_eq!(
         home.read("gcloud.log")
             .matches("print-access-token")
@@ -323,16 +305,10 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
     ] {
         let home = Home::new();
         gcloud(&home, cases);
-        let output = search(&home, &server.url(""), "places_text_search", &text("x"))
+        search(&home, &server.url(""), "places_text_search", &text("x"))
             .run()
-            .expect(0);
-        assert!(
-            output
-                .text()
-                .starts_with("No results for \"x\" in OpenStreetMap.\n"),
-            "{}",
-            output.text()
-        );
+            .expect(0)
+            .stdout_starts_with("No results for \"x\" in OpenStreetMap.\n");
     }
 }
 
@@ -345,15 +321,12 @@ fn when_both_fail_both_are_told() {
         .with_status(403),
         false => Answer::status(500),
     });
-    let result = with_key(&server.url(""), "places_text_search", &text("x")).expect(1);
-    assert!(
-        result
-            .errors()
-            .contains("Google Places refused: Off (PERMISSION_DENIED).")
-            && result.errors().contains("failed (500)"),
-        "{}",
-        result.errors()
-    );
+    with_key(&server.url(""), "places_text_search", &text("x"))
+        .expect(1)
+        .stderr_has(&[
+            "Google Places refused: Off (PERMISSION_DENIED).",
+            "failed (500)",
+        ]);
     // Without a contact only towns are looked up when Google is unavailable.
     let home = Home::new();
     script(&home, "nothing", "");
@@ -368,11 +341,8 @@ fn when_both_fail_both_are_told() {
             .expect(1)
             .errors()
     };
-    let output = run("places_nearby_search", &around());
-    assert!(
-        output.contains("Google Places refused: Off") && output.contains("MARVIN_CONTACT"),
-        "{output}"
-    );
+    run("places_nearby_search", &around())
+        .assert_has(&["Google Places refused: Off", "MARVIN_CONTACT"]);
 }
 
 #[test]
@@ -467,11 +437,10 @@ fn the_samples_of_google_give_what_they_should() {
             }),
             ("text-search-full.json", &|sample| {
                 let (output, _) = run(sample);
-                assert!(output.contains("1. Café de la Rade\n   4.6 of 5 (1,289 reviews)\n   cafe, bakery, food\n   12 Rue de Siam, 29200 Brest, France\n   48.388641, -4.486121\n"), "{output}");
-                assert!(
-                    output.contains("2. Le Tour du Port\n   cafe\n   3 Quai"),
-                    "{output}"
-                );
+                output.assert_has(&[
+                        "1. Café de la Rade\n   4.6 of 5 (1,289 reviews)\n   cafe, bakery, food\n   12 Rue de Siam, 29200 Brest, France\n   48.388641, -4.486121\n",
+                        "2. Le Tour du Port\n   cafe\n   3 Quai",
+                    ]);
             }),
             ("empty.json", &|sample| {
                 falls_back(sample, "No results at Google Places.\n");

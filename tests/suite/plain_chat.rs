@@ -7,38 +7,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::{calls, entry, playing, says};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
-use crate::support::run::{Marvin, program};
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::run::program;
+use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const LOG: &str = "config/profiles/main/chat_log.json";
-
-fn chat(home: &Home, server: &Server) -> Marvin {
-    home.marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
-}
-
-fn says(expected: &str) -> Answer {
-    Answer::sse(openai::text(&[expected]))
-}
-
-fn calls(name: &str, args: Value) -> Answer {
-    Answer::sse(openai::call("call_1", name, args))
-}
-
-fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
-    Server::with(
-        answers
-            .into_iter()
-            .map(|answer| Exchange::post("/chat/completions").answer(answer)),
-    )
-}
 
 /// Role and text of a request's messages.
 fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
@@ -50,10 +28,6 @@ fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-fn entry(role: &str, text: impl Into<String>) -> Value {
-    json!({"role": role, "text": text.into(), "time": "14:30"})
-}
-
 #[test]
 fn a_chat_knows_the_project_and_what_changes_comes_last() {
     let home = Home::new();
@@ -61,7 +35,7 @@ fn a_chat_knows_the_project_and_what_changes_comes_last() {
     home.write("work/.marvin/spec.md", "The spec of the thing.");
     home.write(LOG, json!([entry("you", "earlier words")]).to_string());
     let server = playing([says("Fine.")]);
-    chat(&home, &server).stdin("do it now\n").run().expect(0);
+    home.chat(&server).stdin("do it now\n").run().expect(0);
     let system = sent(&server, 0).remove(0).1;
     let pos = |text: &str| {
         system
@@ -79,8 +53,7 @@ fn a_chat_knows_the_project_and_what_changes_comes_last() {
     ]
     .map(pos);
     assert!(order.is_sorted(), "{system}");
-    assert!(!system.contains("do it now"), "{system}");
-    assert!(!system.contains("## Coding"), "{system}");
+    system.assert_lacks(&["do it now", "## Coding"]);
 }
 
 #[test]
@@ -94,7 +67,7 @@ fn a_session_begins_with_the_last_twenty_spoken_entries() {
     }
     home.write(LOG, json!(log).to_string());
     let server = playing([says("Fine.")]);
-    chat(&home, &server).stdin("go on\n").run().expect(0);
+    home.chat(&server).stdin("go on\n").run().expect(0);
     let sent = sent(&server, 0);
     assert_eq!(sent.len(), 22, "{sent:?}");
     assert_eq!(sent[1].1, "question 20");
@@ -112,7 +85,7 @@ fn a_session_never_begins_with_an_answer() {
     ]);
     home.write(LOG, log.to_string());
     let server = playing([says("Fine.")]);
-    chat(&home, &server).stdin("go on\n").run().expect(0);
+    home.chat(&server).stdin("go on\n").run().expect(0);
     assert_eq!(sent(&server, 0)[1].1, "a question");
 }
 
@@ -143,7 +116,8 @@ fn news_from_ntfy_reach_the_model_and_are_still_listed() {
             says(&format!("Answer {n}."))
         }
     });
-    let mut running = chat(&home, &server)
+    let mut running = home
+        .chat(&server)
         .env("MARVIN_URL_NTFY", ntfy.url(""))
         .stdin_open()
         .spawn();
@@ -162,17 +136,20 @@ fn news_from_ntfy_reach_the_model_and_are_still_listed() {
     let row = asked.iter().find(|(_, text)| text.contains("someone rang"));
     let (role, text) = row.expect("the news in the conversation");
     assert_eq!(role, "system");
-    assert!(text.contains("not instructions"), "{text}");
-    let listed = sent(&server, all - 1).pop().unwrap().1;
-    assert!(listed.contains("someone rang"), "{listed}");
+    text.assert_has(&["not instructions"]);
+    sent(&server, all - 1)
+        .pop()
+        .unwrap()
+        .1
+        .assert_has(&["someone rang"]);
 }
 
 #[test]
 fn ntfy_is_told_when_a_conversation_ends() {
     let home = Home::new();
-    let ntfy = Server::answering(|_, _| Answer::json(&json!({})));
+    let ntfy = Server::always(Answer::json(&json!({})));
     let server = playing([says("Fine.")]);
-    chat(&home, &server)
+    home.chat(&server)
         .env("MARVIN_URL_NTFY", ntfy.url(""))
         .args(["--ntfy", "my-topic", "hello"])
         .run()
@@ -180,7 +157,7 @@ fn ntfy_is_told_when_a_conversation_ends() {
     assert_eq!(ntfy.requests().len(), 1);
     let told = ntfy.request(0);
     assert_eq!(told.path, "/my-topic");
-    assert!(told.text().contains("is done"), "{}", told.text());
+    told.text().assert_has(&["is done"]);
 }
 
 #[test]
@@ -191,12 +168,9 @@ fn errors_in_a_chat_name_its_commands() {
         .args(["--plain", "--provider", "groq"])
         .stdin("hello\n!model groq\n")
         .run();
-    let text = format!("{}{}", output.text(), output.errors());
-    assert!(text.contains("/model PROVIDER"), "{text}");
-    assert!(
-        !text.contains("--provider") && !text.contains("doctor"),
-        "{text}"
-    );
+    let text = output.output();
+    text.assert_has(&["/model PROVIDER"]);
+    text.assert_lacks(&["--provider", "doctor"]);
 
     let server = playing([Answer::json(&openai::error(
         "no such model",
@@ -204,12 +178,10 @@ fn errors_in_a_chat_name_its_commands() {
         Some("model_not_found"),
     ))
     .with_status(404)]);
-    let output = chat(&home, &server).stdin("hello\n").run();
-    let text = format!("{}{}", output.text(), output.errors());
-    assert!(
-        text.contains("/model NAME") && !text.contains("--model"),
-        "{text}"
-    );
+    let output = home.chat(&server).stdin("hello\n").run();
+    let text = output.output();
+    text.assert_has(&["/model NAME"]);
+    text.assert_lacks(&["--model"]);
 }
 
 #[test]
@@ -219,13 +191,12 @@ fn installing_packages_is_not_done_unasked() {
         "work/pyproject.toml",
         "[project]\nname = \"x\"\nversion = \"0\"\n",
     );
-    let stub = home.write("bin/uv", "#!/bin/sh\ntouch ran\n");
-    fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).unwrap();
+    home.program("bin/uv", "#!/bin/sh\ntouch ran\n");
     let server = playing([
         calls("install_packages", json!({"packages": ["six"]})),
         says("As you wish."),
     ]);
-    chat(&home, &server)
+    home.chat(&server)
         .env(
             "PATH",
             format!("{}/bin:/usr/bin:/bin", home.path().display()),
@@ -233,11 +204,11 @@ fn installing_packages_is_not_done_unasked() {
         .stdin("install six\n")
         .run()
         .expect(0);
-    let told = sent(&server, 1).pop().unwrap().1;
-    assert!(
-        told.contains("install these packages needs the user's agreement"),
-        "{told}"
-    );
+    sent(&server, 1)
+        .pop()
+        .unwrap()
+        .1
+        .assert_has(&["install these packages needs the user's agreement"]);
     assert!(!home.has("work/ran"));
 }
 
@@ -257,22 +228,24 @@ fn the_stored_conversation_is_summarised_by_the_sessions_model() {
         says("Shortened."),
         says("A railing."),
     ]);
-    chat(&home, &server)
+    home.chat(&server)
         .stdin("compact the history\nwhat is missing?\n")
         .run()
         .expect(0);
     let asked = server.request(1).json();
     assert!(asked.get("tools").is_none(), "{asked}");
     let record = sent(&server, 1);
-    assert!(record[1].1.contains("message 0 ") && record[1].1.contains("message 40 "));
-    let result = sent(&server, 2).pop().unwrap().1;
-    assert!(
-        result.contains("are summarised in one") && result.contains("Backup: "),
-        "{result}"
-    );
+    record[1].1.assert_has(&["message 0 ", "message 40 "]);
+    sent(&server, 2)
+        .pop()
+        .unwrap()
+        .1
+        .assert_has(&["are summarised in one", "Backup: "]);
     let log: Vec<Value> = serde_json::from_str(&home.read(LOG)).unwrap();
-    let first = log[0]["text"].as_str().unwrap();
-    assert!(first.contains("it still needs a railing"), "{first}");
+    log[0]["text"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["it still needs a railing"]);
     assert_eq!(log[0]["role"], "system");
     let next = sent(&server, 3);
     assert_eq!(next[1].0, "user");
@@ -291,15 +264,15 @@ fn a_model_that_fails_leaves_the_history_shortened() {
         Answer::json(&openai::error("bad request", "invalid_request_error", None)).with_status(400),
         says("Shortened."),
     ]);
-    chat(&home, &server)
+    home.chat(&server)
         .stdin("compact the history\n")
         .run()
         .expect(0);
-    let result = sent(&server, 2).pop().unwrap().1;
-    assert!(
-        result.contains("dropped") && result.contains("without the model"),
-        "{result}"
-    );
+    sent(&server, 2)
+        .pop()
+        .unwrap()
+        .1
+        .assert_has(&["dropped", "without the model"]);
 }
 
 /// Everything below `dir` that others may read.
@@ -323,8 +296,7 @@ fn open_to_others(dir: &Path, found: &mut Vec<String>) {
 #[test]
 fn what_marvin_writes_is_nobody_elses_to_read() {
     let home = Home::new();
-    let script = home.write("work/.marvin/check.sh", "#!/bin/sh\n");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = home.program("work/.marvin/check.sh", "#!/bin/sh\n");
     let open = script.parent().unwrap();
     fs::set_permissions(open, fs::Permissions::from_mode(0o700)).unwrap();
     let written = |name: &str, args: Value| calls(name, args);
@@ -367,7 +339,7 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
         .run()
         .expect(0);
     let other = playing([says("Hello.")]);
-    chat(&home, &other).stdin("hi\nprofiles\n").run().expect(0);
+    home.chat(&other).stdin("hi\nprofiles\n").run().expect(0);
     let ticket = home.marvin().args(["tool", "create_ticket", "title=x"]);
     ticket.run().expect(0);
     let mut found = Vec::new();
@@ -401,7 +373,7 @@ fn files_that_an_older_version_left_open_are_closed() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     }
     let server = playing([says("Hello.")]);
-    chat(&home, &server).stdin("hi\n").run().expect(0);
+    home.chat(&server).stdin("hi\n").run().expect(0);
     for path in [&log, &history, &usage] {
         let mode = fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", path.display());
@@ -415,11 +387,7 @@ fn commands_run_in_bash_and_marvin_shell_decides() {
         home.marvin()
             .env("SHELL", "/bin/sh")
             .env("MARVIN_SHELL", own)
-            .args([
-                "tool",
-                "run_command",
-                "command=echo ${BASH_VERSION:+bash}$0",
-            ])
+            .line("tool run_command 'command=echo ${BASH_VERSION:+bash}$0'")
             .run()
             .expect(0)
             .text()
@@ -430,7 +398,7 @@ fn commands_run_in_bash_and_marvin_shell_decides() {
         None => run("").lines().next().unwrap().ends_with("sh"),
     };
     assert!(usual, "{}", run(""));
-    assert!(run("/bin/sh").contains("/bin/sh\n"), "{}", run("/bin/sh"));
+    run("/bin/sh").assert_has(&["/bin/sh\n"]);
 }
 
 #[test]
@@ -450,8 +418,8 @@ fn a_read_only_process_makes_its_first_ticket_at_once() {
         run.run().expect(0);
         sent(&server, 1).pop().unwrap().1
     };
-    assert!(first(false).contains("sent back once"));
-    assert!(!first(true).contains("sent back once"), "{}", first(true));
+    first(false).assert_has(&["sent back once"]);
+    first(true).assert_lacks(&["sent back once"]);
 }
 
 #[test]
@@ -464,18 +432,16 @@ fn saved_places_are_read_alike_everywhere_and_a_broken_file_is_not_called_empty(
         PLACES,
         "\u{feff}[{\"label\": \"work\", \"name\": \"The office\"}]",
     );
-    let done = chat(&home, &server).stdin("go\nsaved\n").run().expect(0);
-    assert!(sent(&server, 0)[0].1.contains("work: The office"));
-    let listed = format!("{}{}", done.text(), done.errors());
-    assert!(listed.contains("work             The office"), "{listed}");
-    assert!(!listed.contains("moved"), "{listed}");
+    let done = home.chat(&server).stdin("go\nsaved\n").run().expect(0);
+    sent(&server, 0)[0].1.assert_has(&["work: The office"]);
+    let listed = done.output();
+    listed.assert_has(&["work             The office"]);
+    listed.assert_lacks(&["moved"]);
     home.write(PLACES, "[{");
-    let done = chat(&home, &server).stdin("saved\n").run().expect(0);
-    let listed = format!("{}{}", done.text(), done.errors());
-    assert!(
-        listed.contains("cannot be understood") && !listed.contains("No places are saved"),
-        "{listed}"
-    );
+    let done = home.chat(&server).stdin("saved\n").run().expect(0);
+    let listed = done.output();
+    listed.assert_has(&["cannot be understood"]);
+    listed.assert_lacks(&["No places are saved"]);
 }
 
 #[test]
@@ -486,17 +452,19 @@ fn usage_of_the_lifetime_counts_each_call_of_this_session_once() {
         calls("get_usage", json!({"include_lifetime": true})),
         says("Two."),
     ]);
-    chat(&home, &server)
+    home.chat(&server)
         .stdin("go\nwhat did it cost\n")
         .run()
         .expect(0);
-    let told = sent(&server, 2)
+    sent(&server, 2)
         .into_iter()
         .rfind(|(role, _)| role == "tool")
         .unwrap()
-        .1;
-    assert!(told.contains("session: <$0.01, 2 model calls"), "{told}");
-    assert!(told.contains("Lifetime: <$0.01, 2 model calls"), "{told}");
+        .1
+        .assert_has(&[
+            "session: <$0.01, 2 model calls",
+            "Lifetime: <$0.01, 2 model calls",
+        ]);
 }
 
 /// A conversation of one message, whose rounds are `rounds`, on standard output.
@@ -510,7 +478,7 @@ fn talk(home: &Home, rounds: Vec<Vec<(&str, Value)>>) -> String {
         Answer::sse(openai::calls(&calls))
     });
     let server = playing(rounds.chain([says("Done.")]));
-    let done = chat(home, &server).stdin("go\n").run().expect(0);
+    let done = home.chat(&server).stdin("go\n").run().expect(0);
     assert_eq!(done.errors(), "");
     let text = done.text().to_owned();
     let controls = text.chars().filter(|c| c.is_control() && *c != '\n');
@@ -549,8 +517,8 @@ fn each_call_of_a_round_is_one_short_row() {
         .map(|n| format!("  \u{1f527} read_file  f{n}.txt  ✓"))
         .collect();
     assert_eq!(ended, expected, "{text}");
-    assert!(!text.contains("number"), "{text}");
-    assert!(text.contains("Marvin: Done.\n"), "{text}");
+    text.assert_lacks(&["number"]);
+    text.assert_has(&["Marvin: Done.\n"]);
 }
 
 #[test]
@@ -608,7 +576,7 @@ fn a_slow_call_is_announced_and_its_end_names_it_when_others_are_open() {
     let slow = |latch: &Latch| {
         let latch = latch.clone();
         let found = json!({"query": {"search": []}, "items": []});
-        Server::answering(move |_, _| Answer::json(&found).head_after(&latch))
+        Server::always(Answer::json(&found).head_after(&latch))
     };
     let (wiki, stack) = (slow(&first), slow(&second));
     let server = playing([
@@ -618,7 +586,8 @@ fn a_slow_call_is_announced_and_its_end_names_it_when_others_are_open() {
         ])),
         says("Done."),
     ]);
-    let mut running = chat(&home, &server)
+    let mut running = home
+        .chat(&server)
         .env("MARVIN_URL_WIKIPEDIA", wiki.url(""))
         .env("MARVIN_URL_STACKEXCHANGE", stack.url(""))
         .stdin_open()
@@ -643,12 +612,13 @@ fn the_end_of_a_slow_call_is_below_its_row() {
     let latch = Latch::new();
     let waits = latch.clone();
     let found = json!({"query": {"search": []}});
-    let wiki = Server::answering(move |_, _| Answer::json(&found).head_after(&waits));
+    let wiki = Server::always(Answer::json(&found).head_after(&waits));
     let server = playing([
         calls("wiki_search", json!({"query": "retry"})),
         says("Done."),
     ]);
-    let mut running = chat(&home, &server)
+    let mut running = home
+        .chat(&server)
         .env("MARVIN_URL_WIKIPEDIA", wiki.url(""))
         .stdin_open()
         .spawn();
@@ -671,7 +641,8 @@ fn a_pipe_is_told_what_it_cost_and_how_to_go_on() {
             r#"{"test-model": {"input": 1000, "output": 2000}}"#,
         );
         let server = playing([says("Fine.")]);
-        let done = chat(&home, &server)
+        let done = home
+            .chat(&server)
             .env("MARVIN_PRICES", prices)
             .stdin(format!("go\n{leaving}"))
             .run()
@@ -684,6 +655,9 @@ fn a_pipe_is_told_what_it_cost_and_how_to_go_on() {
     // Nothing was said: there is nothing to go on with.
     let home = Home::new();
     let server = Server::start();
-    let done = chat(&home, &server).stdin("/exit\n").run().expect(0);
-    assert!(!done.text().contains("To go on"), "{}", done.text());
+    home.chat(&server)
+        .stdin("/exit\n")
+        .run()
+        .expect(0)
+        .stdout_lacks(&["To go on"]);
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
@@ -40,10 +41,10 @@ fn compat() -> Server {
             "read_note",
             json!({"path": "list.md"}),
         ))),
-        Exchange::post("/chat/completions").answer(Answer::sse(openai::text(&["Bread."]))),
+        Exchange::post("/chat/completions").answer(says("Bread.")),
         Exchange::post("/chat/completions")
             .any_times()
-            .by(|_, _| Answer::sse(openai::text(&["Tea."]))),
+            .by(|_, _| says("Tea.")),
     ])
 }
 
@@ -123,11 +124,8 @@ fn without_random_ids(text: &str) -> String {
 fn a_non_interactive_run_sends_what_it_always_sent() {
     for (name, coding) in [("non-interactive", false), ("coding", true)] {
         let (home, server) = (home(), compat());
-        let mut run = with_compat(marvin(&home), &server).args([
-            "--non-interactive",
-            "--prompt",
-            "what is on the list",
-        ]);
+        let mut run = with_compat(marvin(&home), &server)
+            .line("--non-interactive --prompt 'what is on the list'");
         if coding {
             home.write("work/list.md", "Milk.\n");
             home.write("work/Notes/list.md", "Milk.\n");

@@ -4,9 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::wire::{anthropic, ollama, openai, responses};
+use crate::support::words::TextAssertions;
 
 /// The most rounds of calls that a turn may have: the request after them is the last one.
 const ROUNDS: usize = 50;
@@ -173,7 +175,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
         assert_eq!(requests.len(), ROUNDS + 1, "{}", wire.provider);
         let mut texts: Vec<String> = requests.iter().map(cacheable).collect();
         let last = texts.pop().unwrap();
-        assert!(last.contains("The rounds of tool calls"), "{last}");
+        last.assert_has(&["The rounds of tool calls"]);
         // The last request differs in what forbids calls, or in the tools that it lacks.
         texts.push(match wire.forbids {
             Some(words) => {
@@ -181,7 +183,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
                 format!("{before}{after}")
             }
             None => {
-                assert!(!last.contains("\"tools\":["), "{last}");
+                last.assert_lacks(&["\"tools\":["]);
                 let before = texts.last().unwrap();
                 let tools = before.rfind(",\"tools\":[").expect(before);
                 format!(
@@ -248,12 +250,9 @@ fn difference(before: &str, after: &str) -> String {
 #[test]
 fn a_new_day_or_job_is_told_at_the_end_of_the_conversation() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Yes."])));
+    let server = Server::always(says("Yes."));
     let output = home
-        .marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat", "--model", "m"])
+        .chat(&server)
         .stdin("one\n!sleep 30 &\ntwo\n!stop\nthree\n")
         .run();
     let requests: Vec<Value> = server.requests().iter().map(Request::json).collect();
@@ -283,17 +282,12 @@ fn places_and_history_are_read_only_for_a_new_system_prompt() {
         let left = fs::read_to_string(&written).unwrap_or_default();
         Answer::sse(openai::text(&[if left == "[{" { "left" } else { "moved" }]))
     });
-    let output = home
-        .marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat", "--model", "m"])
-        .stdin("one\ntwo\nthree\n")
-        .run();
+    let output = home.chat(&server).stdin("one\ntwo\nthree\n").run();
     let text = output.text();
     assert_eq!(text.matches("left").count(), 2, "{text}{}", output.errors());
     assert_eq!(text.matches("moved\n").count(), 1, "{text}");
     assert!(!places.exists());
-    let third = server.requests()[2].json()["messages"][0]["content"].to_string();
-    assert!(third.contains("budget: free"), "{third}");
+    server.requests()[2].json()["messages"][0]["content"]
+        .to_string()
+        .assert_has(&["budget: free"]);
 }

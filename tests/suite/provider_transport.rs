@@ -14,11 +14,12 @@ use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::refused;
 use crate::support::tls::{self, TlsFace};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(20);
 
 fn says(expected: &'static [&'static str]) -> Server {
-    Server::answering(move |_, _| Answer::sse(openai::text(expected)))
+    Server::always(Answer::sse(openai::text(expected)))
 }
 
 /// A run that trusts the certificate authority of the TLS fronts.
@@ -40,11 +41,7 @@ fn an_authority_of_ones_own_is_trusted_by_its_file_alone() {
         .ask(&face.url("/v1"), "hi")
         .env("SSL_CERT_FILE", strange);
     for run in [no_file, wrong_file] {
-        let errors = run.run().expect(1).errors();
-        assert!(
-            errors.contains("is not trusted") && errors.contains("SSL_CERT_FILE"),
-            "{errors}"
-        );
+        run.fails(&["is not trusted", "SSL_CERT_FILE"]);
     }
     assert_eq!(
         server.requests().len(),
@@ -75,10 +72,8 @@ fn a_plain_server_behind_https_is_not_called_untrusted() {
     });
     let errors = home.ask(&base, "hi").run().expect(1).errors();
     plain.join().unwrap();
-    assert!(
-        errors.contains("Error: What answers at https://") && !errors.contains("not trusted"),
-        "{errors}"
-    );
+    errors.assert_has(&["Error: What answers at https://"]);
+    errors.assert_lacks(&["not trusted"]);
 }
 
 #[test]
@@ -177,17 +172,11 @@ fn the_other_schemes_proxy_loopback_and_spared_hosts_are_left_alone() {
         .expect(0);
     for variable in ["NO_PROXY", "no_proxy"] {
         // The name is looked up here instead, where it does not exist.
-        let output = home
-            .ask("http://provider.test/v1", "hi")
+        home.ask("http://provider.test/v1", "hi")
             .env("HTTP_PROXY", &all)
             .env(variable, "example.org,.test")
-            .run()
-            .expect(1);
-        assert!(
-            output.errors().contains("cannot be reached"),
-            "{}",
-            output.errors()
-        );
+            .env("MARVIN_RETRIES", "0")
+            .fails(&["cannot be reached"]);
     }
     assert!(wrong.seen().is_empty());
 }
@@ -228,6 +217,7 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
             .ask("http://provider.test/v1", "hi")
             .arg("--verbose")
             .env("HTTP_PROXY", &value)
+            .env("MARVIN_RETRIES", "0")
             .run()
             .expect(status);
         assert!(
@@ -235,15 +225,19 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
             "{value}: {}",
             output.errors()
         );
-        let message = format!("{}{}", output.text(), output.errors());
+        let message = output.output();
         assert!(
             !message.contains(secret) && !message.contains(&basic),
             "{message}"
         );
     }
     for (proxy, expected) in [(&shut, "(407)"), (&gone, "the proxy answered 502")] {
-        let run = home.ask("https://provider.test/v1", "hi");
-        let output = run.env("HTTPS_PROXY", proxy.url(&who)).run().expect(1);
+        let output = home
+            .ask("https://provider.test/v1", "hi")
+            .env("HTTPS_PROXY", proxy.url(&who))
+            .env("MARVIN_RETRIES", "0")
+            .run()
+            .expect(1);
         assert!(output.errors().contains(expected), "{}", output.errors());
         assert!(!output.errors().contains(secret) && !output.errors().contains(&basic));
     }
@@ -289,7 +283,7 @@ fn telling(home: &Home, base: &str, ntfy: &str) -> Marvin {
 #[test]
 fn the_end_is_told_to_the_topic_and_never_what_was_said() {
     let (home, server) = (Home::new(), says(&["a secret answer"]));
-    let ntfy = Server::answering(|_, _| Answer::status(200));
+    let ntfy = Server::always(Answer::status(200));
     telling(&home, &server.url("/v1"), &ntfy.url(""))
         .args(["--ntfy", "my-topic"])
         .env("NTFY_TOKEN", "tk_sesame")
@@ -297,6 +291,7 @@ fn the_end_is_told_to_the_topic_and_never_what_was_said() {
         .expect(0);
     telling(&home, &format!("http://{}/v1", refused()), &ntfy.url(""))
         .arg("--ntfy=my-topic")
+        .env("MARVIN_RETRIES", "0")
         .run()
         .expect(1);
     let (output, failed) = (ntfy.request(0), ntfy.request(1));
@@ -304,21 +299,14 @@ fn the_end_is_told_to_the_topic_and_never_what_was_said() {
         (output.method.as_str(), output.path.as_str()),
         ("POST", "/my-topic")
     );
-    assert!(
-        output.text().starts_with("Marvin is done after "),
-        "{}",
-        output.text()
-    );
-    assert!(output.text().contains(" s, <$0.01"), "{}", output.text());
-    assert!(
-        failed.text().starts_with("Marvin failed after "),
-        "{}",
-        failed.text()
-    );
+    let (said, failure) = (output.text(), failed.text());
+    assert!(said.starts_with("Marvin is done after "), "{said}");
+    said.assert_has(&[" s, <$0.01"]);
+    assert!(failure.starts_with("Marvin failed after "), "{failure}");
     assert_eq!(output.header("authorization"), Some("Bearer tk_sesame"));
     assert_eq!(failed.header("authorization"), None);
     for request in [output, failed] {
-        assert!(!request.text().contains("secret"));
+        request.text().assert_lacks(&["secret"]);
         let types = request
             .headers
             .iter()
@@ -331,7 +319,7 @@ fn the_end_is_told_to_the_topic_and_never_what_was_said() {
 #[test]
 fn a_topic_that_was_not_given_is_made_up_and_told() {
     let (home, server) = (Home::new(), says(&["ok"]));
-    let ntfy = Server::answering(|_, _| Answer::status(200));
+    let ntfy = Server::always(Answer::status(200));
     let topics: Vec<_> = (0..2)
         .map(|_| {
             let run = telling(&home, &server.url("/v1"), &ntfy.url("")).arg("--ntfy");
@@ -354,7 +342,7 @@ fn a_topic_that_was_not_given_is_made_up_and_told() {
 #[test]
 fn a_message_that_cannot_be_sent_changes_nothing() {
     let (home, server) = (Home::new(), says(&["ok"]));
-    let angry = Server::answering(|_, _| Answer::text("text/plain", "no").with_status(403));
+    let angry = Server::always(Answer::text("text/plain", "no").with_status(403));
     for ntfy in [
         format!("http://{}", refused()),
         angry.url(""),
@@ -395,7 +383,7 @@ fn a_signal_waits_for_no_silent_service() {
 #[test]
 fn the_message_takes_the_same_roads() {
     let (home, server) = (Home::new(), says(&["ok"]));
-    let ntfy = Server::answering(|_, _| Answer::status(200));
+    let ntfy = Server::always(Answer::status(200));
     let face = TlsFace::before(&ntfy);
     let proxy = Proxy::to(face.address());
     let file = home.write("authority.pem", tls::authority());

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 fn ask(home: &Home, provider: &str, vars: &[(&str, &str)]) -> Marvin {
     let run = home.marvin().args([
@@ -82,22 +84,18 @@ fn anthropic_is_spoken_with_marks_for_its_cache_and_its_signature_sent_back() {
             .count()
             >= 2
     );
-    let second = server.request(1).json()["messages"].to_string();
-    assert!(
-        second.contains("\"signature\":\"c2ln\"") && second.contains("\"tool_use_id\":\"toolu_1\""),
-        "{second}"
-    );
+    server.request(1).json()["messages"]
+        .to_string()
+        .assert_has(&["\"signature\":\"c2ln\"", "\"tool_use_id\":\"toolu_1\""]);
 }
 
 #[test]
 fn ollama_gets_its_window_and_a_server_without_its_path_is_asked_in_openais_way() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::ndjson([
-            "{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"done\":false}\n",
-            "{\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":3,\"eval_count\":2}\n",
-        ])
-    });
+    let server = Server::always(Answer::ndjson([
+        "{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"done\":false}\n",
+        "{\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":3,\"eval_count\":2}\n",
+    ]));
     let output = ask(&home, "ollama", &[("OLLAMA_URL", &server.url(""))])
         .run()
         .expect(0);
@@ -108,7 +106,7 @@ fn ollama_gets_its_window_and_a_server_without_its_path_is_asked_in_openais_way(
         if request.path.ends_with("/api/chat") {
             Answer::text("text/plain", "404 page not found").with_status(404)
         } else {
-            Answer::sse(openai::text(&["Hello"]))
+            says("Hello")
         }
     });
     let output = ask(&home, "ollama", &[("OLLAMA_URL", &other.url(""))])
@@ -123,7 +121,7 @@ fn geminis_signature_goes_back_with_its_call() {
     let home = Home::new();
     let server = Server::answering(|_, n| {
         if n > 0 {
-            return Answer::sse(openai::text(&["ok"]));
+            return says("ok");
         }
         let call = json!({"index": 0, "id": "c1", "type": "function", "function": {"name": "tree", "arguments": "{}"}, "extra_content": {"google": {"thought_signature": "c2ln"}}});
         Answer::sse(vec![
@@ -159,17 +157,11 @@ fn a_rate_limit_is_announced_and_waited_for() {
         .header("retry-after", "1");
     let server = Server::with([
         Exchange::any().answer(limited),
-        Exchange::any().answer(Answer::sse(openai::text(&["ok"]))),
+        Exchange::any().answer(says("ok")),
     ]);
     let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
     assert_eq!(output.text(), "ok\n");
-    assert!(
-        output
-            .errors()
-            .contains("⚠️ Rate limited by openai-compat. Waiting 1s..."),
-        "{}",
-        output.errors()
-    );
+    output.stderr_has(&["⚠️ Rate limited by openai-compat. Waiting 1s..."]);
 }
 
 #[test]
@@ -189,7 +181,7 @@ fn silence_has_a_limit_before_and_inside_a_reply() {
             .run()
             .expect(1)
     };
-    assert!(run().errors().contains("sent nothing for 1 s"));
+    run().stderr_has(&["sent nothing for 1 s"]);
     let output = run();
     assert!(
         output.text() == "half\n" && output.errors().contains("fell silent in mid-reply for 1 s"),
@@ -201,15 +193,13 @@ fn silence_has_a_limit_before_and_inside_a_reply() {
 #[test]
 fn usage_is_kept_for_sessions_periods_and_life() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::sse(
-            openai::Stream::new()
-                .text(&["ok"])
-                .finish("stop")
-                .usage(1_000, 100)
-                .done(),
-        )
-    });
+    let server = Server::always(Answer::sse(
+        openai::Stream::new()
+            .text(&["ok"])
+            .finish("stop")
+            .usage(1_000, 100)
+            .done(),
+    ));
     for _ in 0..2 {
         home.ask(&server.url("/v1"), "hi").run().expect(0);
     }

@@ -10,6 +10,7 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{last_message, ollama_by_stage, ollama_says, stage_of};
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const DIARY: &str = "config/profiles/main/memory/diary.json";
@@ -71,7 +72,7 @@ fn is_clean(name: &str, done: &Done) {
         assert!(!done.text().contains(part), "{name}: {part:?} in {reply:?}");
     }
     assert!(!reply.starts_with(['{', '[']), "{name}: {reply:?}");
-    let all = format!("{}{}", done.text(), done.errors());
+    let all = done.output();
     assert!(
         !all.contains("crashed") && !all.contains("panicked"),
         "{name}: {all}"
@@ -196,13 +197,9 @@ fn a_model_that_repeats_its_prompt_repeats_no_secret() {
         .stdin("my password=swordfish99, keep it\n")
         .run()
         .expect(0);
-    let all = format!("{}{}", reply(&done), done.errors());
-    assert!(!all.contains("swordfish99"), "{all}");
-    assert!(
-        !home
-            .read("config/profiles/main/chat_log.json")
-            .contains("swordfish99")
-    );
+    format!("{}{}", reply(&done), done.errors()).assert_lacks(&["swordfish99"]);
+    home.read("config/profiles/main/chat_log.json")
+        .assert_lacks(&["swordfish99"]);
 }
 
 #[test]

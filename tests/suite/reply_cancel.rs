@@ -9,6 +9,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{last_message, ollama_by_stage, ollama_says};
+use crate::support::wait::until;
 use crate::support::wire::ollama;
 
 /// How long anything may take that is not measured.
@@ -145,10 +146,7 @@ fn cancelled(wait: &Wait) -> Option<String> {
     if !wait.settings.is_null() {
         home.write("config/reply.json", wait.settings.to_string());
     }
-    let (model, service) = (
-        server(wait),
-        Server::answering(|_, _| Answer::silence()).lenient(),
-    );
+    let (model, service) = (server(wait), Server::always(Answer::silence()).lenient());
     let mut running = marvin(&home, &model, wait.model)
         .env("MARVIN_URL_WIKIPEDIA", service.url(""))
         .env("MARVIN_CONTACT", "tests@example.org")
@@ -157,12 +155,14 @@ fn cancelled(wait: &Wait) -> Option<String> {
     match wait.stalled {
         "a service" => service.wait_requests(1, LIMIT),
         "half an answer" => {
-            until(|| stages(&model).contains(&"chat".to_owned()));
+            until("the chat model is asked", || {
+                stages(&model).contains(&"chat".to_owned())
+            });
         }
         "another attempt" => {
             running.wait_stdout("Waiting 20s", LIMIT);
         }
-        stage => until(|| stages(&model).contains(&stage.to_owned())),
+        stage => until(stage, || stages(&model).contains(&stage.to_owned())),
     }
     let since = Instant::now();
     running.signal(Signal::INT);
@@ -170,7 +170,7 @@ fn cancelled(wait: &Wait) -> Option<String> {
     let took = stopped.duration_since(since);
     eprintln!("{}: {} ms", wait.name, took.as_millis());
     // The reply itself has ended: the session goes on without one that hangs, but then there is nothing to tell about it.
-    until(|| {
+    until("the end of the reply", || {
         running.write(b"!why\n");
         let is_told = running.sees_stdout("Cancelled in", Duration::from_millis(200));
         assert!(
@@ -213,14 +213,6 @@ fn stages(server: &Server) -> Vec<String> {
         .collect()
 }
 
-fn until(mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + LIMIT;
-    while !is_so() {
-        assert!(Instant::now() < until, "too late");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 #[test]
 fn the_end_of_a_session_waits_no_longer_than_its_limit() {
     let home = Home::new();
@@ -233,13 +225,10 @@ fn the_end_of_a_session_waits_no_longer_than_its_limit() {
     running.write(b"hello there\n");
     running.wait_stdout("Done.", LIMIT);
     running.close_stdin();
-    until(|| stages(&model).contains(&"summariser".to_owned()));
-    let done = running.wait().expect(0);
-    assert!(
-        done.text().contains("Not remembered yet"),
-        "{}",
-        done.text()
-    );
+    until("the summariser is asked", || {
+        stages(&model).contains(&"summariser".to_owned())
+    });
+    running.wait().expect(0).stdout_has(&["Not remembered yet"]);
     assert!(!home.has("config/profiles/main/memory/diary.json"));
 }
 
@@ -255,7 +244,9 @@ fn a_signal_that_ends_the_process_does_not_wait_for_the_summary() {
         running.write(b"hello there\n");
         running.wait_stdout("Done.", LIMIT);
         // It is being summarised in the background.
-        until(|| stages(&model).contains(&"summariser".to_owned()));
+        until("the summariser is asked", || {
+            stages(&model).contains(&"summariser".to_owned())
+        });
         let since = Instant::now();
         running.signal(signal);
         assert!(running.ends_within(LIMIT));

@@ -11,6 +11,8 @@ use crate::support::latch::Latch;
 use crate::support::run::{Marvin, Running};
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{last_message, ollama_by_stage, ollama_says, stage_of};
+use crate::support::wait::until;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MEMORY: &str = "config/profiles/main/memory";
@@ -90,14 +92,6 @@ fn say(running: &mut Running, text: &str) {
     running.write(format!("{text}\n").as_bytes());
     let answer = noted(text);
     until("the answer", || running.stdout().contains(&answer));
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + LIMIT;
-    while !is_so() {
-        assert!(Instant::now() < until, "{what}: too late");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A session that says one line and ends by itself.
@@ -262,10 +256,10 @@ fn a_summary_that_cannot_be_used_is_asked_for_less_and_less_often() {
         assert!(took >= least, "{took} s, not {least} s");
     }
     let done = running.wait().expect(0);
-    let said = format!("{}{}", done.text(), done.errors());
+    let said = done.output();
     let line = "This conversation is not remembered yet; the next session will do it.";
     assert_eq!(said.matches(line).count(), 1, "{said}");
-    assert!(said.contains("no usable summary"), "{said}");
+    said.assert_has(&["no usable summary"]);
 }
 
 #[test]
@@ -280,23 +274,18 @@ fn a_model_that_is_down_at_the_end_is_told_and_the_next_session_remembers() {
             "summariser" => down.clone(),
             stage => ollama_says(body, &answer(stage, &last_message(body))),
         });
-        let mut running = marvin(&home, &server).spawn();
+        let mut running = marvin(&home, &server).env("MARVIN_RETRIES", "0").spawn();
         say(&mut running, "hello again");
         let done = running.wait().expect(0);
-        let said = format!("{}{}", done.text(), done.errors());
+        let said = done.output();
         let line = "This conversation is not remembered yet; the next session will do it.";
         assert_eq!(said.matches(line).count(), 1, "{said}");
     }
     let server = free("");
-    let mut running = marvin(&home, &server).spawn();
+    let mut running = marvin(&home, &server).env("MARVIN_RETRIES", "0").spawn();
     say(&mut running, "this is row-one");
     drop(server);
-    let done = running.wait().expect(0);
-    assert!(
-        done.errors().contains("not remembered yet"),
-        "{}",
-        done.errors()
-    );
+    running.wait().expect(0).stderr_has(&["not remembered yet"]);
     assert!(!home.has(&format!("{MEMORY}/diary.json")));
     session(&home, "this is row-two");
     remembered(&home, &["row-one", "row-two"], "the next has ended");

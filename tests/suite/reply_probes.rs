@@ -40,29 +40,13 @@ fn a_probe_that_does_not_exist_is_an_error_that_names_the_others() {
     ] {
         let done = home.marvin().args(words.iter().copied()).stdin("x").run();
         let done = done.expect(1);
-        assert!(
-            done.errors().contains("malformed, plan"),
-            "{}",
-            done.errors()
-        );
+        done.stderr_has(&["malformed, plan"]);
         assert_eq!(done.text(), "");
     }
     let done = home.marvin().args(["debug", "reply", "step", "none.json"]);
-    assert!(
-        done.stdin("x")
-            .run()
-            .expect(1)
-            .errors()
-            .contains("none.json")
-    );
+    done.stdin("x").fails(&["none.json"]);
     let done = home.marvin().args(["debug", "reply", "gate"]);
-    assert!(
-        done.stdin("x")
-            .run()
-            .expect(1)
-            .errors()
-            .contains("not JSON")
-    );
+    done.stdin("x").fails(&["not JSON"]);
 }
 
 #[test]

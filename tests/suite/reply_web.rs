@@ -9,6 +9,7 @@ use crate::support::latch::Latch;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::stages::{last_message, ollama_by_stage, ollama_says, stage_of};
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_PAGE: &str = "None of these pages could be read.";
@@ -37,7 +38,7 @@ fn results(pages: &str, paths: &[&str]) -> Server {
             )
         })
         .collect();
-    Server::answering(move |_, _| Answer::text("text/html; charset=UTF-8", links.clone()))
+    Server::always(Answer::text("text/html; charset=UTF-8", links.clone()))
 }
 
 fn html(body: &str) -> Answer {
@@ -82,8 +83,7 @@ fn read(page: impl Fn(&Request) -> Answer + Send + Sync + 'static, paths: &[&str
     let (home, model) = (Home::new(), model());
     let search = results(&pages.url(""), paths);
     let run = marvin(&home, &model, &search).stdin("who directed Glass Harbor\n");
-    let done = run.run().expect(0);
-    assert!(done.text().contains("Mira Okafor."), "{}", done.text());
+    run.prints(&["Mira Okafor."]);
     let mut requests = model.requests().into_iter().map(|request| request.json());
     let chat = requests.rfind(|body| stage_of(body) == "chat");
     last_message(&chat.expect("a request for the answer"))
@@ -132,7 +132,7 @@ fn pages_that_cannot_be_read_forbid_facts_from_memory() {
 
 #[test]
 fn a_redirect_leads_to_no_private_address() {
-    let secret = Server::answering(|_, _| html("<p>Glass Harbor: the router's password.</p>"));
+    let secret = Server::always(html("<p>Glass Harbor: the router's password.</p>"));
     let inside = secret.url("/").replace("127.0.0.1", "127.0.0.2");
     let text = read(
         move |_| Answer::status(302).header("Location", &inside),
@@ -182,14 +182,14 @@ fn a_page_that_never_comes_is_not_waited_for_when_another_is_there() {
         &["/never", "/film"],
     );
     // The limit for pages ends the first one; the second was read meanwhile.
-    assert!(text.contains("directed by Mira Okafor"), "{text}");
+    text.assert_has(&["directed by Mira Okafor"]);
     never.open();
 }
 
 #[test]
 fn a_search_that_failed_says_only_that() {
     let (home, model) = (Home::new(), model());
-    let down = Server::answering(|_, _| Answer::status(500));
+    let down = Server::always(Answer::status(500));
     let run = marvin(&home, &model, &down)
         .env("MARVIN_URL_DUCKDUCKGO_LITE", down.url(""))
         .stdin("who directed Glass Harbor\n");

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::responses::{self, Stream};
 use crate::support::wire::{openai, responses::error};
+use crate::support::words::TextAssertions;
 
 fn ask(home: &Home, provider: &str, server: &Server) -> Marvin {
     ask_model(home, provider, "gpt-5.5", server)
@@ -65,7 +67,10 @@ fn reasoning_and_phases_go_back_with_the_results_of_the_calls() {
         )
     );
     assert_eq!(first["tools"][0]["strict"], false);
-    assert!(first["instructions"].as_str().unwrap().contains("Marvin"));
+    first["instructions"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["Marvin"]);
     assert_eq!(
         kinds(&second),
         [
@@ -126,25 +131,14 @@ fn the_wire_that_the_user_names_is_spoken_and_nothing_else() {
         if request.path.ends_with("/responses") {
             Answer::text("text/plain", "404 page not found").with_status(404)
         } else {
-            Answer::sse(openai::text(&["Hello"]))
+            says("Hello")
         }
     });
     let named = |wire: &str| ask(&home, "openai", &server).env("OPENAI_WIRE", wire);
     assert_eq!(named("completions").run().expect(0).text(), "Hello\n");
     assert!(server.request(0).path.ends_with("/chat/completions"));
-    let done = named("responses").run().expect(1);
-    assert!(
-        done.errors().contains("knows no such address"),
-        "{}",
-        done.errors()
-    );
-    let done = named("chat").run().expect(1);
-    assert!(
-        done.errors().contains("OPENAI_WIRE is \"chat\"")
-            && done.errors().contains("responses or completions"),
-        "{}",
-        done.errors()
-    );
+    named("responses").fails(&["knows no such address"]);
+    named("chat").fails(&["OPENAI_WIRE is \"chat\"", "responses or completions"]);
     assert_eq!(
         server.requests().len(),
         2,
@@ -167,15 +161,9 @@ fn a_model_that_needs_the_other_wire_is_asked_over_it() {
         ask(&home, "openai-compat", &server).run().expect(0).text(),
         "Hello\n"
     );
-    let done = ask(&home, "openai-compat", &server)
+    ask(&home, "openai-compat", &server)
         .env("OPENAI_COMPAT_WIRE", "completions")
-        .run()
-        .expect(1);
-    assert!(
-        done.errors().contains("Set OPENAI_COMPAT_WIRE=responses."),
-        "{}",
-        done.errors()
-    );
+        .fails(&["Set OPENAI_COMPAT_WIRE=responses."]);
 }
 
 #[test]
@@ -209,7 +197,7 @@ fn a_model_that_is_served_only_over_responses_is_asked_over_it_at_once() {
         let known = home.write("models.json", file.to_string());
         let server = Server::answering(move |request, _| {
             if request.path.ends_with(COMPLETIONS) {
-                Answer::sse(openai::text(&["Hello"]))
+                says("Hello")
             } else if knows {
                 Answer::sse(responses::text(&["Hello"]))
             } else {
@@ -233,19 +221,14 @@ fn a_model_that_is_served_only_over_responses_is_asked_over_it_at_once() {
 #[test]
 fn an_unknown_model_is_no_reason_to_ask_elsewhere() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
+    let server = Server::always(
         Answer::json(&error(
             "model_not_found",
             "The model `gpt-5.5` does not exist.",
         ))
-        .with_status(404)
-    });
-    let done = ask(&home, "openai", &server).run().expect(1);
-    assert!(
-        done.errors().contains("has no model gpt-5.5"),
-        "{}",
-        done.errors()
+        .with_status(404),
     );
+    ask(&home, "openai", &server).fails(&["has no model gpt-5.5"]);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -316,7 +299,7 @@ fn every_end_that_is_no_whole_answer_has_its_words_and_status_1() {
         (Stream::new().end(), "answered nothing", false),
     ] {
         let home = Home::new();
-        let server = Server::answering(move |_, _| Answer::sse(frames.clone()));
+        let server = Server::always(Answer::sse(frames.clone()));
         let done = ask(&home, "openai", &server).run().expect(1);
         assert!(done.errors().contains(words), "{words}: {}", done.errors());
         assert_eq!(done.text().contains("It begins"), text, "{words}");

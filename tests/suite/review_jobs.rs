@@ -5,17 +5,20 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use super::agents::{result, results};
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::repo::Repo;
 use crate::support::server::{Answer, Request, Server};
+use crate::support::wait::{found_within, until};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(90);
 
@@ -55,20 +58,14 @@ impl Project {
             .marvin()
             .args(["tool", "review_status", "--working-dir"]);
         let done = tool.arg(self.home.work()).run();
-        format!("{}{}", done.text(), done.errors())
+        done.output()
     }
 
     /// The status as soon as it holds `words`.
     fn wait_status(&self, words: &str) -> String {
-        let start = Instant::now();
-        loop {
-            let status = self.status();
-            if status.contains(words) {
-                return status;
-            }
-            assert!(start.elapsed() < LONG, "no {words:?} in {status}");
-            thread::sleep(Duration::from_millis(50));
-        }
+        found_within(LONG, words, || {
+            Some(self.status()).filter(|status| status.contains(words))
+        })
     }
 
     fn jobs(&self) -> Vec<String> {
@@ -126,7 +123,7 @@ fn report(last: &str) -> Answer {
         "{}\n{last}",
         "I read src/sum.sh from its first line to its last. ".repeat(5)
     );
-    Answer::sse(openai::text(&[&text]))
+    says(&text)
 }
 
 #[test]
@@ -141,7 +138,7 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
             let patch = json!({"path": "src/sum.sh", "old_str": "$1 - $2", "new_str": "$1 + $2"});
             return match results(request).len() {
                 0 => Answer::sse(openai::call("f1", "apply_patch", patch)),
-                _ => Answer::sse(openai::text(&["Mended."])),
+                _ => says("Mended."),
             };
         }
         match (
@@ -155,27 +152,22 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
     });
     let _ended = Ended(&project);
     let told = project.start(&server, "");
-    assert!(
-        told.contains("is running in the background") && told.contains("Files: 1"),
-        "{told}"
-    );
-    assert!(told.contains("Documents: 1 file"), "{told}");
+    told.assert_has(&[
+        "is running in the background",
+        "Files: 1",
+        "Documents: 1 file",
+    ]);
     let id = project.jobs().pop().unwrap();
-    assert!(
-        told.contains(&format!("Branch: review/{id}, made from main")),
-        "{told}"
-    );
+    told.assert_has(&[&format!("Branch: review/{id}, made from main")]);
     let status = project.wait_status(": completed");
-    for words in [
+    status.assert_has(&[
         "Round 1: 1 of 4 reviewers satisfied; findings of area-1, area-2, area-3 went to the fixer",
         "Round 2: 4 of 4 reviewers satisfied",
         "Every reviewer is satisfied after 2 rounds.",
         "git checkout main",
         "Cost: ",
-    ] {
-        assert!(status.contains(words), "{words}: {status}");
-    }
-    assert!(project.repo.read("src/sum.sh").contains("$1 + $2"));
+    ]);
+    project.repo.read("src/sum.sh").assert_has(&["$1 + $2"]);
     assert_eq!(
         project.repo.git(&["branch", "--show-current"]),
         format!("review/{id}")
@@ -183,11 +175,8 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
     assert_eq!(project.repo.git(&["log", "main", "--format=%s"]), "First");
     assert_eq!(project.repo.git(&["status", "--porcelain"]), "");
     let tracked = project.repo.git(&["ls-files"]);
-    assert!(
-        tracked.contains(".marvin/review-history-code.md"),
-        "{tracked}"
-    );
-    assert!(!tracked.contains(".marvin/jobs"), "{tracked}");
+    tracked.assert_has(&[".marvin/review-history-code.md"]);
+    tracked.assert_lacks(&[".marvin/jobs"]);
     let record = project.home.work().join(format!(".marvin/jobs/{id}.json"));
     let mode = fs::metadata(&record).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -197,9 +186,7 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
         !is_parent(request) && request.text().contains("Review code of this project")
     });
     let reviewer = reviewer.unwrap().text();
-    for words in ["ground truth", "docs/sum.md", "Mind the signs."] {
-        assert!(reviewer.contains(words), "{words}: {reviewer}");
-    }
+    reviewer.assert_has(&["ground truth", "docs/sum.md", "Mind the signs."]);
     // Three in the first round who are not satisfied, and the one who is, is not asked again.
     let asked = server.requests();
     let second = asked
@@ -224,11 +211,9 @@ fn a_second_review_is_refused_while_the_first_runs() {
     let _ended = Ended(&project);
     project.start(&server, "");
     let id = project.jobs().pop().unwrap();
-    let status = project.wait_status("round 1 of 2");
-    assert!(
-        status.contains(&format!("Review {id}: running")),
-        "{status}"
-    );
+    project
+        .wait_status("round 1 of 2")
+        .assert_has(&[&format!("Review {id}: running")]);
     let second = project.start(&hanging(), "once more");
     let words = format!("A review is running here already: {id}");
     assert!(second.contains(&words), "{second}");
@@ -284,11 +269,13 @@ fn a_job_that_is_killed_is_dead_and_holds_nobody_up() {
     let id = project.jobs().pop().unwrap();
     project.wait_status("round 1 of 2");
     kill_process(project.pid(), Signal::KILL).unwrap();
-    let status = project.wait_status(": dead");
-    assert!(status.contains("its process is gone"), "{status}");
+    project
+        .wait_status(": dead")
+        .assert_has(&["its process is gone"]);
     let server = hanging();
-    let next = project.start(&server, "once more");
-    assert!(next.contains("is running in the background"), "{next}");
+    project
+        .start(&server, "once more")
+        .assert_has(&["is running in the background"]);
     let other = project.jobs().into_iter().find(|other| *other != id);
     let named = |id: &str| {
         let args = ["tool", "review_status", "--working-dir"];
@@ -314,21 +301,8 @@ fn a_chat_knows_of_a_review_in_the_background_and_tells_when_it_ends() {
     let lock = project.home.write(&format!("{jobs}/{id}.lock"), "1\n");
     let held = fs::File::open(lock).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
-    let server = Server::answering(|_, n| Answer::sse(openai::text(&[&format!("Answer {n}.")])));
-    let mut chat = project
-        .home
-        .marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args([
-            "--plain",
-            "--provider",
-            "openai-compat",
-            "--model",
-            "test-model",
-        ])
-        .stdin_open()
-        .spawn();
+    let server = Server::answering(|_, n| says(&format!("Answer {n}.")));
+    let mut chat = project.home.chat(&server).stdin_open().spawn();
     chat.write(b"first\n");
     chat.wait_stdout("Answer 0.", LONG);
     let text = server.request(0).text();
@@ -363,13 +337,10 @@ fn a_job_stops_cleanly_on_a_signal() {
     server.wait_requests(3, LONG);
     let pid = project.pid();
     kill_process(pid, Signal::TERM).unwrap();
-    let status = project.wait_status(": failed");
-    assert!(status.contains("stopped from outside"), "{status}");
-    let start = Instant::now();
-    while test_kill_process(pid).is_ok() {
-        assert!(start.elapsed() < LONG, "the process lives on");
-        thread::sleep(Duration::from_millis(10));
-    }
+    project
+        .wait_status(": failed")
+        .assert_has(&["stopped from outside"]);
+    until("the process ends", || test_kill_process(pid).is_err());
 }
 
 #[test]
@@ -404,5 +375,5 @@ fn a_review_needs_a_clean_repository_and_something_to_review() {
     refused(&bare, "", "no commit yet");
     fs::remove_dir_all(bare.home.work().join(".git")).unwrap();
     refused(&bare, "", "is not in a git repository");
-    assert!(bare.status().contains("No review was started here"));
+    bare.status().assert_has(&["No review was started here"]);
 }

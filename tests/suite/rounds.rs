@@ -1,32 +1,20 @@
 //! Rounds of tool calls: how many a turn has, and that what was done in them is never lost.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::support::conversation::{messages, says};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
-use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
-
-fn chat(home: &Home, server: &Server) -> Marvin {
-    home.marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
-}
+use crate::support::words::TextAssertions;
 
 /// Looks around so often, then says that it is done.
 fn looks(times: usize) -> Server {
     Server::answering(move |_, n| match n < times {
         true => Answer::sse(openai::call(&format!("c{n}"), "tree", json!({"path": "."}))),
-        false => Answer::sse(openai::text(&["Done."])),
+        false => says("Done."),
     })
-}
-
-fn messages(server: &Server, request: usize) -> Vec<Value> {
-    let body = server.request(request).json();
-    body["messages"].as_array().unwrap().clone()
 }
 
 fn results(server: &Server, request: usize) -> usize {
@@ -39,24 +27,28 @@ fn a_chat_in_a_repository_has_fifty_rounds() {
     let home = Home::new();
     Repo::at(&home.work());
     let server = looks(13);
-    let run = chat(&home, &server).stdin("look around\n").run().expect(0);
+    let run = home.chat(&server).stdin("look around\n").run().expect(0);
     assert!(run.text().contains("Done."), "{}", run.errors());
     assert_eq!(results(&server, 13), 13);
     assert!(messages(&server, 13).last().unwrap()["role"] == "tool");
     let last = messages(&server, 13);
-    let last = last.last().unwrap()["content"].as_str().unwrap();
-    assert!(!last.contains("are used up"), "{last}");
+    last.last().unwrap()["content"]
+        .as_str()
+        .unwrap()
+        .assert_lacks(&["are used up"]);
 }
 
 #[test]
 fn a_chat_elsewhere_has_ten_and_a_pipe_is_not_asked_for_more() {
     let home = Home::new();
     let server = looks(10);
-    let run = chat(&home, &server).stdin("look around\n").run().expect(0);
+    let run = home.chat(&server).stdin("look around\n").run().expect(0);
     assert!(run.text().contains("Done."), "{}", run.errors());
     let last = messages(&server, 10);
-    let last = last.last().unwrap()["content"].as_str().unwrap();
-    assert!(last.contains("are used up"), "{last}");
+    last.last().unwrap()["content"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["are used up"]);
 }
 
 #[test]
@@ -68,10 +60,10 @@ fn a_turn_of_many_rounds_is_whole_in_the_next_one() {
             (&format!("a{n}"), "tree", json!({"path": "."})),
             (&format!("b{n}"), "tree", json!({"path": "."})),
         ])),
-        49 => Answer::sse(openai::text(&["That was all."])),
-        _ => Answer::sse(openai::text(&["Indeed."])),
+        49 => says("That was all."),
+        _ => says("Indeed."),
     });
-    chat(&home, &server)
+    home.chat(&server)
         .stdin("remember the heron\nso?\n")
         .run()
         .expect(0);
@@ -91,12 +83,12 @@ fn what_was_done_before_a_failure_is_there_for_the_next_message() {
             None,
         ))
         .with_status(400),
-        _ => Answer::sse(openai::text(&["Done."])),
+        _ => says("Done."),
     });
-    chat(&home, &server).stdin("look around\ngo on\n").run();
+    home.chat(&server).stdin("look around\ngo on\n").run();
     assert_eq!(results(&server, 4), 3);
     let server = looks(0);
-    chat(&home, &server)
+    home.chat(&server)
         .args(["-c"])
         .stdin("and?\n")
         .run()

@@ -4,9 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 fn playing(path: &str) -> Server {
     let answers = [
@@ -20,7 +22,7 @@ fn playing(path: &str) -> Server {
             "read_file",
             json!({"path": "id_test"}),
         )),
-        Answer::sse(openai::text(&["Done."])),
+        says("Done."),
     ];
     let exchange = |answer| Exchange::post("/chat/completions").answer(answer);
     Server::with(answers.into_iter().map(exchange))
@@ -84,5 +86,5 @@ fn a_run_started_at_home_has_no_folder_but_gets_at_no_secrets() {
     let server = playing(&home.path().join("other").display().to_string());
     let run = home.ask(&server.url("/v1"), "go on").dir(&home.path());
     run.run().expect(0);
-    assert!(results(&server)[1].contains("the text of a project"));
+    results(&server)[1].assert_has(&["the text of a project"]);
 }

@@ -16,7 +16,7 @@ use crate::support::latch::Latch;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{Sample, each};
 use crate::support::server::{Answer, Request, Server};
-use crate::support::words::unfenced;
+use crate::support::words::{TextAssertions, unfenced};
 
 const HTML: &str = "duckduckgo";
 const LITE: &str = "duckduckgo-lite";
@@ -27,8 +27,7 @@ const NEWSAPI: &str = "newsapi";
 /// One direct tool call; services that are not named point to closed ports, each on a host of its own.
 fn tool(home: &Home, name: &str, args: &Value, services: &[(&str, &Server)]) -> Marvin {
     let marvin = home
-        .marvin()
-        .args(["tool", name, "--json", &args.to_string()])
+        .tool(name, args)
         .env("MARVIN_CONTACT", "tests@example.org");
     let ids = [HTML, LITE, NEWS, GNEWS, NEWSAPI];
     ids.iter().zip(1..).fold(marvin, |marvin, (id, port)| {
@@ -73,7 +72,7 @@ fn says(output: &Done, text: &[&str]) {
     for text in text {
         assert!(all.contains(text), "no {text:?} in {all}");
     }
-    assert!(!all.contains("secret"), "{all}");
+    all.assert_lacks(&["secret"]);
 }
 
 const TWO: &str = "<div class=\"result web-result\"><a class=\"result__a\" href=\"//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.test%2F1&amp;rut=0\">
@@ -85,14 +84,8 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
     let rust = |output: &Done, first: &[&str]| {
         let text = unfenced(output.text());
         says(output, first);
-        assert!(
-            text.contains("\n\n10. ") && !text.contains("\n\n11. "),
-            "{text}"
-        );
-        assert!(
-            !text.contains("duckduckgo.com") && !text.contains("<b>") && !text.contains("%3A"),
-            "{text}"
-        );
+        text.assert_has(&["\n\n10. "]);
+        text.assert_lacks(&["\n\n11. ", "duckduckgo.com", "<b>", "%3A"]);
     };
     let args = json!({"query": "rust programming", "max_results": 20});
     let html = |sample: &Sample| {
@@ -119,7 +112,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 );
             }),
             ("lite-rust.html", &|sample| {
-                let down = Server::answering(|_, _| Answer::status(500));
+                let down = Server::always(Answer::status(500));
                 let output = tool(
                     &Home::new(),
                     "web_search",
@@ -145,7 +138,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                         "Wait some minutes",
                     ],
                 );
-                assert!(!output.errors().contains("No results"));
+                output.stderr_lacks(&["No results"]);
             }),
             ("html-empty.html", &|sample| {
                 says(
@@ -156,7 +149,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
             ("html-ad-and-missing-snippet.html", &|sample| {
                 let output = html(sample).expect(0);
                 rust(&output, &["Rust is a fast, safe"]);
-                assert!(!output.text().contains("Sponsored") && !output.text().contains("7 days"));
+                output.stdout_lacks(&["Sponsored", "7 days"]);
                 let text = unfenced(output.text());
                 let blocks: Vec<&str> = text.trim_end().split("\n\n").collect();
                 let bare: Vec<&&str> = blocks
@@ -193,9 +186,8 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 );
             }),
             ("news-js-403.html", &|sample| {
-                let gnews = Server::answering(|_, _| {
-                    Answer::json(&json!({"articles": [{"title": "Tides"}]}))
-                });
+                let gnews =
+                    Server::always(Answer::json(&json!({"articles": [{"title": "Tides"}]})));
                 let output = news(&Home::new(), &[(NEWS, &sample.server()), (GNEWS, &gnews)])
                     .without("NEWSAPI_KEY")
                     .run()
@@ -223,7 +215,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
             request.header("x-api-key"),
             Some(format!("{id}-secret").as_str())
         );
-        assert!(!request.path.contains("secret"));
+        request.path.assert_lacks(&["secret"]);
         output
     };
     let gnews = |sample: &Sample| with(sample, GNEWS, "NEWSAPI_KEY");
@@ -320,7 +312,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
 
 #[test]
 fn a_search_is_the_form_of_a_browser() {
-    let server = Server::answering(|_, _| page(TWO));
+    let server = Server::always(page(TWO));
     let args = json!({"query": " !tides  \"of the sea\" ", "max_results": 1, "time_filter": "w"});
     let output = tool(&Home::new(), "web_search", &args, &[(HTML, &server)])
         .run()
@@ -372,14 +364,14 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         .lenient()
     };
     for answer in [
-        || Answer::status(500),
-        || Answer::status(303).header("Location", "https://elsewhere.test/"),
-        || page("<p>A new layout"),
-        || page(""),
-        || Answer::json(&json!({"results": []})),
-        || page("x").claim_length(100),
+        Answer::status(500),
+        Answer::status(303).header("Location", "https://elsewhere.test/"),
+        page("<p>A new layout"),
+        page(""),
+        Answer::json(&json!({"results": []})),
+        page("x").claim_length(100),
     ] {
-        let (html, lite) = (Server::answering(move |_, _| answer()), lite());
+        let (html, lite) = (Server::always(answer), lite());
         let output = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
             .run()
             .expect(0);
@@ -387,12 +379,12 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         assert_eq!(html.requests().len(), 1);
     }
     for answer in [
-        || page("<form id=challenge-form>").with_status(202),
-        || page("<form id=challenge-form>"),
-        || page("If this persists").with_status(403),
-        || Answer::status(429).header("Retry-After", "1"),
+        page("<form id=challenge-form>").with_status(202),
+        page("<form id=challenge-form>"),
+        page("If this persists").with_status(403),
+        Answer::status(429).header("Retry-After", "1"),
     ] {
-        let (html, lite) = (Server::answering(move |_, _| answer()), lite());
+        let (html, lite) = (Server::always(answer), lite());
         let output = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
             .run()
             .expect(1);
@@ -400,8 +392,8 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         assert_eq!((html.requests().len(), lite.requests().len()), (1, 0));
     }
     let (down, odd) = (
-        Server::answering(|_, _| Answer::status(503)),
-        Server::answering(|_, _| page("odd")),
+        Server::always(Answer::status(503)),
+        Server::always(page("odd")),
     );
     says(
         &search(&Home::new(), &[(HTML, &down), (LITE, &odd)])
@@ -416,7 +408,7 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         &search(&Home::new(), &[(HTML, &down)]).run().expect(1),
         &["DuckDuckGo failed (503). Its lite edition: DuckDuckGo cannot be reached"],
     );
-    let away = Server::answering(|_, _| Answer::status(303).header("Location", "/elsewhere"));
+    let away = Server::always(Answer::status(303).header("Location", "/elsewhere"));
     says(
         &search(&Home::new(), &[(HTML, &away), (LITE, &away)])
             .run()
@@ -430,10 +422,7 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
 
 #[test]
 fn after_a_bot_check_nobody_is_asked_again() {
-    let (html, lite) = (
-        Server::answering(|_, _| page("").with_status(202)),
-        Server::start(),
-    );
+    let (html, lite) = (Server::always(page("").with_status(202)), Server::start());
     let env = Env::from([
         ("HOME", "/nowhere"),
         ("MARVIN_URL_DUCKDUCKGO", html.url("").as_str()),
@@ -455,13 +444,9 @@ fn after_a_bot_check_nobody_is_asked_again() {
             .unwrap_err()
             .one_line()
     };
-    assert!(call("web_search").contains("bot check"));
+    call("web_search").assert_has(&["bot check"]);
     for name in ["web_search", "search_news"] {
-        let again = call(name);
-        assert!(
-            again.contains("DuckDuckGo asked for a pause") && again.contains("600 s"),
-            "{again}"
-        );
+        call(name).assert_has(&["DuckDuckGo asked for a pause", "600 s"]);
     }
     assert_eq!(html.requests().len(), 1);
 }
@@ -494,7 +479,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         .expect(1);
         says(&output, &["time_filter: wanted one of \"\", d, w, m"]);
     }
-    let server = Server::answering(|_, _| page("<p class=no-results>"));
+    let server = Server::always(page("<p class=no-results>"));
     for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}", "हिन्दी"]
     {
         let output = tool(
@@ -550,19 +535,17 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
             "Web search: DuckDuckGo cannot be reached",
         ],
     );
-    assert!(!output.errors().contains("No results") && !output.errors().contains("No articles"));
+    output.stderr_lacks(&["No results", "No articles"]);
     assert!(
         started.elapsed() < Duration::from_secs(8),
         "{:?}",
         started.elapsed()
     );
     // The header knows the charset, and the page is read with it.
-    let latin = Server::answering(|_, _| {
-        Answer::text(
-            "text/html; charset=iso-8859-1",
-            b"<a class=result__a href=https://a.test>Caf\xe9</a>".to_vec(),
-        )
-    });
+    let latin = Server::always(Answer::text(
+        "text/html; charset=iso-8859-1",
+        b"<a class=result__a href=https://a.test>Caf\xe9</a>".to_vec(),
+    ));
     let output = search(&Home::new(), &[(HTML, &latin)]).run().expect(0);
     assert_eq!(unfenced(output.text()), "1. Café\n   https://a.test\n");
 }
@@ -576,12 +559,10 @@ fn news_of_all_sources_are_one_list() {
     // The first source answers after the second was called: they run in parallel.
     let latch = Latch::new();
     let held = latch.clone();
-    let gnews = Server::answering(move |_, _| {
-        Answer::json(&json!({"totalArticles": 2, "articles": [
+    let gnews = Server::always(Answer::json(&json!({"totalArticles": 2, "articles": [
         article("Barrage is built at last", "https://a.test/1?utm_source=g", "2026-11-19T10:00:00Z"),
         article("Older", "https://a.test/2", "2026-11-18T10:00:00Z")]}))
-        .head_after(&held)
-    });
+        .head_after(&held));
     let newsapi = Server::answering(move |_, _| {
         latch.open();
         Answer::json(&json!({"status": "ok", "totalResults": 4, "articles": [
@@ -641,9 +622,7 @@ fn news_of_all_sources_are_one_list() {
 #[test]
 fn sources_are_asked_at_once_and_fail_alone() {
     let slow = |_: &Request, _| Answer::status(500);
-    let newsapi = Server::answering(|_, _| {
-        Answer::json(&json!({"status": "error", "code": "apiKeyInvalid", "message": "newsapi-secret is wrong"})).with_status(401)
-    });
+    let newsapi = Server::always(Answer::json(&json!({"status": "error", "code": "apiKeyInvalid", "message": "newsapi-secret is wrong"})).with_status(401));
     let gnews = Server::answering(slow);
     let web = Server::answering(|request, _| {
         assert_eq!(
@@ -665,7 +644,7 @@ fn sources_are_asked_at_once_and_fail_alone() {
         GNews failed (500). Try again later.\nNewsAPI does not accept the key (401): [hidden] is wrong. Check NEWSAPI_KEY.\n\
         DuckDuckGo News cannot be reached: connection refused. Check the address and the network connection, or try again later.\n"
     );
-    let none = Server::answering(|_, _| page("<p class=no-results>"));
+    let none = Server::always(page("<p class=no-results>"));
     let output = tool(
         &Home::new(),
         "search_news",
@@ -714,7 +693,7 @@ fn news_that_are_refused_leave_the_web_search_alone() {
 
 #[test]
 fn a_bot_check_of_the_news_is_one_of_the_search_too() {
-    let check = Server::answering(|_, _| page("<form id='challenge-form'>").with_status(202));
+    let check = Server::always(page("<form id='challenge-form'>").with_status(202));
     let web = Server::start();
     let args = json!({"query": "tides"});
     let output = tool(

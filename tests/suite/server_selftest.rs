@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::support::latch::Latch;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::{Client, Tarpit, refused};
+use crate::support::words::TextAssertions;
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -26,7 +27,7 @@ fn keeps_a_connection_for_every_framing_that_allows_it() {
     client.request("GET", "/two", "");
     let second = client.response().unwrap();
     assert_eq!(second.chunks, [b"data: x\n\n", b"data: y\n\n"]);
-    assert!(second.head.contains("Content-Type: text/event-stream"));
+    second.head.assert_has(&["Content-Type: text/event-stream"]);
     client.request("POST", "/three", "");
     let third = client.response().unwrap();
     assert_eq!((third.status, third.body), (404, b"gone".to_vec()));
@@ -132,7 +133,7 @@ fn resets_cuts_and_lies_about_the_length() {
     let cut = String::from_utf8(ask("/cut").rest().unwrap()).unwrap();
     assert!(cut.ends_with("9\r\ndata: x\n\n\r\n"), "{cut:?}");
     let lie = String::from_utf8(ask("/lie").rest().unwrap()).unwrap();
-    assert!(lie.contains("Content-Length: 10\r\n\r\nabc"), "{lie:?}");
+    lie.assert_has(&["Content-Length: 10\r\n\r\nabc"]);
     assert_eq!(ask("/raw").rest().unwrap(), b"HTTP/1.1 200 OK\r\n\r\nhalf");
     let who = catch_unwind(AssertUnwindSafe(|| server.wait_closed(1, SOON)));
     assert!(
@@ -155,7 +156,7 @@ fn drips_byte_by_byte() {
 fn serves_many_connections_at_once() {
     let gate = Latch::new();
     let held = gate.clone();
-    let server = Server::answering(move |_, _| Answer::text("text/plain", "ok").head_after(&held));
+    let server = Server::always(Answer::text("text/plain", "ok").head_after(&held));
     let mut clients: Vec<_> = (0..100)
         .map(|_| Client::connect(server.address()))
         .collect();
@@ -181,11 +182,7 @@ fn fails_loudly_when_the_script_is_not_followed() {
             .downcast::<String>()
             .unwrap()
     };
-    let unplayed = failure(|_| {});
-    assert!(
-        unplayed.contains("not played (1 left): POST .../wanted"),
-        "{unplayed}"
-    );
+    failure(|_| {}).assert_has(&["not played (1 left): POST .../wanted"]);
     let unexpected = failure(|server| {
         let mut client = Client::connect(server.address());
         client.request("POST", "/wanted", "");
@@ -193,11 +190,8 @@ fn fails_loudly_when_the_script_is_not_followed() {
         client.request("GET", "/other", "body");
         assert_eq!(client.response().unwrap().status, 400);
     });
-    assert!(
-        unexpected.contains("unexpected: GET /other body"),
-        "{unexpected}"
-    );
-    assert!(!unexpected.contains("not played"), "{unexpected}");
+    unexpected.assert_has(&["unexpected: GET /other body"]);
+    unexpected.assert_lacks(&["not played"]);
 }
 
 #[test]

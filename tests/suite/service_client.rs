@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::support::latch::Latch;
 use crate::support::server::{Answer, Exchange, Server};
+use crate::support::words::TextAssertions;
 
 fn out(server: &Server) -> ServiceClient {
     let url = server.url("");
@@ -41,7 +42,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn requests_name_marvin_and_its_contact_and_share_a_connection() {
-    let server = Server::answering(|_, _| Answer::json(&json!({"ok": true})));
+    let server = Server::always(Answer::json(&json!({"ok": true})));
     let out = out(&server);
     for _ in 0..3 {
         let stop = Cancel::new();
@@ -64,7 +65,7 @@ fn requests_name_marvin_and_its_contact_and_share_a_connection() {
 
 #[test]
 fn parallel_requests_to_one_host_keep_their_distance() {
-    let server = Server::answering(|_, _| Answer::json(&json!([])));
+    let server = Server::always(Answer::json(&json!([])));
     let out = out(&server);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -106,11 +107,7 @@ fn a_retry_happens_once_and_only_after_a_short_known_wait() {
                 .request(service("omdb").unwrap(), None, &Cancel::new())
                 .get()
                 .unwrap_err();
-            assert!(
-                problem.what.contains("asked for a pause"),
-                "{}",
-                problem.what
-            );
+            problem.what.assert_has(&["asked for a pause"]);
             assert_eq!(server.requests().len(), tries);
         }
     }
@@ -199,24 +196,22 @@ fn redirects_stay_with_the_service_or_are_judged_like_any_address() {
         .get()
         .unwrap();
     assert_eq!(moved.value(), Some(json!({"here": true})));
-    assert!(
-        ask()
-            .path("/loop")
-            .get()
-            .unwrap_err()
-            .what
-            .contains("redirects more than")
-    );
+    ask()
+        .path("/loop")
+        .get()
+        .unwrap_err()
+        .what
+        .assert_has(&["redirects more than"]);
     let problem = ask().path("/away").get().unwrap_err();
-    assert!(problem.what.contains("OMDb redirects"), "{}", problem.what);
+    problem.what.assert_has(&["OMDb redirects"]);
     assert!(elsewhere.requests().is_empty());
 }
 
 #[test]
 fn a_key_that_a_service_repeats_is_hidden() {
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!({"error": "key hunter2hunter2 is not known"})).with_status(401)
-    });
+    let server = Server::always(
+        Answer::json(&json!({"error": "key hunter2hunter2 is not known"})).with_status(401),
+    );
     let out = out(&server);
     let stop = Cancel::new();
     let answer = out
@@ -230,7 +225,7 @@ fn a_key_that_a_service_repeats_is_hidden() {
         problem.what,
         "OMDb does not accept the key (401): key [hidden] is not known."
     );
-    assert!(!format!("{problem:?}").contains("hunter2"));
+    format!("{problem:?}").assert_lacks(&["hunter2"]);
 }
 
 #[test]
@@ -293,7 +288,7 @@ fn an_invalid_redirect_is_a_service_error() {
         "ftp://x.test/?apikey=hunter2hunter2",
         "http://[::bad/?apikey=hunter2hunter2",
     ] {
-        let server = Server::answering(move |_, _| Answer::status(302).header("Location", to));
+        let server = Server::always(Answer::status(302).header("Location", to));
         let out = out(&server);
         let stop = Cancel::new();
         let ask = out.request(service("omdb").unwrap(), None, &stop);
@@ -306,7 +301,7 @@ fn an_invalid_redirect_is_a_service_error() {
             line.starts_with("OMDb redirects to an invalid web address"),
             "{line}"
         );
-        assert!(!line.contains("hunter2"), "{line}");
+        line.assert_lacks(&["hunter2"]);
         assert_eq!(problem.kind, marvin::testing::ProblemKind::Network);
     }
 }
@@ -332,8 +327,7 @@ fn waits_are_written_in_plain_words() {
         ("67194", "Try again in 19 hours."),
         ("999999999999999", "Try again another day."),
     ] {
-        let server =
-            Server::answering(move |_, _| Answer::status(429).header("Retry-After", header));
+        let server = Server::always(Answer::status(429).header("Retry-After", header));
         let out = out(&server);
         let problem = get(&out, "/").refused(None);
         assert_eq!(problem.next, [expected], "{header}");

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::server::{Answer, Exchange, Server};
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -229,10 +230,10 @@ fn a_full_or_read_only_disk_is_a_problem_and_the_log_stays_whole() {
         .status()
         .unwrap();
     assert!(unmounted.success());
-    assert!(full.unwrap_err().what.contains("chat_log.json"));
+    full.unwrap_err().what.assert_has(&["chat_log.json"]);
     assert_eq!(after, before);
     if remounted {
-        assert!(read_only.unwrap_err().what.contains("read-only"));
+        read_only.unwrap_err().what.assert_has(&["read-only"]);
     }
     assert_eq!(seen, 1 + usize::from(!remounted));
 }
@@ -245,7 +246,7 @@ fn tool(home: &Home, args: &[&str], code: i32) -> String {
         .args(args.to_vec())
         .run()
         .expect(code);
-    format!("{}{}", output.text(), output.errors())
+    output.output()
 }
 
 #[test]
@@ -293,45 +294,37 @@ fn preferences_are_changed_one_by_one_and_comments_stay() {
     }
     let kept = home.read(file);
     home.write(file, format!("{kept}oops: [\n"));
-    assert!(update(&["key=budget", "value=free"], 1).contains("preferences.yaml"));
+    update(&["key=budget", "value=free"], 1).assert_has(&["preferences.yaml"]);
     assert!(home.read(file).ends_with("oops: [\n"));
 }
 
 #[test]
 fn a_profile_is_made_switched_to_and_remembered() {
     let home = Home::new();
-    let output = tool(&home, &["switch_profile", "profile_name=Ann Lee"], 0);
-    assert!(
-        output.contains("\"ann_lee\" was created") && output.contains("Profiles: ann_lee\n"),
-        "{output}"
-    );
+    tool(&home, &["switch_profile", "profile_name=Ann Lee"], 0)
+        .assert_has(&["\"ann_lee\" was created", "Profiles: ann_lee\n"]);
     assert_eq!(home.read("config/last_profile"), "ann_lee\n");
     tool(&home, &["update_preferences", "key=notes", "value=tea"], 0);
-    assert!(
-        home.read("config/profiles/ann_lee/preferences.yaml")
-            .contains("notes: tea\n")
-    );
-    let output = tool(
+    home.read("config/profiles/ann_lee/preferences.yaml")
+        .assert_has(&["notes: tea\n"]);
+    tool(
         &home,
         &["switch_profile", "--json", r#"{"name": "main"}"#],
         0,
-    );
-    assert!(output.contains("Profiles: ann_lee, main\n"), "{output}");
+    )
+    .assert_has(&["Profiles: ann_lee, main\n"]);
     let output = tool(&home, &["switch_profile", "profile_name=ann_lee"], 0);
     assert!(
         output.starts_with("Switched from profile \"main\" to \"ann_lee\"."),
         "{output}"
     );
     for bad in ["../x", "", "a/b", "..", "-x"] {
-        let output = tool(
+        tool(
             &home,
             &["switch_profile", &format!("profile_name={bad}")],
             1,
-        );
-        assert!(
-            output.contains("cannot be used as profile name"),
-            "{output}"
-        );
+        )
+        .assert_has(&["cannot be used as profile name"]);
     }
     assert_eq!(home.read("config/last_profile"), "ann_lee\n");
 }

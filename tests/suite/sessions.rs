@@ -9,54 +9,16 @@ use marvin::testing::Clock;
 use marvin::testing::sessions::{SessionId, SessionStore};
 use serde_json::{Value, json};
 
+use crate::support::conversation::{pairs, playing, says, sent};
 use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::{Answer, Server};
 use crate::support::stages::{StageAnswer, StageServer, content};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const SESSIONS: &str = "config/profiles/main/sessions";
-
-fn with_model(marvin: Marvin, server: &Server) -> Marvin {
-    marvin
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--provider", "openai-compat", "--model", "test-model"])
-}
-
-fn chat(home: &Home, server: &Server) -> Marvin {
-    with_model(home.marvin(), server).arg("--plain")
-}
-
-fn says(text: &str) -> Answer {
-    Answer::sse(openai::text(&[text]))
-}
-
-fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
-    Server::with(
-        answers
-            .into_iter()
-            .map(|answer| Exchange::post("/chat/completions").answer(answer)),
-    )
-}
-
-/// Role and text of a request's messages, without the system prompt.
-fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
-    let body = server.request(request).json();
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let messages = body["messages"].as_array().unwrap().iter();
-    messages
-        .skip(1)
-        .map(|message| (word(&message["role"]), word(&message["content"])))
-        .collect()
-}
-
-fn said(list: &[(&str, &str)]) -> Vec<(String, String)> {
-    list.iter()
-        .map(|(role, text)| ((*role).to_owned(), (*text).to_owned()))
-        .collect()
-}
 
 /// The ids of the sessions on disk.
 fn ids(home: &Home) -> Vec<String> {
@@ -86,20 +48,21 @@ fn the_latest_session_of_the_folder_goes_on() {
     let other = home.path().join("other");
     fs::create_dir(&other).unwrap();
     let server = playing(["One.", "Other.", "Two."].map(says));
-    chat(&home, &server).stdin("first\n").run().expect(0);
+    home.chat(&server).stdin("first\n").run().expect(0);
     let before = only(&home);
-    chat(&home, &server)
+    home.chat(&server)
         .dir(&other)
         .stdin("elsewhere\n")
         .run()
         .expect(0);
-    let done = chat(&home, &server)
+    let done = home
+        .chat(&server)
         .arg("-c")
         .stdin("second\n")
         .run()
         .expect(0);
     // Neither what was said in the other folder nor what the chat log repeats.
-    let expected = said(&[("user", "first"), ("assistant", "One."), ("user", "second")]);
+    let expected = pairs(&[("user", "first"), ("assistant", "One."), ("user", "second")]);
     assert_eq!(sent(&server, 2), expected);
     assert_eq!(ids(&home).len(), 2);
     assert_eq!(
@@ -107,11 +70,8 @@ fn the_latest_session_of_the_folder_goes_on() {
         2
     );
     let text = done.text();
-    assert!(
-        text.contains("You: first") && text.contains("Marvin: One."),
-        "{text}"
-    );
-    assert!(!text.contains("elsewhere"), "{text}");
+    text.assert_has(&["You: first", "Marvin: One."]);
+    text.assert_lacks(&["elsewhere"]);
     let go_on = format!("To go on: marvin --resume {}\n", &before[..8]);
     assert!(text.ends_with(&go_on) && done.errors().is_empty(), "{text}");
     let file = home.path().join(SESSIONS).join(format!("{before}.jsonl"));
@@ -129,12 +89,12 @@ fn calls_and_results_are_sent_again() {
         json!({"path": "notes.txt"}),
     ));
     let server = playing([call, says("It says alpha."), says("Yes.")]);
-    chat(&home, &server)
+    home.chat(&server)
         .stdin("what is in it? @notes.txt\n")
         .run()
         .expect(0);
     let id = only(&home);
-    chat(&home, &server)
+    home.chat(&server)
         .args(["--resume", &id[..8]])
         .stdin("really?\n")
         .run()
@@ -152,12 +112,10 @@ fn calls_and_results_are_sent_again() {
         before[1..],
         "what the model saw before"
     );
-    assert!(
-        after[1]["content"]
-            .as_str()
-            .unwrap()
-            .contains("<file name=\"notes.txt\">")
-    );
+    after[1]["content"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["<file name=\"notes.txt\">"]);
     assert_eq!(after[2]["tool_calls"][0]["function"]["name"], "read_file");
     assert_eq!(after[after.len() - 2]["content"], "It says alpha.");
     // People see what was typed, not the file.
@@ -169,21 +127,18 @@ fn calls_and_results_are_sent_again() {
             || text.contains("<summary>🔧 read_file <code>{\""),
         "{text}"
     );
-    assert!(
-        text.contains("alpha line") && text.contains("## Marvin · "),
-        "{text}"
-    );
-    assert!(!text.contains("<file name"), "{text}");
+    text.assert_has(&["alpha line", "## Marvin · "]);
+    text.assert_lacks(&["<file name"]);
 }
 
 #[test]
 fn a_copy_leaves_the_session_as_it_is() {
     let home = Home::new();
     let server = playing(["One.", "Two."].map(says));
-    chat(&home, &server).stdin("first\n").run().expect(0);
+    home.chat(&server).stdin("first\n").run().expect(0);
     let id = only(&home);
     let before = text_of(&home, &id);
-    chat(&home, &server)
+    home.chat(&server)
         .args(["-c", "--fork-session"])
         .stdin("second\n")
         .run()
@@ -191,7 +146,7 @@ fn a_copy_leaves_the_session_as_it_is() {
     assert_eq!(text_of(&home, &id), before);
     let copy = ids(&home).into_iter().find(|other| *other != id).unwrap();
     let text = text_of(&home, &copy);
-    assert!(text.contains(&format!("\"parent\":\"{id}\"")), "{text}");
+    text.assert_has(&[&format!("\"parent\":\"{id}\"")]);
     assert_eq!(sent(&server, 1)[0].1, "first");
     assert_eq!(text.matches("\"role\":\"user\"").count(), 2, "{text}");
 }
@@ -202,14 +157,11 @@ fn a_list_into_a_pipe_ends_with_status_0() {
     let empty = home.marvin().arg("--resume").run().expect(0);
     assert_eq!(empty.text(), "There are no sessions yet.\n");
     let server = playing(["One.", "Two."].map(says));
-    chat(&home, &server)
+    home.chat(&server)
         .stdin("fix the retry test\n!name flaky tests\n")
         .run()
         .expect(0);
-    chat(&home, &server)
-        .stdin("\u{1b}[31mred\n")
-        .run()
-        .expect(0);
+    home.chat(&server).stdin("\u{1b}[31mred\n").run().expect(0);
     for args in [&["--resume"][..], &["-r", "--plain"], &["sessions"]] {
         let done = home.marvin().args(args.iter().copied()).run().expect(0);
         let lines: Vec<&str> = done.text().lines().collect();
@@ -237,13 +189,9 @@ fn a_list_into_a_pipe_ends_with_status_0() {
     assert_eq!(json[1]["first"], "fix the retry test");
     assert_eq!(json[1]["messages"], 2);
     assert_eq!(json[0]["model"], "test-model");
-    let problem = home
-        .marvin()
+    home.marvin()
         .args(["sessions", "--jsno"])
-        .run()
-        .expect(1)
-        .errors();
-    assert!(problem.contains("has no flag \"--jsno\""), "{problem}");
+        .fails(&["has no flag \"--jsno\""]);
     // By name too.
     let export = home
         .marvin()
@@ -256,38 +204,24 @@ fn a_list_into_a_pipe_ends_with_status_0() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines[0]["type"], "session");
-    let problem = home
-        .marvin()
+    home.marvin()
         .args(["export", "nobody"])
-        .run()
-        .expect(1)
-        .errors();
-    assert!(
-        problem.contains("There is no session \"nobody\". marvin sessions lists them."),
-        "{problem}"
-    );
+        .fails(&["There is no session \"nobody\". marvin sessions lists them."]);
 }
 
 #[test]
 fn a_second_marvin_is_told_which_process_has_the_session() {
     let home = Home::new();
     let server = playing(["One.", "Two.", "Three."].map(says));
-    let mut first = chat(&home, &server).stdin_open().spawn();
+    let mut first = home.chat(&server).stdin_open().spawn();
     first.write(b"first\n");
     first.wait_stdout("One.", LIMIT);
     let pid = first.pid().as_raw_nonzero();
-    let problem = chat(&home, &server)
-        .arg("-c")
-        .stdin("x\n")
-        .run()
-        .expect(1)
-        .errors();
-    assert!(
-        problem.contains(&format!("is open in another Marvin (process {pid})")),
-        "{problem}"
-    );
-    assert!(problem.contains("--fork-session"), "{problem}");
-    chat(&home, &server)
+    home.chat(&server).arg("-c").stdin("x\n").fails(&[
+        &format!("is open in another Marvin (process {pid})"),
+        "--fork-session",
+    ]);
+    home.chat(&server)
         .args(["-c", "--fork-session"])
         .stdin("second\n")
         .run()
@@ -297,16 +231,9 @@ fn a_second_marvin_is_told_which_process_has_the_session() {
         .into_iter()
         .find(|id| !text_of(&home, id).contains("\"parent\""))
         .unwrap();
-    let done = chat(&home, &server)
+    home.chat(&server)
         .stdin(format!("!resume {id}\nthird\n"))
-        .run()
-        .expect(0);
-    assert!(
-        done.text().contains(&format!("(process {pid})")),
-        "{}",
-        done.text()
-    );
-    assert!(done.text().contains("Three."), "{}", done.text());
+        .prints(&[&format!("(process {pid})"), "Three."]);
     first.wait().expect(0);
 }
 
@@ -329,7 +256,7 @@ fn a_caller_keeps_a_session_only_when_it_asks() {
     assert_eq!(done.text(), "Three.\n");
     assert_eq!(
         sent(&server, 2),
-        said(&[("user", "two"), ("assistant", "Two."), ("user", "three")])
+        pairs(&[("user", "two"), ("assistant", "Two."), ("user", "three")])
     );
     ask("four", &["--continue"]).expect(0);
     assert_eq!(sent(&server, 3).len(), 5);
@@ -340,14 +267,13 @@ fn a_caller_keeps_a_session_only_when_it_asks() {
     )
     .expect(0);
     assert_eq!(sent(&server, 4).len(), 7);
-    assert!(text_of(&home, new).contains("\"parent\":\"3f2a91c4"));
-    let problem = ask("six", &["-c", "--fork-session", "--session-id", new])
+    text_of(&home, new).assert_has(&["\"parent\":\"3f2a91c4"]);
+    ask("six", &["-c", "--fork-session", "--session-id", new])
         .expect(1)
-        .errors();
-    assert!(problem.contains("There is a session 11111111"), "{problem}");
-    let problem = ask("six", &["--resume", "77"]).expect(1).errors();
-    assert!(problem.contains("There is no session \"77\""), "{problem}");
-    assert!(problem.contains("MARVIN_COST:"), "{problem}");
+        .stderr_has(&["There is a session 11111111"]);
+    ask("six", &["--resume", "77"])
+        .expect(1)
+        .stderr_has(&["There is no session \"77\"", "MARVIN_COST:"]);
     let turns = text_of(&home, &id.to_lowercase());
     assert_eq!(turns.matches("\"type\":\"turn\"").count(), 3, "{turns}");
 }
@@ -357,29 +283,24 @@ fn a_new_session_is_empty_and_the_chat_log_stays() {
     let home = Home::new();
     let server = playing(["One.", "Two.", "Three."].map(says));
     let input = "first\n!new\nsecond\n!undo\n!new\n";
-    let done = chat(&home, &server).stdin(input).run().expect(0);
-    assert_eq!(sent(&server, 1), said(&[("user", "second")]));
-    assert!(
-        done.text().contains("goes back to the one before"),
-        "{}",
-        done.text()
-    );
+    let done = home.chat(&server).stdin(input).run().expect(0);
+    assert_eq!(sent(&server, 1), pairs(&[("user", "second")]));
+    done.stdout_has(&["goes back to the one before"]);
     assert_eq!(ids(&home).len(), 2);
     let log = home.read("config/profiles/main/chat_log.json");
-    assert!(log.contains("first") && !log.contains("second"), "{log}");
+    log.assert_has(&["first"]);
+    log.assert_lacks(&["second"]);
     let first = ids(&home)
         .into_iter()
         .find(|id| text_of(&home, id).contains("first"))
         .unwrap();
     // Taken back although the chat log ends otherwise.
     let input = format!("!resume {}\n!undo\nthird\n", &first[..8]);
-    chat(&home, &server).stdin(input).run().expect(0);
-    assert_eq!(sent(&server, 2), said(&[("user", "third")]));
-    assert!(
-        home.read("config/profiles/main/chat_log.json")
-            .contains("first")
-    );
-    assert!(text_of(&home, &first).contains("\"type\":\"undo\""));
+    home.chat(&server).stdin(input).run().expect(0);
+    assert_eq!(sent(&server, 2), pairs(&[("user", "third")]));
+    home.read("config/profiles/main/chat_log.json")
+        .assert_has(&["first"]);
+    text_of(&home, &first).assert_has(&["\"type\":\"undo\""]);
 }
 
 #[test]
@@ -387,18 +308,12 @@ fn a_session_in_which_nothing_is_said_leaves_no_file() {
     let home = Home::new();
     let server = playing([]);
     let input = "!ls\n!name empty\n!tool convert_units value=5 from_unit=mi to_unit=km\nusage\n!new\n!resume\n";
-    let done = chat(&home, &server).stdin(input).run().expect(0);
+    let done = home.chat(&server).stdin(input).run().expect(0);
     assert_eq!(ids(&home), [] as [&str; 0]);
-    assert!(
-        done.text().contains("There is no other session yet."),
-        "{}",
-        done.text()
-    );
-    let problem = chat(&home, &server).arg("-c").run().expect(1).errors();
-    assert!(
-        problem.contains("There is no session of") && problem.contains("work yet."),
-        "{problem}"
-    );
+    done.stdout_has(&["There is no other session yet."]);
+    home.chat(&server)
+        .arg("-c")
+        .fails(&["There is no session of", "work yet."]);
 }
 
 #[test]
@@ -425,7 +340,7 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     let store = SessionStore::new(home.path().join(SESSIONS), &Clock::default());
     let (mut acknowledged, mut id): (Vec<String>, Option<String>) = (Vec::new(), None);
     for round in 0..18usize {
-        let marvin = chat(&home, &server).stdin_open();
+        let marvin = home.chat(&server).stdin_open();
         let marvin = match &id {
             Some(id) => marvin.args(["--resume", id]),
             None => marvin,
@@ -452,21 +367,11 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
         );
     }
     let id = id.unwrap();
-    let done = chat(&home, &server)
+    home.chat(&server)
         .args(["--resume", &id])
         .stdin("the end\n")
-        .run()
-        .expect(0);
-    assert!(
-        done.text().contains("Answer to the end."),
-        "{}",
-        done.text()
-    );
-    assert!(
-        !done.text().contains("could not be read"),
-        "{}",
-        done.text()
-    );
+        .prints(&["Answer to the end."])
+        .stdout_lacks(&["could not be read"]);
     let last = server.requests().len() - 1;
     let context = sent(&server, last);
     for text in &acknowledged {
@@ -504,8 +409,7 @@ fn a_result_is_on_disk_before_the_other_calls_of_its_round_end() {
     }
     running.kill();
     assert_eq!(running.wait_open().signal(), Some(9));
-    let text = text_of(&home, id);
-    assert!(text.contains("alpha line"), "{text}");
+    text_of(&home, id).assert_has(&["alpha line"]);
 }
 
 #[test]
@@ -533,18 +437,15 @@ fn an_export_shows_how_calls_ended_and_what_they_changed() {
     let text = markdown.text();
     let diff = "@@ -1,2 +1,2 @@\n one\n-alpha line\n+beta line\n```\n";
     assert!(text.contains(diff), "{text}");
-    assert!(text.contains("</code> (exit code 3, 0."), "{text}");
+    text.assert_has(&["</code> (exit code 3, 0."]);
     // Plain lines say what they say during an answer.
-    let plain = chat(&home, &server).args(["--resume", id]).stdin("").run();
+    let plain = home.chat(&server).args(["--resume", id]).stdin("").run();
     let text = plain.expect(0);
     let text = text.text();
     let run = "  \u{1f527} run_command  sleep 0.2; exit 3  ✗ exit 3 0.";
     let edit = "  \u{1f527} apply_patch  notes.txt  ✓ +1 −1 0.";
     assert!(text.contains(run) && text.contains(edit), "{text}");
-    assert!(
-        text.contains("\n      1  one\n    - 2  alpha line\n    + 2  beta line\n"),
-        "{text}"
-    );
+    text.assert_has(&["\n      1  one\n    - 2  alpha line\n    + 2  beta line\n"]);
 }
 
 #[test]
@@ -552,7 +453,7 @@ fn sessions_are_removed_by_their_ids() {
     let home = Home::new();
     let server = playing([says("First."), says("Second.")]);
     for text in ["one\n", "two\n"] {
-        chat(&home, &server).stdin(text).run().expect(0);
+        home.chat(&server).stdin(text).run().expect(0);
     }
     let mut before = ids(&home);
     before.sort();
@@ -563,12 +464,9 @@ fn sessions_are_removed_by_their_ids() {
             .run()
     };
     // One wrong word, and nothing is removed.
-    let wrong = marvin(&["--delete", &before[0], "nothing"]).expect(1);
-    assert!(
-        wrong.errors().contains("There is no session \"nothing\""),
-        "{}",
-        wrong.errors()
-    );
+    marvin(&["--delete", &before[0], "nothing"])
+        .expect(1)
+        .stderr_has(&["There is no session \"nothing\""]);
     assert_eq!(ids(&home).len(), 2);
     let done = marvin(&["--delete", &before[0][..8]]).expect(0);
     assert_eq!(done.text(), format!("Removed session {}.\n", before[0]));
@@ -589,7 +487,7 @@ fn what_is_forgotten_may_be_in_a_session_still_and_that_is_said() {
     let home = Home::new();
     let server = playing([says("Noted."), says("Sunny.")]);
     for text in ["My cat is called Quibble.\n", "And the weather?\n"] {
-        chat(&home, &server).stdin(text).run().expect(0);
+        home.chat(&server).stdin(text).run().expect(0);
     }
     let mut with_word = ids(&home);
     // The second one begins with what is remembered of the first.
@@ -601,19 +499,14 @@ fn what_is_forgotten_may_be_in_a_session_still_and_that_is_said() {
         .run()
         .expect(0);
     let text = done.text();
-    assert!(text.contains("  2 sessions: "), "{text}");
+    text.assert_has(&["  2 sessions: "]);
     assert!(with_word.iter().all(|id| text.contains(&id[..8])), "{text}");
-    assert!(
-        done.text().contains("marvin sessions --delete"),
-        "{}",
-        done.text()
-    );
-    let none = home
-        .marvin()
+    done.stdout_has(&["marvin sessions --delete"]);
+    home.marvin()
         .args(["memory", "forget", "Zebra", "--yes"])
         .run()
-        .expect(0);
-    assert!(!none.text().contains("sessions:"), "{}", none.text());
+        .expect(0)
+        .stdout_lacks(&["sessions:"]);
 }
 
 /// Waits for a moment of the turn, another one in each round, and notes what the user has seen by then.

@@ -12,7 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Request, Server};
-use crate::support::words::{error_text, has, sound, success_text};
+use crate::support::words::{TextAssertions, error_text, sound, success_text};
 
 const ACCESS: &str = "old-access-token-0123456789";
 const REFRESH: &str = "the-refresh-token-0123456789";
@@ -117,12 +117,11 @@ fn browse(redirect: &str, query: &str) -> String {
 fn the_user_signs_in_with_the_browser() {
     let own = Setting::new();
     let bin = own.home.path().join("bin");
-    let script = crate::support::home::write(
-        &bin.join("xdg-open"),
+    own.home.program(
+        "bin/xdg-open",
         "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/opened\"\n",
     );
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let server = Server::answering(|_, _| granted());
+    let server = Server::always(granted());
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let run = own
         .tool(&server, "spotify_auth", &json!({}))
@@ -139,24 +138,19 @@ fn the_user_signs_in_with_the_browser() {
     assert!(redirect.starts_with("http://127.0.0.1:"), "{redirect}");
     assert!(browse(&redirect, "code=C0DE&state=other").starts_with("HTTP/1.1 400 "));
     assert_eq!(server.requests().len(), 0);
-    has(
-        &browse(&redirect, &format!("code=C0DE&state={state}")),
-        &["HTTP/1.1 200", "Spotify is connected"],
-    );
+    browse(&redirect, &format!("code=C0DE&state={state}"))
+        .assert_has(&["HTTP/1.1 200", "Spotify is connected"]);
     let output = run.wait().expect(0);
     sound(output.text(), ODD);
-    has(output.text(), &["Spotify is connected."]);
+    output.stdout_has(&["Spotify is connected."]);
     assert_eq!(own.home.read("opened"), url);
     let form = server.request(0).text();
-    has(
-        &form,
-        &[
-            "grant_type=authorization_code",
-            "code=C0DE",
-            "client_id=client-id-1",
-            "code_verifier=",
-        ],
-    );
+    form.assert_has(&[
+        "grant_type=authorization_code",
+        "code=C0DE",
+        "client_id=client-id-1",
+        "code_verifier=",
+    ]);
     let verifier = form
         .split("code_verifier=")
         .nth(1)
@@ -173,16 +167,14 @@ fn the_user_signs_in_with_the_browser() {
             .join("profiles/main/spotify-sign-in.json")
             .exists()
     );
-    has(
-        &own.text(&server, "spotify_auth", &json!({})),
-        &["connected already", "UTC"],
-    );
+    own.text(&server, "spotify_auth", &json!({}))
+        .assert_has(&["connected already", "UTC"]);
 }
 
 #[test]
 fn a_refusal_ends_the_wait() {
     let own = Setting::new();
-    let server = Server::answering(|_, _| granted());
+    let server = Server::always(granted());
     let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
     let url = waiting(&run);
     let redirect = param(&url, "redirect_uri");
@@ -190,14 +182,14 @@ fn a_refusal_ends_the_wait() {
         &redirect,
         &format!("error=access_denied&state={}", param(&url, "state")),
     );
-    has(&run.wait().expect(1).errors(), &["access denied"]);
+    run.wait().expect(1).stderr_has(&["access denied"]);
     assert_eq!(server.requests().len(), 0);
 }
 
 #[test]
 fn an_interrupt_ends_the_wait() {
     let own = Setting::new();
-    let server = Server::answering(|_, _| granted());
+    let server = Server::always(granted());
     let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
     waiting(&run);
     let start = std::time::Instant::now();
@@ -234,18 +226,14 @@ fn a_port_in_use_is_reported_and_the_address_can_be_pasted() {
         own.tool(&server, "spotify_auth", &json!({"auth_code": code}))
             .run()
     };
-    has(
-        &paste("GOOD").expect(1).errors(),
-        &["No sign-in to Spotify was started"],
-    );
+    paste("GOOD")
+        .expect(1)
+        .stderr_has(&["No sign-in to Spotify was started"]);
     let text = begin();
-    has(
-        &text,
-        &[
-            &format!("Port {port} of this machine cannot be used"),
-            "as auth_code",
-        ],
-    );
+    text.assert_has(&[
+        &format!("Port {port} of this machine cannot be used"),
+        "as auth_code",
+    ]);
     let url = shown(&text).unwrap();
     assert_eq!(
         shown(&begin()).unwrap(),
@@ -253,54 +241,42 @@ fn a_port_in_use_is_reported_and_the_address_can_be_pasted() {
         "an address that was given stays good"
     );
     let (redirect, state) = (param(&url, "redirect_uri"), param(&url, "state"));
-    has(
-        &paste(&format!("{redirect}?code=GOOD&state=wrong"))
-            .expect(1)
-            .errors(),
-        &["wrong state"],
-    );
-    has(
-        &paste(&format!("{redirect}?code=GOOD")).expect(1).errors(),
-        &["wrong state"],
-    );
+    paste(&format!("{redirect}?code=GOOD&state=wrong"))
+        .expect(1)
+        .stderr_has(&["wrong state"]);
+    paste(&format!("{redirect}?code=GOOD"))
+        .expect(1)
+        .stderr_has(&["wrong state"]);
     assert_eq!(server.requests().len(), 0);
-    has(
-        paste(&format!("{redirect}?code=GOOD&state={state}"))
-            .expect(0)
-            .text(),
-        &["Spotify is connected."],
-    );
-    has(
-        &paste("GOOD").expect(1).errors(),
-        &["No sign-in to Spotify was started"],
-    );
+    paste(&format!("{redirect}?code=GOOD&state={state}"))
+        .expect(0)
+        .stdout_has(&["Spotify is connected."]);
+    paste("GOOD")
+        .expect(1)
+        .stderr_has(&["No sign-in to Spotify was started"]);
     // A code alone will do, once.
     fs::remove_file(own.home.config().join(FILE)).unwrap();
     begin();
-    has(
-        &paste("BAD").expect(1).errors(),
-        &["does not take this code"],
-    );
+    paste("BAD")
+        .expect(1)
+        .stderr_has(&["does not take this code"]);
     begin();
-    has(paste("GOOD").expect(0).text(), &["Spotify is connected."]);
+    paste("GOOD")
+        .expect(0)
+        .stdout_has(&["Spotify is connected."]);
     assert_eq!(own.tokens()["spotify"]["access_token"], "new-access");
 }
 
 #[test]
 fn without_an_application_or_a_sign_in_the_steps_are_explained() {
-    let server = Server::answering(|_, _| Answer::status(500)).lenient();
+    let server = Server::always(Answer::status(500)).lenient();
     let own = Setting::new();
     let args = json!({"query": "x"});
-    has(
-        &own.fails(&server, "spotify_search", &args),
-        &["not connected", "spotify_auth"],
-    );
-    let output = own
-        .tool(&server, "spotify_auth", &json!({}))
+    own.fails(&server, "spotify_search", &args)
+        .assert_has(&["not connected", "spotify_auth"]);
+    own.tool(&server, "spotify_auth", &json!({}))
         .without("SPOTIFY_CLIENT_ID")
-        .run()
-        .expect(1);
-    has(&output.errors(), &["SPOTIFY_CLIENT_ID", "redirect address"]);
+        .fails(&["SPOTIFY_CLIENT_ID", "redirect address"]);
     assert_eq!(server.requests().len(), 0);
 }
 
@@ -361,12 +337,12 @@ fn twenty_hits_are_paged_and_nulls_are_skipped() {
             .collect();
         Answer::json(&json!({"tracks": {"items": items, "total": 900, "next": "more"}}))
     });
-    let text = own.text(
+    own.text(
         &server,
         "spotify_search",
         &json!({"query": "x", "max_results": 20}),
-    );
-    has(&text, &["20 of 900 tracks at Spotify", "\n20. T20 by A, "]);
+    )
+    .assert_has(&["20 of 900 tracks at Spotify", "\n20. T20 by A, "]);
     let limits: Vec<String> = server
         .requests()
         .iter()
@@ -421,22 +397,18 @@ fn tracks_are_found_by_words_codes_and_links() {
         last.json(),
         json!({"uris": ["spotify:track:good", "spotify:track:byisrc", "spotify:track:linked"]})
     );
-    has(
-        &own.fails(
-            &server,
-            "spotify_add_tracks",
-            &json!({"playlist_id": "7d2D", "track_queries": ["zzz"]}),
-        ),
-        &["No track was added", "\"zzz\": nothing found"],
-    );
-    has(
-        &own.fails(
-            &server,
-            "spotify_add_tracks",
-            &json!({"playlist_id": "a b", "track_queries": ["x"]}),
-        ),
-        &["is not a playlist"],
-    );
+    own.fails(
+        &server,
+        "spotify_add_tracks",
+        &json!({"playlist_id": "7d2D", "track_queries": ["zzz"]}),
+    )
+    .assert_has(&["No track was added", "\"zzz\": nothing found"]);
+    own.fails(
+        &server,
+        "spotify_add_tracks",
+        &json!({"playlist_id": "a b", "track_queries": ["x"]}),
+    )
+    .assert_has(&["is not a playlist"]);
 }
 
 #[test]
@@ -447,18 +419,15 @@ fn many_tracks_go_in_batches_and_partial_success_is_reported() {
         _ => Answer::status(500),
     });
     let queries: Vec<String> = (0..150).map(|n| format!("spotify:track:t{n}")).collect();
-    let text = own.text(
+    own.text(
         &server,
         "spotify_add_tracks",
         &json!({"playlist_id": "p", "track_queries": queries}),
-    );
-    has(
-        &text,
-        &[
-            "Added 100 of 150 tracks",
-            "Failed (50):\n  \"spotify:track:t100\": Spotify failed (500)\n",
-        ],
-    );
+    )
+    .assert_has(&[
+        "Added 100 of 150 tracks",
+        "Failed (50):\n  \"spotify:track:t100\": Spotify failed (500)\n",
+    ]);
     assert_eq!(
         server.request(0).json()["uris"].as_array().unwrap().len(),
         100
@@ -468,9 +437,9 @@ fn many_tracks_go_in_batches_and_partial_success_is_reported() {
 #[test]
 fn a_playlist_is_created_with_the_current_api() {
     let own = Setting::signed_in(3_000);
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!({"id": "abc", "name": "Trip", "public": false})).with_status(201)
-    });
+    let server = Server::always(
+        Answer::json(&json!({"id": "abc", "name": "Trip", "public": false})).with_status(201),
+    );
     let text = own.text(
         &server,
         "spotify_create_playlist",
@@ -482,10 +451,8 @@ fn a_playlist_is_created_with_the_current_api() {
         (request.path.as_str(), request.json()),
         ("/v1/me/playlists", json!({"name": "Trip", "public": false}))
     );
-    has(
-        &own.fails(&server, "spotify_create_playlist", &json!({"name": " "})),
-        &["no name"],
-    );
+    own.fails(&server, "spotify_create_playlist", &json!({"name": " "}))
+        .assert_has(&["no name"]);
 }
 
 #[test]
@@ -507,13 +474,9 @@ fn refusals_are_reported_and_not_empty_results() {
         (200, r#"{"error": {"message": "odd"}}"#, &["refused: odd."]),
     ] {
         let own = Setting::signed_in(3_000);
-        let server = Server::answering(move |_, _| {
-            Answer::text("application/json", body).with_status(status)
-        });
-        has(
-            &own.fails(&server, "spotify_search", &json!({"query": "x"})),
-            parts,
-        );
+        let server = Server::always(Answer::text("application/json", body).with_status(status));
+        own.fails(&server, "spotify_search", &json!({"query": "x"}))
+            .assert_has(parts);
     }
 }
 
@@ -548,12 +511,9 @@ fn samples_of_spotify() {
         "spotify",
         &[
             ("search-tracks.json", &|sample| {
-                has(
-                    &search(sample, "track"),
-                    &[
+                search(sample, "track").assert_has(&[
                         " tracks at Spotify for \"a b\":\n 1. Uptown Funk by Mark Ronson, Bruno Mars, on Uptown Funk, 4:31",
-                    ],
-                );
+                    ]);
             }),
             ("search-tracks-2026.json", &|sample| {
                 assert_eq!(
@@ -563,12 +523,9 @@ fn samples_of_spotify() {
                 );
             }),
             ("search-playlists-null-items.json", &|sample| {
-                has(
-                    &search(sample, "playlist"),
-                    &[
+                search(sample, "playlist").assert_has(&[
                         "\n 1. Deep focus mix by 1123408718, 41 tracks, spotify:playlist:1h9q8vXXDl2vHOmwdsuXms, https://",
-                    ],
-                );
+                    ]);
             }),
             ("search-none.json", &|sample| {
                 assert_eq!(
@@ -579,30 +536,23 @@ fn samples_of_spotify() {
             ("token-expired.json", &|sample| {
                 let server = sample.server();
                 // The renewal gets the same answer here, which is a refusal.
-                has(
-                    &Setting::signed_in(3_000).fails(
-                        &server,
-                        "spotify_search",
-                        &json!({"query": "x"}),
-                    ),
-                    &["The access token expired"],
-                );
+                Setting::signed_in(3_000)
+                    .fails(&server, "spotify_search", &json!({"query": "x"}))
+                    .assert_has(&["The access token expired"]);
                 assert_eq!(server.requests().len(), 2);
             }),
             ("scope-missing.json", &|sample| {
                 let own = Setting::signed_in(3_000);
-                has(
-                    &own.fails(
-                        &sample.server(),
-                        "spotify_create_playlist",
-                        &json!({"name": "x"}),
-                    ),
-                    &["Insufficient client scope", "spotify_auth"],
-                );
+                own.fails(
+                    &sample.server(),
+                    "spotify_create_playlist",
+                    &json!({"name": "x"}),
+                )
+                .assert_has(&["Insufficient client scope", "spotify_auth"]);
                 assert_eq!(own.tokens()["spotify"]["scope_missing"], true);
             }),
             ("rate-limited.json", &|sample| {
-                has(&refused(sample), &["(429): slow down.", "again in 2 s"]);
+                refused(sample).assert_has(&["(429): slow down.", "again in 2 s"]);
             }),
             ("playlist-created.json", &|sample| {
                 let text = Setting::signed_in(3_000).text(
@@ -616,11 +566,10 @@ fn samples_of_spotify() {
                 );
             }),
             ("items-added.json", &|sample| {
-                let text = Setting::signed_in(3_000).text(&sample.server(), "spotify_add_tracks", &json!({"playlist_id": "7d2D2S200NyUE5KYs80PwO", "track_queries": ["spotify:track:32OlwWuMpZ6b0aN2RZOeMS"]}));
-                has(&text, &["Added 1 of 1 track "]);
+                Setting::signed_in(3_000).text(&sample.server(), "spotify_add_tracks", &json!({"playlist_id": "7d2D2S200NyUE5KYs80PwO", "track_queries": ["spotify:track:32OlwWuMpZ6b0aN2RZOeMS"]})).assert_has(&["Added 1 of 1 track "]);
             }),
             ("me.json", &|sample| {
-                has(&refused(sample), &["without a list of tracks"]);
+                refused(sample).assert_has(&["without a list of tracks"]);
             }),
             ("token-exchange.json", &|sample| {
                 let (done, own, _) = renewed(sample);
@@ -638,23 +587,21 @@ fn samples_of_spotify() {
             }),
             ("token-invalid-grant.json", &|sample| {
                 let (done, own, server) = renewed(sample);
-                has(
-                    &done.expect(1).errors(),
-                    &["sign-in to Spotify has expired", "spotify_auth"],
-                );
+                done.expect(1)
+                    .stderr_has(&["sign-in to Spotify has expired", "spotify_auth"]);
                 assert_eq!(own.tokens()["spotify"]["refresh_token"], "");
                 assert_eq!(server.requests().len(), 1);
             }),
             ("callback-denied.txt", &|sample| {
                 let own = Setting::new();
-                let server = Server::answering(|_, _| granted());
+                let server = Server::always(granted());
                 let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
                 let url = waiting(&run);
                 let request =
                     String::from_utf8_lossy(&sample.bytes).replace("STATE", &param(&url, "state"));
                 let query = request.split(['?', ' ']).nth(2).unwrap().to_owned();
                 browse(&param(&url, "redirect_uri"), &query);
-                has(&run.wait().expect(1).errors(), &["access denied"]);
+                run.wait().expect(1).stderr_has(&["access denied"]);
             }),
         ],
     );
@@ -664,14 +611,14 @@ fn samples_of_spotify() {
 fn a_general_refusal_is_not_repeated_for_each_search() {
     for (status, expected) in [(403, "not registered"), (429, "rate limit")] {
         let own = Setting::signed_in(3_000);
-        let server = Server::answering(move |_, _| {
+        let server = Server::always(
             Answer::json(&json!({"error": {"status": status, "message": expected}}))
-                .with_status(status)
-        });
+                .with_status(status),
+        );
         let args = json!({"playlist_id": "37i9dQZF1DX0XUsuxWHRQd", "track_queries": ["one", "two", "three"]});
         let text = own.fails(&server, "spotify_add_tracks", &args);
-        has(&text, &[expected]);
-        assert!(!text.contains("Try other words"), "{text}");
+        text.assert_has(&[expected]);
+        text.assert_lacks(&["Try other words"]);
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -679,7 +626,7 @@ fn a_general_refusal_is_not_repeated_for_each_search() {
 #[test]
 fn a_change_is_never_sent_twice() {
     let own = Setting::signed_in(3_000);
-    let server = Server::answering(|_, _| Answer::status(503).header("Retry-After", "0")).lenient();
+    let server = Server::always(Answer::status(503).header("Retry-After", "0")).lenient();
     own.fails(
         &server,
         "spotify_create_playlist",
@@ -701,11 +648,8 @@ fn a_failed_page_of_hits_is_reported() {
         Answer::json(&json!({"tracks": {"items": items, "total": 900, "next": "more"}}))
     });
     let args = json!({"query": "x", "max_results": 20});
-    has(
-        &own.text(&server, "spotify_search", &args),
-        &[
-            "10 of 900 tracks",
-            "\nThe others could not be read: Spotify failed (500).",
-        ],
-    );
+    own.text(&server, "spotify_search", &args).assert_has(&[
+        "10 of 900 tracks",
+        "\nThe others could not be read: Spotify failed (500).",
+    ]);
 }

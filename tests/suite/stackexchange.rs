@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::samples::{Sample, each, tool};
 use crate::support::server::{Answer, Server};
-use crate::support::words::{has, unfenced};
+use crate::support::words::{TextAssertions, unfenced};
 
 fn said(url: &str, name: &str, args: Value) -> String {
     let output = tool(&Home::new(), &["stackexchange"], url, name, &args)
@@ -39,11 +39,11 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 /// The sample as the service sends it: compressed, whatever its file says.
 fn server(sample: &Sample) -> Server {
     let (body, status) = (packed(&sample.bytes), sample.status);
-    Server::answering(move |_, _| {
+    Server::always(
         Answer::text("application/json; charset=utf-8", body.clone())
             .header("Content-Encoding", "gzip")
-            .with_status(status)
-    })
+            .with_status(status),
+    )
 }
 
 #[test]
@@ -67,14 +67,11 @@ fn stack_exchange_samples_give_the_expected_results() {
                 );
             }),
             ("answers-withbody.json", &|sample| {
-                let text = said(
+                said(
                     &server(sample).url(""),
                     "stack_answers",
                     json!({"question_id": 11_227_809}),
-                );
-                has(
-                    &text,
-                    &[
+                ).assert_has(&[
                         "Stack Overflow, question 11227809: 1 answer by votes. https://stackoverflow.com/q/11227809",
                         "Answer 1: score 35276 · accepted · 2012-06-27\nby Mysticial (https://stackoverflow.com/users/922184/mysticial), CC BY-SA 4.0, https://stackoverflow.com/a/11227902",
                         "You are a victim of branch prediction (https://en.wikipedia.org/wiki/Branch_predictor) fail.",
@@ -82,8 +79,7 @@ fn stack_exchange_samples_give_the_expected_results() {
                         ">90% hit rates",
                         "to \"warm up\" and",
                         "Requests left today: 298 of 300",
-                    ],
-                );
+                    ]);
             }),
             ("empty.json", &|sample| {
                 let text = said(
@@ -95,49 +91,41 @@ fn stack_exchange_samples_give_the_expected_results() {
                     text,
                     "Stack Overflow has no questions for \"zzqx\".\nRequests left today: 254 of 300\n"
                 );
-                let text = said(
+                said(
                     &server(sample).url(""),
                     "stack_answers",
                     json!({"question_id": 5, "site": "unix"}),
-                );
-                has(
-                    &text,
-                    &["Question 5 on Unix & Linux has no answers, or there is no such question."],
-                );
+                )
+                .assert_has(&[
+                    "Question 5 on Unix & Linux has no answers, or there is no such question.",
+                ]);
             }),
             ("backoff.json", &|sample| {
-                let text = said(
+                said(
                     &server(sample).url(""),
                     "stack_search",
                     json!({"query": "x"}),
-                );
-                has(
-                    &text,
-                    &["has no questions for \"x\".", "left today: 12 of 300"],
-                );
+                )
+                .assert_has(&["has no questions for \"x\".", "left today: 12 of 300"]);
             }),
             ("error-site.json", &|sample| {
-                let text = refused(
+                refused(
                     &server(sample).url(""),
                     "stack_search",
                     json!({"query": "x"}),
-                );
-                has(&text, &["No site found for name `smth`."]);
+                )
+                .assert_has(&["No site found for name `smth`."]);
             }),
             ("error-throttle.json", &|sample| {
                 for status in [sample.status, 502, 200] {
                     let mut sample = sample.clone();
                     sample.status = status;
                     let server = server(&sample);
-                    let text = refused(&server.url(""), "stack_search", json!({"query": "x"}));
-                    has(
-                        &text,
-                        &[
-                            "Too many requests to Stack Exchange: too many requests from this IP",
-                            "Try again in 19 hours",
-                            "STACKEXCHANGE_KEY",
-                        ],
-                    );
+                    refused(&server.url(""), "stack_search", json!({"query": "x"})).assert_has(&[
+                        "Too many requests to Stack Exchange: too many requests from this IP",
+                        "Try again in 19 hours",
+                        "STACKEXCHANGE_KEY",
+                    ]);
                     assert_eq!(server.requests().len(), 1, "{status}");
                 }
             }),
@@ -147,9 +135,9 @@ fn stack_exchange_samples_give_the_expected_results() {
 
 #[test]
 fn a_pause_holds_for_its_method_in_this_process() {
-    let server = Server::answering(|_, _| {
-        Answer::json(&json!({"items": [], "backoff": 10, "quota_remaining": 5, "quota_max": 300}))
-    });
+    let server = Server::always(Answer::json(
+        &json!({"items": [], "backoff": 10, "quota_remaining": 5, "quota_max": 300}),
+    ));
     let home = Home::new();
     let env = Env::from([
         ("HOME", home.path().to_str().unwrap()),
@@ -164,9 +152,11 @@ fn a_pause_holds_for_its_method_in_this_process() {
         (tool.run)(&ctx, args.as_object().unwrap())
     };
     let first = call("stack_search", json!({"query": "a"})).unwrap();
-    has(&first.text, &["Only 5 requests are left today"]);
+    first.text.assert_has(&["Only 5 requests are left today"]);
     let problem = call("stack_search", json!({"query": "b"})).unwrap_err();
-    has(&problem.what, &["asked for a pause of this search"]);
+    problem
+        .what
+        .assert_has(&["asked for a pause of this search"]);
     assert_eq!(server.requests().len(), 1);
     call("stack_answers", json!({"question_id": 1})).unwrap();
     assert_eq!(server.requests().len(), 2);
@@ -219,10 +209,7 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
         0 => Answer::text("text/html", "<html>busy").with_status(503),
         _ => Answer::json(&json!({"items": []})),
     });
-    has(
-        &said(&server.url(""), "stack_search", json!({"query": "x"})),
-        &["no questions"],
-    );
+    said(&server.url(""), "stack_search", json!({"query": "x"})).assert_has(&["no questions"]);
     for (status, body, expected) in [
         (
             404,
@@ -242,11 +229,8 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
         (200, json!({"quota_max": 3}), "cannot be read"),
         (200, json!([]), "cannot be read"),
     ] {
-        let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
-        has(
-            &refused(&server.url(""), "stack_search", json!({"query": "x"})),
-            &[expected],
-        );
+        let server = Server::always(Answer::json(&body).with_status(status));
+        refused(&server.url(""), "stack_search", json!({"query": "x"})).assert_has(&[expected]);
     }
     let server = Server::start();
     refused(&server.url(""), "stack_search", json!({"query": " "}));
@@ -266,11 +250,8 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
 #[test]
 fn an_endless_body_or_a_silent_server_is_abandoned() {
     let bomb = packed(&vec![b' '; 50 << 20]);
-    let server = Server::answering(move |_, _| {
-        Answer::text("application/json", bomb.clone()).header("Content-Encoding", "gzip")
-    });
-    has(
-        &refused(&server.url(""), "stack_search", json!({"query": "x"})),
-        &["more than 8 MB"],
+    let server = Server::always(
+        Answer::text("application/json", bomb.clone()).header("Content-Encoding", "gzip"),
     );
+    refused(&server.url(""), "stack_search", json!({"query": "x"})).assert_has(&["more than 8 MB"]);
 }

@@ -12,7 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Server};
-use crate::support::words::{error_text, has, sound, success_text, unfenced};
+use crate::support::words::{TextAssertions, error_text, sound, success_text, unfenced};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 const USER: &str = "76561197960435530";
@@ -42,10 +42,6 @@ fn text(server: &Server, name: &str, args: &Value) -> String {
 
 fn fails(server: &Server, name: &str, args: &Value) -> String {
     error_text(call(server, name, args), ODD)
-}
-
-fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
-    Server::answering(move |_, _| answer())
 }
 
 fn user() -> Value {
@@ -92,14 +88,11 @@ fn samples_of_the_store() {
         "steam",
         &[
             ("storesearch-doom.json", &|sample| {
-                has(
-                    &search(sample),
-                    &[
+                search(sample).assert_has(&[
                         "10 hits for \"Doom\" in the Steam store (prices in the US):\n 1. DOOM: The Dark Ages, $69.99, Windows, app 3017860\n    https://store.steampowered.com/app/3017860/\n",
                         " 2. DOOM Eternal, $39.99, Metascore 88, Windows, app 782330\n",
                         ". Banana of Doom, no price listed, Windows/macOS/Linux, app 3898830\n",
-                    ],
-                );
+                    ]);
             }),
             ("storesearch-none.json", &|sample| {
                 assert_eq!(
@@ -110,14 +103,11 @@ fn samples_of_the_store() {
             ("appdetails-379720.json", &|sample| {
                 let text = unfenced(app(sample, 379_720).expect(0).text());
                 sound(&text, ODD);
-                has(
-                    &text,
-                    &[
+                text.assert_has(&[
                         "DOOM (game, app 379720)\nPrice in the US: $11.99\nReleased: 12 May, 2016\nAge: 17+\nMetacritic: 85\nRecommendations: 148,330\nAchievements: 54\nGenres: Action\nCategories: Single-player, Multi-player, Co-op, ",
                         "\nDevelopers: id Software\nPublishers: Bethesda Softworks\nPlatforms: Windows\nDLC: 1\n\nNow includes all three premium DLC packs ",
                         "\nhttps://store.steampowered.com/app/379720/\n",
-                    ],
-                );
+                    ]);
             }),
             ("appdetails-free.json", &|sample| {
                 let text = unfenced(app(sample, 570).expect(0).text());
@@ -130,21 +120,15 @@ fn samples_of_the_store() {
                 );
             }),
             ("appdetails-missing.json", &|sample| {
-                let text = app(sample, 999_999_999).expect(1).errors();
-                has(
-                    &text,
-                    &[
-                        "no store page (unknown id, or not sold in this country)",
-                        "steam_search",
-                    ],
-                );
+                app(sample, 999_999_999).expect(1).stderr_has(&[
+                    "no store page (unknown id, or not sold in this country)",
+                    "steam_search",
+                ]);
             }),
             ("appdetails-rate-limited.json", &|sample| {
-                let text = app(sample, 379_720).expect(1).errors();
-                has(
-                    &text,
-                    &["Steam is limiting requests, try again in a few minutes"],
-                );
+                app(sample, 379_720)
+                    .expect(1)
+                    .stderr_has(&["Steam is limiting requests, try again in a few minutes"]);
             }),
             ("featured.json", &|sample| {
                 assert_eq!(
@@ -169,10 +153,8 @@ fn samples_of_the_store() {
             }),
             ("current-players-unknown.json", &|sample| {
                 let server = both(sample.answer(), Answer::json(&json!({})).with_status(403));
-                has(
-                    &fails(&server, STATS, &json!({"app_id": 440})),
-                    &["no numbers of app 440"],
-                );
+                fails(&server, STATS, &json!({"app_id": 440}))
+                    .assert_has(&["no numbers of app 440"]);
             }),
             ("achievements.json", &|sample| {
                 assert_eq!(
@@ -198,10 +180,8 @@ fn samples_of_the_store() {
                 );
             }),
             ("owned-games-private.json", &|sample| {
-                has(
-                    &fails(&sample.server(), OWNED, &user()),
-                    &["the profile or its game list is private"],
-                );
+                fails(&sample.server(), OWNED, &user())
+                    .assert_has(&["the profile or its game list is private"]);
             }),
             ("player-summary.json", &|sample| {
                 assert_eq!(
@@ -213,29 +193,22 @@ fn samples_of_the_store() {
                 );
             }),
             ("player-summary-none.json", &|sample| {
-                has(
-                    &fails(&sample.server(), SUMMARY, &user()),
-                    &["Steam knows no user with the id 76561197960435530."],
-                );
+                fails(&sample.server(), SUMMARY, &user())
+                    .assert_has(&["Steam knows no user with the id 76561197960435530."]);
             }),
             ("bad-key.html.txt", &|sample| {
                 for status in [401, 403] {
                     for name in [OWNED, SUMMARY] {
                         let answer = sample.answer().with_status(status);
-                        let server = one(move || answer.clone());
-                        has(
-                            &fails(&server, name, &user()),
-                            &["STEAM_API_KEY is not accepted"],
-                        );
+                        let server = Server::always(answer);
+                        fails(&server, name, &user())
+                            .assert_has(&["STEAM_API_KEY is not accepted"]);
                     }
                 }
             }),
             ("too-many.html.txt", &|sample| {
                 let server = sample.server();
-                has(
-                    &fails(&server, SUMMARY, &user()),
-                    &["Steam is limiting requests"],
-                );
+                fails(&server, SUMMARY, &user()).assert_has(&["Steam is limiting requests"]);
                 let times: Vec<_> = server
                     .requests()
                     .iter()
@@ -293,35 +266,31 @@ fn featured_and_specials_are_two_requests() {
     let second = "/api/featuredcategories/?l=english&cc=us";
     let server = at([first(), (second, Answer::json(&more))]);
     let out = text(&server, FEATURED, &json!({}));
-    has(
-        &out,
-        &[
-            " 1. G1, $1.00, app 1\n",
-            " 8. G8, $1.00, app 8\nSpecials:\n 1. G60, $1.00, app 60\n",
-            "10. G69, $1.00, app 69\n",
-        ],
-    );
+    out.assert_has(&[
+        " 1. G1, $1.00, app 1\n",
+        " 8. G8, $1.00, app 8\nSpecials:\n 1. G60, $1.00, app 60\n",
+        "10. G69, $1.00, app 69\n",
+    ]);
     assert_eq!(out.lines().count(), 20, "{out}");
 
     let server = at([first(), (second, Answer::status(503))]);
-    has(
-        &text(&server, FEATURED, &json!({})),
-        &["app 8\nThe specials could not be read: Steam's store is not answering (status 503)."],
-    );
-    let server = one(|| Answer::json(&json!({"large_capsules": [], "specials": {"items": []}})));
+    text(&server, FEATURED, &json!({})).assert_has(&[
+        "app 8\nThe specials could not be read: Steam's store is not answering (status 503).",
+    ]);
+    let server = Server::always(Answer::json(
+        &json!({"large_capsules": [], "specials": {"items": []}}),
+    ));
     assert_eq!(
         text(&server, FEATURED, &json!({})),
         "The Steam store features nothing now.\n"
     );
     assert_eq!(server.requests().len(), 1);
-    has(
-        &fails(
-            &one(|| Answer::json(&json!({"status": 1}))),
-            FEATURED,
-            &json!({}),
-        ),
-        &["neither featured games nor specials"],
-    );
+    fails(
+        &Server::always(Answer::json(&json!({"status": 1}))),
+        FEATURED,
+        &json!({}),
+    )
+    .assert_has(&["neither featured games nor specials"]);
 }
 
 #[test]
@@ -330,36 +299,22 @@ fn players_and_achievements_are_independent() {
         .map(|i| json!({"name": format!("A{i}"), "percent": i.to_string()}))
         .collect();
     let many = Answer::json(&json!({"achievementpercentages": {"achievements": many}}));
-    let out = stats(playing(1234), many.clone());
-    has(
-        &out,
-        &[
-            "App 440: 1,234 players now.\n",
-            " 1. A12: 12%\n",
-            "10. A3: 3%\nand 3 more\n",
-        ],
-    );
+    stats(playing(1234), many.clone()).assert_has(&[
+        "App 440: 1,234 players now.\n",
+        " 1. A12: 12%\n",
+        "10. A3: 3%\nand 3 more\n",
+    ]);
     let unknown = Answer::json(&json!({"response": {"result": 42}})).with_status(404);
-    has(
-        &stats(unknown, many.clone()),
-        &["App 440: Steam does not count its players.\n", " 1. A12"],
-    );
+    stats(unknown, many.clone())
+        .assert_has(&["App 440: Steam does not count its players.\n", " 1. A12"]);
     let unknown = Answer::json(&json!({"response": {"result": 42}}));
-    has(
-        &stats(unknown, many.clone()),
-        &["Steam does not count its players."],
-    );
-    has(
-        &stats(Answer::json(&json!({"response": {}})), many),
-        &[
-            "App 440.\nAchievements",
-            "and 3 more\nThe players could not be counted: ",
-        ],
-    );
-    has(
-        &stats(playing(7), Answer::text("text/html", "<html>")),
-        &["App 440: 7 players now.\nThe achievements could not be read: "],
-    );
+    stats(unknown, many.clone()).assert_has(&["Steam does not count its players."]);
+    stats(Answer::json(&json!({"response": {}})), many).assert_has(&[
+        "App 440.\nAchievements",
+        "and 3 more\nThe players could not be counted: ",
+    ]);
+    stats(playing(7), Answer::text("text/html", "<html>"))
+        .assert_has(&["App 440: 7 players now.\nThe achievements could not be read: "]);
 }
 
 #[test]
@@ -384,27 +339,25 @@ fn a_random_refusal_is_retried_once() {
 #[test]
 fn games_are_ranked_and_counted() {
     let games: Vec<Value> = (1..=30).map(|i| json!({"appid": i, "name": format!("G{i}"), "playtime_forever": i * 60, "rtime_last_played": 0})).collect();
-    let server =
-        one(move || Answer::json(&json!({"response": {"game_count": 30, "games": games}})));
+    let server = Server::always(Answer::json(
+        &json!({"response": {"game_count": 30, "games": games}}),
+    ));
     let out = text(
         &server,
         OWNED,
         &json!({"steam_id": format!("https://steamcommunity.com/profiles/{USER}/")}),
     );
-    has(
-        &out,
-        &[
-            "30 games of the user 76561197960435530, 465 h played in all:\n 1. G30: 30 h, app 30\n",
-            "\n20. G11: 11 h, app 11\nand 10 more\n",
-        ],
-    );
+    out.assert_has(&[
+        "30 games of the user 76561197960435530, 465 h played in all:\n 1. G30: 30 h, app 30\n",
+        "\n20. G11: 11 h, app 11\nand 10 more\n",
+    ]);
     assert_eq!(
         server.request(0).path,
         format!(
             "/IPlayerService/GetOwnedGames/v1/?key={SECRET}&steamid={USER}&include_appinfo=1&include_played_free_games=1&format=json"
         )
     );
-    let none = one(|| Answer::json(&json!({"response": {"game_count": 0}})));
+    let none = Server::always(Answer::json(&json!({"response": {"game_count": 0}})));
     assert_eq!(
         text(&none, OWNED, &user()),
         format!("The user {USER} owns no games.\n")
@@ -414,7 +367,7 @@ fn games_are_ranked_and_counted() {
 #[test]
 fn both_rate_limit_responses_pause_the_store() {
     for status in [200, 429] {
-        let server = one(move || Answer::text("application/json", "null").with_status(status));
+        let server = Server::always(Answer::text("application/json", "null").with_status(status));
         let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
         let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
         let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
@@ -427,7 +380,7 @@ fn both_rate_limit_responses_pause_the_store() {
             call(),
             "Steam is limiting requests, try again in a few minutes."
         );
-        has(&call(), &["asked for a pause"]);
+        call().assert_has(&["asked for a pause"]);
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -456,10 +409,10 @@ fn invalid_calls_have_a_reason() {
             "17 digits",
         ),
     ] {
-        has(&fails(&server, name, &args), &[expected]);
+        fails(&server, name, &args).assert_has(&[expected]);
     }
     // As a number it is still exact.
-    let server = one(|| Answer::json(&json!({"response": {"players": []}})));
+    let server = Server::always(Answer::json(&json!({"response": {"players": []}})));
     fails(
         &server,
         SUMMARY,
@@ -468,14 +421,11 @@ fn invalid_calls_have_a_reason() {
     assert!(server.request(0).path.ends_with(USER));
     let home = Home::new();
     let keyless = samples::tool(&home, &["steam-api"], &server.url(""), OWNED, &user()).run();
-    has(
-        &keyless.expect(1).errors(),
-        &[
-            "STEAM_API_KEY is not set, and steam_user_games needs it.",
-            "https://steamcommunity.com/dev/apikey",
-            "marvin help services",
-        ],
-    );
+    keyless.expect(1).stderr_has(&[
+        "STEAM_API_KEY is not set, and steam_user_games needs it.",
+        "https://steamcommunity.com/dev/apikey",
+        "marvin help services",
+    ]);
 }
 
 #[test]
@@ -495,27 +445,19 @@ fn malformed_ids_and_servers_that_are_down() {
             "cannot be read",
         ),
     ] {
-        let server = one(move || answer.clone());
-        has(&fails(&server, OWNED, &user()), &[expected]);
+        let server = Server::always(answer);
+        fails(&server, OWNED, &user()).assert_has(&[expected]);
     }
-    let odd = one(|| Answer::json(&json!({"6": {"success": true, "data": {}}})));
-    has(
-        &fails(&odd, APP, &json!({"app_id": 5})),
-        &["cannot be read"],
-    );
-    let empty = one(|| Answer::json(&json!({"5": {"success": true, "data": []}})));
-    has(
-        &fails(&empty, APP, &json!({"app_id": 5})),
-        &["cannot be read"],
-    );
-    has(
-        &fails(
-            &one(|| Answer::json(&json!({"items": null}))),
-            SEARCH,
-            &json!({"query": "x"}),
-        ),
-        &["cannot be read"],
-    );
+    let odd = Server::always(Answer::json(&json!({"6": {"success": true, "data": {}}})));
+    fails(&odd, APP, &json!({"app_id": 5})).assert_has(&["cannot be read"]);
+    let empty = Server::always(Answer::json(&json!({"5": {"success": true, "data": []}})));
+    fails(&empty, APP, &json!({"app_id": 5})).assert_has(&["cannot be read"]);
+    fails(
+        &Server::always(Answer::json(&json!({"items": null}))),
+        SEARCH,
+        &json!({"query": "x"}),
+    )
+    .assert_has(&["cannot be read"]);
 }
 
 #[test]
@@ -531,25 +473,20 @@ fn an_unexpected_response_fails_quickly_with_a_message() {
         (OWNED, user()),
         (SUMMARY, user()),
     ] {
-        has(
-            &fails(&one(page), name, &args),
-            &["a web page where data was promised"],
-        );
-        has(&fails(&one(deep), name, &args), &["cannot be read"]);
-        has(
-            &fails(&one(endless).lenient(), name, &args),
-            &["more than 8 MB"],
-        );
+        fails(&Server::always(page()), name, &args)
+            .assert_has(&["a web page where data was promised"]);
+        fails(&Server::always(deep()), name, &args).assert_has(&["cannot be read"]);
+        fails(&Server::always(endless()).lenient(), name, &args).assert_has(&["more than 8 MB"]);
     }
 }
 
 #[test]
 fn a_call_that_is_interrupted_ends_at_once() {
-    let server = Server::answering(|_, _| {
+    let server = Server::always(
         Answer::text("application/json", "{\"total\"")
             .chunked()
-            .stall()
-    })
+            .stall(),
+    )
     .lenient();
     let home = Home::new();
     let running = run(&home, &server, SEARCH, &json!({"query": "x"})).spawn();
@@ -568,30 +505,25 @@ fn a_page_with_404_is_not_an_app_without_players() {
             &json!({"achievementpercentages": {"achievements": [{"name": "A", "percent": "5"}]}}),
         )
     };
-    has(
-        &stats(page(), rates()),
-        &[
-            "App 440.\n",
-            " 1. A: 5%",
-            "The players could not be counted: ",
-        ],
-    );
+    stats(page(), rates()).assert_has(&[
+        "App 440.\n",
+        " 1. A: 5%",
+        "The players could not be counted: ",
+    ]);
 }
 
 #[test]
 fn null_entries_in_a_list_are_not_items() {
-    let store =
-        one(|| Answer::json(&json!({"total": 1, "items": [null, {"name": "Alpha", "id": 4}]})));
-    has(
-        &text(&store, SEARCH, &json!({"query": "x"})),
-        &["1 hit for", "\n 1. Alpha, no price listed, app 4\n"],
-    );
-    let games = one(|| {
-        Answer::json(&json!({"response": {"game_count": 1, "games": [null,
-            {"appid": 7, "name": "Beta", "playtime_forever": 61, "rtime_last_played": 86_400}]}}))
-    });
-    let owned = text(&games, OWNED, &user());
-    has(&owned, &["1 game of the user", "\n 1. Beta: 1 h, app 7"]);
-    let players = one(|| Answer::json(&json!({"response": {"players": [null]}})));
-    has(&fails(&players, SUMMARY, &user()), &["Steam knows no user"]);
+    let store = Server::always(Answer::json(
+        &json!({"total": 1, "items": [null, {"name": "Alpha", "id": 4}]}),
+    ));
+    text(&store, SEARCH, &json!({"query": "x"}))
+        .assert_has(&["1 hit for", "\n 1. Alpha, no price listed, app 4\n"]);
+    let games = Server::always(Answer::json(
+        &json!({"response": {"game_count": 1, "games": [null,
+            {"appid": 7, "name": "Beta", "playtime_forever": 61, "rtime_last_played": 86_400}]}}),
+    ));
+    text(&games, OWNED, &user()).assert_has(&["1 game of the user", "\n 1. Beta: 1 h, app 7"]);
+    let players = Server::always(Answer::json(&json!({"response": {"players": [null]}})));
+    fails(&players, SUMMARY, &user()).assert_has(&["Steam knows no user"]);
 }

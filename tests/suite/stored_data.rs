@@ -7,28 +7,10 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::run::{Done, Marvin};
+use crate::support::words::TextAssertions;
 
 const BOOKMARKS: &str = "config/profiles/main/bookmarks.json";
 const PLACES: &str = "config/profiles/main/saved_places.json";
-
-fn tool(home: &Home, name: &str, args: &Value) -> Marvin {
-    home.marvin()
-        .args(["tool", name, "--json", &args.to_string()])
-        .limit(Duration::from_secs(30))
-}
-
-fn run(home: &Home, name: &str, args: Value) -> Done {
-    tool(home, name, &args).run()
-}
-
-fn said(home: &Home, name: &str, args: Value) -> String {
-    run(home, name, args).expect(0).text().to_owned()
-}
-
-fn refused(home: &Home, name: &str, args: Value) -> String {
-    run(home, name, args).expect(1).errors()
-}
 
 fn list(home: &Home, file: &str) -> Vec<Value> {
     serde_json::from_str(&home.read(file)).unwrap()
@@ -38,16 +20,15 @@ fn list(home: &Home, file: &str) -> Vec<Value> {
 fn bookmarks_are_saved_listed_and_found() {
     let home = Home::new();
     assert_eq!(
-        said(&home, "bookmark_list", json!({})),
+        home.said("bookmark_list", json!({})),
         "There are no bookmarks.\n"
     );
     let first = json!({"url": "https://example.org/a", "title": "A page", "tags": "rust, Reading", "notes": "two\nlines"});
     assert_eq!(
-        said(&home, "bookmark_save", first),
+        home.said("bookmark_save", first),
         "Bookmarked A page (1 in all).\n"
     );
-    said(
-        &home,
+    home.said(
         "bookmark_save",
         json!({"url": "example.net", "tags": ["é"]}),
     );
@@ -57,11 +38,11 @@ fn bookmarks_are_saved_listed_and_found() {
     assert_eq!(stored[1]["title"], "https://example.net");
     assert!(stored[1]["saved_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(
-        said(&home, "bookmark_list", json!({})),
+        home.said("bookmark_list", json!({})),
         "https://example.net [é]\nA page [rust, Reading]\n  https://example.org/a\n  two\n  lines\n2 bookmarks.\n"
     );
     assert_eq!(
-        said(&home, "bookmark_list", json!({"limit": 1}))
+        home.said("bookmark_list", json!({"limit": 1}))
             .lines()
             .last(),
         Some("1 of 2 bookmarks, the newest first.")
@@ -77,20 +58,18 @@ fn bookmarks_are_saved_listed_and_found() {
         ("bookmark_search", json!({"query": "title"}), false),
         ("bookmark_search", json!({"query": "two\nlines"}), true),
     ] {
-        let text = said(&home, name, args.clone());
+        let text = home.said(name, args.clone());
         assert_eq!(
             text.contains("https://example.org/a"),
             found,
             "{args}: {text}"
         );
     }
-    assert!(said(&home, "bookmark_search", json!({"query": "É"})).contains("example.net"));
+    home.said("bookmark_search", json!({"query": "É"}))
+        .assert_has(&["example.net"]);
     for url in ["https://EXAMPLE.org/a/", "example.org/a"] {
-        let text = refused(&home, "bookmark_save", json!({"url": url}));
-        assert!(
-            text.contains("bookmarked already") && text.contains("A page"),
-            "{text}"
-        );
+        home.refused("bookmark_save", json!({"url": url}))
+            .assert_has(&["bookmarked already", "A page"]);
     }
     for url in [
         "",
@@ -99,7 +78,7 @@ fn bookmarks_are_saved_listed_and_found() {
         "https://a.org/\u{0}",
         &"x.".repeat(9_000),
     ] {
-        refused(&home, "bookmark_save", json!({"url": url}));
+        home.refused("bookmark_save", json!({"url": url}));
     }
     assert_eq!(list(&home, BOOKMARKS).len(), 2);
 }
@@ -109,22 +88,22 @@ fn old_bookmarks_are_imported_once_without_loss() {
     let home = Home::new();
     let shared = r#"[{"url": "https://old.org", "title": "Old \u0065ntry", "tags": [], "notes": "", "created": "2024-01-02T03:04:05", "stars": 1.50, "big": 123456789012345678901}]"#;
     home.write("config/bookmarks.json", shared);
-    assert!(said(&home, "bookmark_list", json!({})).contains("https://old.org"));
-    assert!(
-        said(&home, "bookmark_search", json!({"query": "old entry"})).contains("https://old.org")
-    );
+    home.said("bookmark_list", json!({}))
+        .assert_has(&["https://old.org"]);
+    home.said("bookmark_search", json!({"query": "old entry"}))
+        .assert_has(&["https://old.org"]);
     assert!(!home.has(BOOKMARKS), "reading writes nothing");
-    let expected = refused(&home, "bookmark_save", json!({"url": "https://old.org"}));
-    assert!(expected.contains("since 2024-01-02"), "{expected}");
-    said(&home, "bookmark_save", json!({"url": "https://new.org"}));
+    let expected = home.refused("bookmark_save", json!({"url": "https://old.org"}));
+    expected.assert_has(&["since 2024-01-02"]);
+    home.said("bookmark_save", json!({"url": "https://new.org"}));
     home.write("config/bookmarks.json", r#"[{"url": "https://later.org"}]"#);
-    said(&home, "bookmark_save", json!({"url": "https://newer.org"}));
+    home.said("bookmark_save", json!({"url": "https://newer.org"}));
     let text = home.read(BOOKMARKS);
     assert!(
         text.contains(r#""stars": 1.50, "big": 123456789012345678901"#),
         "{text}"
     );
-    assert!(!text.contains("later.org"));
+    text.assert_lacks(&["later.org"]);
     let urls: Vec<Value> = list(&home, BOOKMARKS)
         .iter()
         .map(|one| one["url"].clone())
@@ -153,14 +132,10 @@ fn a_corrupt_file_is_moved_aside_and_reported() {
     ] {
         let home = Home::new();
         home.write(file, "[{\"label\": \"x\",}]");
-        let text = refused(&home, reader, json!({}));
-        assert!(
-            text.contains("cannot be understood") && text.contains("line 1"),
-            "{text}"
-        );
+        home.refused(reader, json!({}))
+            .assert_has(&["cannot be understood", "line 1"]);
         assert_eq!(home.read(file), "[{\"label\": \"x\",}]");
-        let text = said(&home, name, args);
-        assert!(text.contains("It was moved to"), "{text}");
+        home.said(name, args).assert_has(&["It was moved to"]);
         assert_eq!(list(&home, file).len(), 1);
         let dir = home.config().join("profiles/main");
         let aside = fs::read_dir(dir)
@@ -187,14 +162,10 @@ fn the_newest_bookmark_is_the_one_saved_last() {
     ];
     home.write(BOOKMARKS, json!(all).to_string());
     assert_eq!(
-        said(&home, "bookmark_list", json!({"limit": 2})),
+        home.said("bookmark_list", json!({"limit": 2})),
         "third\n  https://third.org\nsecond\n  https://second.org\n2 of 3 bookmarks, the newest first.\n"
     );
-    let found = said(
-        &home,
-        "bookmark_search",
-        json!({"query": "org", "limit": 1}),
-    );
+    let found = home.said("bookmark_search", json!({"query": "org", "limit": 1}));
     assert!(found.starts_with("third\n"), "{found}");
 }
 
@@ -207,7 +178,7 @@ fn a_bookmark_without_a_date_is_as_old_as_the_one_before_it_also_in_a_search() {
         {"url": "https://dated.org", "title": "dated", "saved_at": "2026-02-01T10:00:00.000Z"},
     ]);
     home.write(BOOKMARKS, all.to_string());
-    let found = said(&home, "bookmark_search", json!({"query": ".org"}));
+    let found = home.said("bookmark_search", json!({"query": ".org"}));
     assert!(found.starts_with("undated\n"), "{found}");
 }
 
@@ -217,20 +188,20 @@ fn unknown_records_are_kept_but_not_shown() {
     let marks = r#"[7, "s", {}, {"url": "https://a.org"}, {"title": "No address"}]"#;
     home.write(BOOKMARKS, marks);
     assert_eq!(
-        said(&home, "bookmark_list", json!({})),
+        home.said("bookmark_list", json!({})),
         "No address\nhttps://a.org\n2 bookmarks.\n"
     );
-    refused(&home, "bookmark_save", json!({"url": "https://"}));
+    home.refused("bookmark_save", json!({"url": "https://"}));
     assert_eq!(home.read(BOOKMARKS), marks);
     home.write(
         PLACES,
         r#"[3, {"label": "Work"}, {"name": "No label"}, {"notes": "x"}]"#,
     );
     assert_eq!(
-        said(&home, "list_places", json!({})),
+        home.said("list_places", json!({})),
         "WORK\nNo label\n2 places.\n"
     );
-    said(&home, "save_place", json!({"label": "work", "phone": "1"}));
+    home.said("save_place", json!({"label": "work", "phone": "1"}));
     assert_eq!(list(&home, PLACES).len(), 4);
 }
 
@@ -238,7 +209,7 @@ fn unknown_records_are_kept_but_not_shown() {
 fn places_are_updated_field_by_field() {
     let home = Home::new();
     let at = |moment: &str, args: Value| {
-        let run = tool(&home, "save_place", &args).env("MARVIN_NOW", moment);
+        let run = home.tool("save_place", &args).env("MARVIN_NOW", moment);
         run.run().expect(0).text().to_owned()
     };
     let text = at(
@@ -261,19 +232,14 @@ fn places_are_updated_field_by_field() {
         json!({"label": "home", "name": "Flat", "floor": 3, "address": "5 Main St", "lat": 41.15, "lng": -8.61,
             "phone": "123", "updated_at": "2026-01-02T10:00:00.000Z"})
     );
-    said(
-        &home,
+    home.said(
         "save_place",
         json!({"label": "greenwich", "lat": 51.48, "lng": 0.0, "notes": "tea 🫖"}),
     );
-    said(
-        &home,
-        "save_place",
-        json!({"label": "greenwich", "lat": 51.5}),
-    );
+    home.said("save_place", json!({"label": "greenwich", "lat": 51.5}));
     assert_eq!(list(&home, PLACES)[1]["lng"], 0.0);
     assert_eq!(
-        said(&home, "list_places", json!({})),
+        home.said("list_places", json!({})),
         "HOME  Flat\n  5 Main St\n  123\n  41.15, -8.61\nGREENWICH\n  tea 🫖\n  51.5, 0\n2 places.\n"
     );
     for args in [
@@ -282,18 +248,18 @@ fn places_are_updated_field_by_field() {
         json!({"label": "x", "lat": 91.0, "lng": 1.0}),
         json!({}),
     ] {
-        refused(&home, "save_place", args);
+        home.refused("save_place", args);
     }
-    let text = refused(&home, "remove_place", json!({"label": "hme"}));
-    assert!(text.contains("Did you mean \"home\"?"), "{text}");
+    home.refused("remove_place", json!({"label": "hme"}))
+        .assert_has(&["Did you mean \"home\"?"]);
     assert_eq!(
-        said(&home, "remove_place", json!({"label": "Home "})),
+        home.said("remove_place", json!({"label": "Home "})),
         "Removed home (1 place left).\n"
     );
-    refused(&home, "remove_place", json!({"label": "home"}));
+    home.refused("remove_place", json!({"label": "home"}));
     for label in ["../../x", "a/b", &"n".repeat(300), "🏠"] {
-        said(&home, "save_place", json!({"label": label}));
-        said(&home, "remove_place", json!({"label": label}));
+        home.said("save_place", json!({"label": label}));
+        home.said("remove_place", json!({"label": label}));
     }
     assert_eq!(list(&home, PLACES).len(), 1);
 }
@@ -304,24 +270,25 @@ fn concurrent_processes_lose_nothing() {
     let mut running = Vec::new();
     for n in 0..8 {
         running.push(
-            tool(
-                &home,
+            home.tool(
                 "bookmark_save",
                 &json!({"url": format!("https://a.org/{n}")}),
             )
             .spawn(),
         );
-        running.push(tool(&home, "save_place", &json!({"label": format!("place {n}")})).spawn());
         running.push(
-            tool(
-                &home,
+            home.tool("save_place", &json!({"label": format!("place {n}")}))
+                .spawn(),
+        );
+        running.push(
+            home.tool(
                 "save_place",
                 &json!({"label": "one", "notes": n.to_string()}),
             )
             .spawn(),
         );
         let preference = json!({"key": "dietary", "action": "add", "value": format!("d{n}")});
-        running.push(tool(&home, "update_preferences", &preference).spawn());
+        running.push(home.tool("update_preferences", &preference).spawn());
     }
     for one in running {
         one.wait().expect(0);
@@ -330,7 +297,7 @@ fn concurrent_processes_lose_nothing() {
     assert_eq!(list(&home, PLACES).len(), 9);
     let preferences = home.read("config/profiles/main/preferences.yaml");
     for n in 0..8 {
-        assert!(preferences.contains(&format!("d{n}")), "{preferences}");
+        preferences.assert_has(&[&format!("d{n}")]);
     }
 }
 
@@ -343,7 +310,7 @@ fn kill_9_leaves_a_whole_file() {
     home.write(BOOKMARKS, serde_json::to_string(&many).unwrap());
     for n in 0..16u64 {
         let args = json!({"url": format!("https://b.org/{n}")});
-        let running = tool(&home, "bookmark_save", &args).spawn();
+        let running = home.tool("bookmark_save", &args).spawn();
         std::thread::sleep(Duration::from_millis(n * 4));
         // It may have exited by itself.
         let _ = kill_process(running.pid(), Signal::KILL);
@@ -354,7 +321,7 @@ fn kill_9_leaves_a_whole_file() {
             assert_eq!(urls.last().unwrap()["url"], format!("https://b.org/{n}"));
         }
     }
-    said(&home, "bookmark_save", json!({"url": "https://c.org"}));
+    home.said("bookmark_save", json!({"url": "https://c.org"}));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -11,7 +11,9 @@ use serde_json::json;
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
+use crate::support::wait::{found, until};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 /// A home whose working directory is a project with a folder of tickets.
 struct Project {
@@ -74,7 +76,7 @@ impl Project {
     /// Everything that a failing command prints.
     fn fails(&self, line: &str) -> String {
         let output = self.run(line).expect(1);
-        format!("{}{}", output.text(), output.errors())
+        output.output()
     }
 
     fn tool(&self, name: &str, args: &[&str]) -> Done {
@@ -114,25 +116,17 @@ fn creating_writes_every_option_in_the_scripts_form() {
         )
     );
     assert!(created.starts_with("created: 20") && created.len() == 29 && created.ends_with('Z'));
-    assert!(
-        p.fails("create x --parent nobody")
-            .contains("Error: ticket 'nobody' not found")
-    );
-    assert!(
-        p.fails("create --bogus")
-            .contains("Unknown option: --bogus")
-    );
-    assert!(p.fails("create -d").contains("needs a value"));
-    assert!(
-        p.text(&p.says("create -- '-v is broken'"))
-            .contains("\n# -v is broken\n")
-    );
+    p.fails("create x --parent nobody")
+        .assert_has(&["Error: ticket 'nobody' not found"]);
+    p.fails("create --bogus")
+        .assert_has(&["Unknown option: --bogus"]);
+    p.fails("create -d").assert_has(&["needs a value"]);
+    p.text(&p.says("create -- '-v is broken'"))
+        .assert_has(&["\n# -v is broken\n"]);
     // The name that git is configured with, as the caller's own git sees it.
     p.home.write(".gitconfig", "[user]\n\tname = Ann Ex\n");
-    assert!(
-        p.text(&p.says("create mine"))
-            .contains("\nassignee: Ann Ex\n")
-    );
+    p.text(&p.says("create mine"))
+        .assert_has(&["\nassignee: Ann Ex\n"]);
 }
 
 #[test]
@@ -154,32 +148,23 @@ fn statuses_move_and_ids_may_be_parts() {
     ] {
         assert_eq!(p.says(line), text);
         let status = text.rsplit(' ').next().unwrap();
-        assert!(
-            p.text("test-0001")
-                .contains(&format!("\nstatus: {status}\n"))
-        );
+        p.text("test-0001")
+            .assert_has(&[&format!("\nstatus: {status}\n")]);
     }
-    assert!(p.says("show abc").contains("# Short"));
-    assert!(
-        p.fails("show bc-")
-            .contains("Error: ambiguous ID 'bc-' matches multiple tickets")
-    );
-    assert!(
-        p.fails("show nonexistent")
-            .contains("Error: ticket 'nonexistent' not found")
-    );
-    let text = p.fails("status nonexistent invalid");
-    assert!(
-        text.contains("Error: invalid status 'invalid'. Must be one of: open in_progress closed"),
-        "{text}"
-    );
+    p.says("show abc").assert_has(&["# Short"]);
+    p.fails("show bc-")
+        .assert_has(&["Error: ambiguous ID 'bc-' matches multiple tickets"]);
+    p.fails("show nonexistent")
+        .assert_has(&["Error: ticket 'nonexistent' not found"]);
+    p.fails("status nonexistent invalid")
+        .assert_has(&["Error: invalid status 'invalid'. Must be one of: open in_progress closed"]);
     assert!(p.fails("status test-0001").starts_with("Usage: "));
     let output = p.run("frobnicate").expect(1);
     assert!(
         output.errors().starts_with("Unknown command: frobnicate\n") && output.text().is_empty()
     );
-    assert!(p.says("help").contains("minimal ticket system"));
-    assert!(p.says("super ls").contains("test-0001"));
+    p.says("help").assert_has(&["minimal ticket system"]);
+    p.says("super ls").assert_has(&["test-0001"]);
 }
 
 #[test]
@@ -189,7 +174,7 @@ fn dependencies_links_and_trees() {
     assert_eq!(p.says("dep t-1 t-2"), "Dependency already exists");
     p.says("dep t-1 t-3");
     p.says("dep t-2 t-3");
-    assert!(p.text("t-1").contains("\ndeps: [t-2, t-3]\n"));
+    p.text("t-1").assert_has(&["\ndeps: [t-2, t-3]\n"]);
     assert_eq!(
         p.says("dep tree t-1"),
         "t-1 [open] Main\n└── t-2 [open] Second\n    └── t-3 [open] Third"
@@ -205,7 +190,7 @@ fn dependencies_links_and_trees() {
         p.says("dep cycle")
             .starts_with("Cycle 1: t-1 -> t-2 -> t-3 -> t-1\n  t-1      [open] Main\n")
     );
-    assert!(p.says("dep tree t-1").contains("t-3"));
+    p.says("dep tree t-1").assert_has(&["t-3"]);
     assert_eq!(p.says("undep t-3 1"), "Removed dependency: t-3 -/-> t-1");
     assert_eq!(p.fails("undep t-3 t-1"), "Dependency not found\n");
     for line in [
@@ -347,26 +332,17 @@ fn titles_and_tags_are_written_as_given_and_found_in_both_spellings() {
         "---\nid: q-1\nstatus: open\ndeps: [\"q-2\"]\n---\n# Quoted by a formatter\n",
     );
     p.put("q-2", "---\nid: q-2\nstatus: closed\n---\n# Done\n");
-    assert!(p.says("ready").contains("q-1"));
+    p.says("ready").assert_has(&["q-1"]);
 }
 
 #[test]
 fn a_note_without_end_is_refused_and_nothing_of_it_is_kept() {
     let p = Project::with(&["n-1 open Noted"]);
     let before = p.text("n-1");
-    let output = p
-        .command("add-note n-1")
+    p.command("add-note n-1")
         .stdin(vec![b'x'; (16 << 20) + 1])
         .limit(Duration::from_secs(30))
-        .run()
-        .expect(1);
-    assert!(
-        output
-            .errors()
-            .contains("larger than 16 MiB, so nothing was added"),
-        "{}",
-        output.errors()
-    );
+        .fails(&["larger than 16 MiB, so nothing was added"]);
     assert_eq!(p.text("n-1"), before);
 }
 
@@ -394,10 +370,8 @@ fn notes_go_to_the_end_and_may_come_from_standard_input() {
         )),
         "{text}"
     );
-    assert!(
-        p.fails("add-note nobody x")
-            .contains("Error: ticket 'nobody' not found")
-    );
+    p.fails("add-note nobody x")
+        .assert_has(&["Error: ticket 'nobody' not found"]);
 }
 
 #[test]
@@ -418,12 +392,9 @@ fn queries_are_json_lines_filtered_by_jq() {
         assert!(open.contains("q-1") && open.lines().count() == 1, "{open}");
         assert!(!p.run("query '.status =='").status.success());
     }
-    let none = p
-        .command("query .id")
+    p.command("query .id")
         .env("PATH", "/nonexistent")
-        .run()
-        .expect(1);
-    assert!(none.errors().contains("package jq"), "{}", none.errors());
+        .fails(&["package jq"]);
     assert!(
         p.says("edit 3").ends_with(".tickets/q-3.md")
             && p.says("edit 3").starts_with("Edit ticket file: ")
@@ -436,23 +407,17 @@ fn the_folder_is_found_upwards_or_named() {
     let deep = p.home.work().join("src/deep");
     fs::create_dir_all(&deep).unwrap();
     let listed = |m: Marvin| m.run().expect(0).text().to_owned();
-    assert!(listed(p.command("ls").dir(&deep)).contains("t-1"));
+    listed(p.command("ls").dir(&deep)).assert_has(&["t-1"]);
     let other = Project::with(&["o-1 open There"]);
     let named = listed(
         p.command("ls")
             .env("TICKETS_DIR", other.home.work().join(".tickets")),
     );
-    assert!(named.contains("o-1") && !named.contains("t-1"));
-    let output = p
-        .command("ls")
+    named.assert_has(&["o-1"]);
+    named.assert_lacks(&["t-1"]);
+    p.command("ls")
         .env("TICKETS_DIR", "nowhere")
-        .run()
-        .expect(1);
-    assert!(
-        output
-            .errors()
-            .contains("Error: tickets directory 'nowhere' does not exist")
-    );
+        .fails(&["Error: tickets directory 'nowhere' does not exist"]);
     let bare = Home::new();
     let tk = |expected: &[&str]| bare.marvin().arg("tk").args(expected.iter().copied()).run();
     let text = tk(&["ready"]).expect(1).errors();
@@ -469,7 +434,7 @@ fn the_folder_is_found_upwards_or_named() {
 fn tools_use_the_project_or_the_persons_own_folder() {
     let p = Project::with(&["t-1 open One", "t-2 open Two | t-1"]);
     let output = |done: Done| done.expect(0).text().to_owned();
-    assert!(output(p.tool("ticket_list", &["status=open"])).contains("t-1      [open] - One\n"));
+    output(p.tool("ticket_list", &["status=open"])).assert_has(&["t-1      [open] - One\n"]);
     assert_eq!(
         output(p.tool("ticket_start", &["ticket_id=2"])),
         "Updated t-2 -> in_progress\n"
@@ -482,15 +447,15 @@ fn tools_use_the_project_or_the_persons_own_folder() {
         output(p.tool("ticket_add_note", &["ticket_id=t-1", "note=done so"])),
         "Note added to t-1\n"
     );
-    assert!(output(p.tool("ticket_show", &["ticket_id=t-1"])).contains("done so"));
+    output(p.tool("ticket_show", &["ticket_id=t-1"])).assert_has(&["done so"]);
     assert_eq!(
         output(p.tool("ticket_dep_tree", &["ticket_id=t-2"])),
         "t-2 [in_progress] Two\n└── t-1 [closed] One\n"
     );
     let refused = |args: &[&str]| p.tool("ticket_add_dep", args).expect(1).errors();
-    assert!(refused(&["ticket_id=t-1", "depends_on=t-1"]).contains("itself"));
-    assert!(refused(&["ticket_id=t-1", "depends_on=t-2"]).contains("circle"));
-    assert!(p.text("t-1").contains("\ndeps: []\n"));
+    refused(&["ticket_id=t-1", "depends_on=t-1"]).assert_has(&["itself"]);
+    refused(&["ticket_id=t-1", "depends_on=t-2"]).assert_has(&["circle"]);
+    p.text("t-1").assert_has(&["\ndeps: []\n"]);
     let made = output(p.tool(
         "create_ticket",
         &[
@@ -509,30 +474,22 @@ fn tools_use_the_project_or_the_persons_own_folder() {
     );
     // Split like a shell, and not refused: each direct call is a process of its own.
     let id = output(p.tool("tk", &["args=create \"two words\" -t epic -d \"a; b\""]));
-    assert!(p.text(id.trim()).contains("# two words\n\na; b\n"));
-    assert!(
-        p.tool("tk", &["args=create \"open"])
-            .expect(1)
-            .errors()
-            .contains("quotation mark")
-    );
-    assert!(
-        p.tool("tk", &["args=show nobody"])
-            .expect(1)
-            .errors()
-            .contains("Error: ticket 'nobody' not found")
-    );
+    p.text(id.trim()).assert_has(&["# two words\n\na; b\n"]);
+    p.tool("tk", &["args=create \"open"])
+        .expect(1)
+        .stderr_has(&["quotation mark"]);
+    p.tool("tk", &["args=show nobody"])
+        .expect(1)
+        .errors()
+        .assert_has(&["Error: ticket 'nobody' not found"]);
     // Without a working directory they are the user's own.
     let own = |text: &[&str]| p.home.marvin().arg("tool").args(text.iter().copied()).run();
     assert_eq!(output(own(&["ticket_list"])), "No tickets.\n");
-    assert!(
-        own(&["ticket_show", "ticket_id=t-1"])
-            .expect(1)
-            .errors()
-            .contains("no .tickets directory")
-    );
+    own(&["ticket_show", "ticket_id=t-1"])
+        .expect(1)
+        .stderr_has(&["no .tickets directory"]);
     output(own(&["create_ticket", "title=mine"]));
-    assert!(output(own(&["ticket_list"])).contains("- mine"));
+    output(own(&["ticket_list"])).assert_has(&["- mine"]);
     assert!(p.home.has("config/profiles/main/.tickets"));
 }
 
@@ -540,8 +497,9 @@ fn tools_use_the_project_or_the_persons_own_folder() {
 fn a_childs_tickets_get_a_parent_and_the_first_is_rejected() {
     let p = Project::with(&["top-1 open Top", "other-2 open Other"]);
     let child = |m: Marvin| m.env("MARVIN_TICKET", "top-1").run();
-    let output = child(p.command("create x")).expect(1).errors();
-    assert!(output.contains("acceptance criteria"), "{output}");
+    child(p.command("create x"))
+        .expect(1)
+        .stderr_has(&["acceptance criteria"]);
     let dir = p.home.work();
     let create = |args: &[&str]| {
         child(
@@ -556,18 +514,12 @@ fn a_childs_tickets_get_a_parent_and_the_first_is_rejected() {
                 .args(args.iter().copied()),
         )
     };
-    assert!(
-        create(&["title=a"])
-            .expect(0)
-            .text()
-            .contains("parent: top-1")
-    );
-    assert!(
-        create(&["title=a", "parent=other"])
-            .expect(1)
-            .errors()
-            .contains("Use --parent top-1")
-    );
+    create(&["title=a"])
+        .expect(0)
+        .stdout_has(&["parent: top-1"]);
+    create(&["title=a", "parent=other"])
+        .expect(1)
+        .stderr_has(&["Use --parent top-1"]);
     assert_eq!(p.says("ls").lines().count(), 3);
 }
 
@@ -625,11 +577,8 @@ fn files_edited_into_nonsense_are_kept_and_do_not_stop_the_others() {
             "\u{1f600}-11"
         ]
     );
-    let output = p.fails("close bare-2");
-    assert!(
-        output.contains("bare-2.md has no front matter, so nothing was changed"),
-        "{output}"
-    );
+    p.fails("close bare-2")
+        .assert_has(&["bare-2.md has no front matter, so nothing was changed"]);
     assert_eq!(p.text("bare-2"), "# No front matter\n");
     let before = p.text("dos-4");
     p.says("close dos-4");
@@ -664,13 +613,12 @@ fn files_edited_into_nonsense_are_kept_and_do_not_stop_the_others() {
             "{bad}"
         );
     }
-    let result = p
-        .tool(
-            "ticket_show",
-            &["--json", "{\"ticket_id\":\"good-1\\u0000\"}"],
-        )
-        .expect(1);
-    assert!(result.errors().contains("not found"));
+    p.tool(
+        "ticket_show",
+        &["--json", "{\"ticket_id\":\"good-1\\u0000\"}"],
+    )
+    .expect(1)
+    .stderr_has(&["not found"]);
     assert_eq!(p.left_over(), [] as [&str; 0]);
 }
 
@@ -759,36 +707,19 @@ fn a_filter_that_never_ends_does_not_outlive_its_caller() {
         let project = Project::with(&["a-1 open A"]);
         let running = project.command("query 'last(repeat(1))'").spawn();
         let marvin = running.pid().as_raw_nonzero().get();
-        let start = Instant::now();
-        let jq = loop {
-            if let Some(jq) = child_of(marvin, "jq") {
-                break jq;
-            }
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "jq does not start"
-            );
-            std::thread::yield_now();
-        };
+        let jq = found("jq starts", || child_of(marvin, "jq"));
         // What ends it when Marvin is killed and can no longer act.
-        let limits = || fs::read_to_string(format!("/proc/{jq}/limits")).unwrap_or_default();
-        while !limits()
-            .lines()
-            .any(|line| line.starts_with("Max cpu time") && !line.contains("unlimited"))
-        {
-            assert!(start.elapsed() < Duration::from_secs(20), "{}", limits());
-            std::thread::yield_now();
-        }
+        until("a limit of its time", || {
+            let limits = fs::read_to_string(format!("/proc/{jq}/limits")).unwrap_or_default();
+            limits
+                .lines()
+                .any(|line| line.starts_with("Max cpu time") && !line.contains("unlimited"))
+        });
         running.signal(signal);
         running.wait();
-        let gone = || !std::path::Path::new(&format!("/proc/{jq}")).exists();
-        while !gone() {
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "jq runs on after {signal:?}"
-            );
-            std::thread::yield_now();
-        }
+        until("the end of jq", || {
+            !std::path::Path::new(&format!("/proc/{jq}")).exists()
+        });
     }
 }
 
@@ -823,7 +754,5 @@ fn a_result_of_any_size_reaches_the_model_cut_and_explained() {
     let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
     let expected = last["content"].as_str().unwrap();
     assert!(expected.len() < 300_000, "{}", expected.len());
-    assert!(
-        expected.contains("bytes are left out") && expected.contains("call ticket_dep_tree again")
-    );
+    expected.assert_has(&["bytes are left out", "call ticket_dep_tree again"]);
 }

@@ -8,6 +8,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample};
 use crate::support::server::{Answer, Exchange, Server};
+use crate::support::words::TextAssertions;
 
 const ROADS: [&str; 3] = ["osrm-car", "osrm-foot", "osrm-bike"];
 
@@ -69,7 +70,7 @@ fn the_samples_give_the_expected_results() {
         move |sample: &Sample| {
             let server = sample.server();
             let result = ask(&server, name, &args).expect(code);
-            let output = format!("{}{}", result.text(), result.errors());
+            let output = result.output();
             for part in parts {
                 assert!(output.contains(part), "{part} not in\n{output}");
             }
@@ -163,7 +164,7 @@ fn the_samples_give_the_expected_results() {
 
 #[test]
 fn directions_are_numbered_and_end_once() {
-    let server = Server::answering(|_, _| Answer::json(&way()));
+    let server = Server::always(Answer::json(&way()));
     let output = ask(
         &server,
         "get_directions",
@@ -202,9 +203,9 @@ Route by OSRM; map data by OpenStreetMap contributors (ODbL)
 fn each_mode_has_a_server_of_its_own() {
     for (mode, own) in [("driving", 0), ("foot", 1), ("walking", 1), ("cycling", 2)] {
         let servers = ROADS.map(|_| {
-            Server::answering(|_, _| {
-                Answer::json(&json!({"code": "Ok", "routes": [{"distance": 1, "duration": 1}]}))
-            })
+            Server::always(Answer::json(
+                &json!({"code": "Ok", "routes": [{"distance": 1, "duration": 1}]}),
+            ))
             .lenient()
         });
         let home = Home::new();
@@ -217,11 +218,7 @@ fn each_mode_has_a_server_of_its_own() {
         }
         let output = marvin.run().expect(0);
         let shown = if mode == "walking" { "foot" } else { mode };
-        assert!(
-            output.text().starts_with(&format!("Mode      {shown}\n")),
-            "{}",
-            output.text()
-        );
+        output.stdout_starts_with(&format!("Mode      {shown}\n"));
         for (index, server) in servers.iter().enumerate() {
             assert_eq!(
                 server.requests().len(),
@@ -240,77 +237,49 @@ fn each_mode_has_a_server_of_its_own() {
 
 #[test]
 fn times_are_labelled_with_their_actual_mode() {
-    let server = Server::answering(|_, _| Answer::json(&way()));
+    let server = Server::always(Answer::json(&way()));
     for name in [
         "estimate_travel_time",
         "get_directions",
         "estimate_traffic_adjusted_time",
     ] {
-        let output = ask(&server, name, &trip(&json!({"mode": "foot"}))).expect(0);
-        assert!(
-            output.text().starts_with("Mode      driving\n"),
-            "{}",
-            output.text()
-        );
-        assert!(
-            output.text().contains("Note: This is the way by car, not on foot: that is what the server has data for. MARVIN_URL_OSRM_FOOT can name another."),
-            "{}",
-            output.text()
-        );
+        ask(&server, name, &trip(&json!({"mode": "foot"}))).expect(0).stdout_starts_with("Mode      driving\n").stdout_has(&["Note: This is the way by car, not on foot: that is what the server has data for. MARVIN_URL_OSRM_FOOT can name another."]);
     }
-    let output = ask(
+    ask(
         &server,
         "estimate_travel_time",
         &trip(&json!({"mode": "balloon"})),
     )
-    .expect(0);
-    assert!(
-        output.text().contains("Note: There is no mode \"balloon\""),
-        "{}",
-        output.text()
-    );
+    .expect(0)
+    .stdout_has(&["Note: There is no mode \"balloon\""]);
 }
 
 #[test]
 fn a_mode_without_a_base_is_refused() {
-    let output = ask_at(
+    ask_at(
         "none",
         "estimate_travel_time",
         &trip(&json!({"mode": "cycling"})),
     )
-    .expect(1);
-    assert!(
-        output.errors().contains(
-            "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is not a valid address.\nSet MARVIN_URL_OSRM_BIKE to"
-        ),
-        "{}",
-        output.errors()
-    );
+    .expect(1).stderr_has(&["There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is not a valid address.\nSet MARVIN_URL_OSRM_BIKE to"]);
 }
 
 #[test]
 fn miles_come_first_for_who_prefers_them() {
-    let server = Server::answering(|_, _| Answer::json(&way()));
+    let server = Server::always(Answer::json(&way()));
     let home = Home::new();
     home.write(
         "config/profiles/main/preferences.yaml",
         "distance_unit: mi\n",
     );
-    let output = samples::tool(
+    samples::tool(
         &home,
         &ROADS,
         &server.url(""),
         "get_directions",
         &trip(&json!({})),
     )
-    .run()
-    .expect(0);
-    assert!(
-        output.text().contains("Distance  50 mi (80.5 km)"),
-        "{}",
-        output.text()
-    );
-    assert!(output.text().contains("(300 ft, 8 s)"), "{}", output.text());
+    .prints(&["Distance  50 mi (80.5 km)", "(300 ft, 8 s)"]);
 }
 
 /// A car's way of ten minutes, and weather that depends on the place.
@@ -385,28 +354,18 @@ fn without_weather_or_clock_the_estimate_says_so() {
     .env("MARVIN_NOW", "2027-05-06T18:30:00+02:00[Europe/Paris]")
     .run()
     .expect(0);
-    for part in [
+    output.text().assert_has(&[
         "Clock     Thu 16:30 UTC: the local time at the destination is not available\n          × 1.6 for the hour",
         "Weather   not available (Open-Meteo's daily limit of requests is spent)\n          × 1 for the weather: weather unknown\n",
         "Estimate  16 min (1.6 × 1 = × 1.6)",
-    ] {
-        assert!(
-            output.text().contains(part),
-            "{part} not in\n{}",
-            output.text()
-        );
-    }
-    assert!(
-        !output.text().contains("weather data by"),
-        "{}",
-        output.text()
-    );
+    ]);
+    output.stdout_lacks(&["weather data by"]);
 
     // The clock may still be known by the offset from UTC.
     let mut offset = sky("never");
     offset["timezone"] = Value::Null;
     let server = town(Answer::json(&limit), Answer::json(&offset));
-    let output = samples::tool(
+    samples::tool(
         &home,
         &services,
         &server.url(""),
@@ -414,15 +373,7 @@ fn without_weather_or_clock_the_estimate_says_so() {
         &trip(&json!({})),
     )
     .env("MARVIN_NOW", "2027-05-06T18:30:00+02:00[Europe/Paris]")
-    .run()
-    .expect(0);
-    assert!(
-        output
-            .text()
-            .contains("Clock     Thu 17:30 at the destination\n"),
-        "{}",
-        output.text()
-    );
+    .prints(&["Clock     Thu 17:30 at the destination\n"]);
 }
 
 #[test]
@@ -435,18 +386,10 @@ fn a_stalled_weather_service_is_not_awaited() {
         "{:?}",
         started.elapsed()
     );
-    assert!(
-        output
-            .text()
-            .contains("Weather   not available (Open-Meteo did not answer in time)"),
-        "{}",
-        output.text()
-    );
-    assert!(
-        output.text().contains("Estimate  10 min (1 × 1 = × 1)"),
-        "{}",
-        output.text()
-    );
+    output.stdout_has(&[
+        "Weather   not available (Open-Meteo did not answer in time)",
+        "Estimate  10 min (1 × 1 = × 1)",
+    ]);
 }
 
 #[test]
@@ -459,34 +402,25 @@ fn feet_and_bicycles_know_no_traffic() {
         step["mode"] = json!("walking");
     }
     walk["routes"][0]["legs"][1] = json!({});
-    let server = Server::answering(move |_, _| Answer::json(&walk));
-    let output = ask(
+    let server = Server::always(Answer::json(&walk));
+    ask(
         &server,
         "estimate_traffic_adjusted_time",
         &trip(&json!({"mode": "walking"})),
     )
-    .expect(0);
-    assert!(
-        output.text().contains(
-            "Estimate  1 h 0 min: the factors for traffic and weather are for driving only."
-        ),
-        "{}",
-        output.text()
-    );
+    .expect(0)
+    .stdout_has(&[
+        "Estimate  1 h 0 min: the factors for traffic and weather are for driving only.",
+    ]);
     assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
 fn refusals_and_wrong_input_say_what_to_do() {
-    let busy = Server::answering(|_, _| Answer::text("text/html", "<html>").with_status(503));
-    let output = ask(&busy, "estimate_travel_time", &trip(&json!({}))).expect(1);
-    assert!(
-        output
-            .errors()
-            .contains("OSRM, the routing server, is busy (503).\nTry again in a minute"),
-        "{}",
-        output.errors()
-    );
+    let busy = Server::always(Answer::text("text/html", "<html>").with_status(503));
+    ask(&busy, "estimate_travel_time", &trip(&json!({})))
+        .expect(1)
+        .stderr_has(&["OSRM, the routing server, is busy (503).\nTry again in a minute"]);
     let none = Server::start();
     for (more, expected) in [
         (json!({"origin_lat": 139.7, "origin_lng": 35.7}), "swapped"),
@@ -528,8 +462,7 @@ fn a_missing_route_is_explained() {
             "cannot be read",
         ),
     ] {
-        let server =
-            Server::answering(move |_, _| Answer::text("application/json", body.clone())).lenient();
+        let server = Server::always(Answer::text("application/json", body.clone())).lenient();
         let output = ask(&server, "estimate_travel_time", &trip(&json!({}))).expect(1);
         assert!(
             output.errors().contains(expected),
@@ -545,12 +478,6 @@ fn a_way_across_a_continent_is_shown_at_both_ends() {
         .map(|at| step("turn", &json!({"name": format!("Road {at}")})))
         .collect();
     let long = json!({"code": "Ok", "routes": [{"distance": 1e6, "duration": 1e5, "legs": [{"steps": steps}]}]});
-    let server = Server::answering(move |_, _| Answer::json(&long));
-    let output = ask(&server, "get_directions", &trip(&json!({}))).expect(0);
-    assert!(output.text().contains("150. Turn left onto Road 149 (1.2 km, 1 min)\n     … 300 steps are left out; ask for a part of the way to see them.\n451. "), "{}", output.text());
-    assert!(
-        output.text().contains("Duration  27 h 47 min"),
-        "{}",
-        output.text()
-    );
+    let server = Server::always(Answer::json(&long));
+    ask(&server, "get_directions", &trip(&json!({}))).expect(0).stdout_has(&["150. Turn left onto Road 149 (1.2 km, 1 min)\n     … 300 steps are left out; ask for a part of the way to see them.\n451. ", "Duration  27 h 47 min"]);
 }

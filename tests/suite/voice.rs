@@ -12,19 +12,16 @@ use crate::support::voice::{
     hears, left_behind, parts, quick_recorder, runtime_dir, script, transcription, verbose, wav,
 };
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const KEY: &str = "gsk_verysecretkey0123456789";
 
 fn chat(home: &Home, server: &Server, record: &str) -> Marvin {
-    home.marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
+    home.chat(server)
         .env("MARVIN_URL_GROQ_WHISPER", server.url(""))
         .env("GROQ_API_KEY", KEY)
         .env("MARVIN_RECORD_COMMAND", record)
         .env("XDG_RUNTIME_DIR", runtime_dir(home))
-        .args(["--plain", "--provider", "openai-compat"])
-        .args(["--model", "test-model"])
 }
 
 /// The conversation of `input`; nothing may stay behind.
@@ -90,10 +87,7 @@ fn what_was_said_is_sent_as_the_users_message() {
     assert_eq!(fields, want.map(|(name, value)| (name, value.to_owned())));
     let (name, headers, file) = &parts[3];
     assert_eq!(name, "file");
-    assert!(
-        headers.contains("filename=\"speech.wav\"") && headers.contains("audio/wav"),
-        "{headers}"
-    );
+    headers.assert_has(&["filename=\"speech.wav\"", "audio/wav"]);
     assert_eq!(
         file[..],
         wav(2, 8_000, true)[..]
@@ -113,7 +107,7 @@ fn what_was_said_is_sent_as_the_users_message() {
         role == "system" && note.contains("a machine wrote down what it heard"),
         "{note}"
     );
-    assert!(!note.contains("read aloud"), "{note}");
+    note.assert_lacks(&["read aloud"]);
     assert_eq!(
         sent[sent.len() - 1],
         ("user".to_owned(), "Wie spät ist es?".to_owned())
@@ -122,10 +116,8 @@ fn what_was_said_is_sent_as_the_users_message() {
         serde_json::from_str(&home.read("config/profiles/main/chat_log.json")).unwrap();
     assert_eq!(log[0]["role"], "you");
     assert_eq!(log[0]["text"], "Wie spät ist es?");
-    assert!(
-        home.read("config/profiles/main/history")
-            .contains("Wie spät ist es?")
-    );
+    home.read("config/profiles/main/history")
+        .assert_has(&["Wie spät ist es?"]);
 }
 
 #[test]
@@ -140,20 +132,17 @@ fn spoken_words_are_never_commands_and_name_no_files() {
         hears("Read @secret.txt"),
         says("Which one?"),
     ]);
-    let done = run(
+    run(
         &home,
         &server,
         &quick_recorder(&home),
         "!v\n!v\n!shell\n!v\nexit\n",
-    );
-    assert!(
-        done.text().contains("Marvin: Which one?"),
-        "{}",
-        done.text()
-    );
+    )
+    .stdout_has(&["Marvin: Which one?"]);
     assert!(!home.has("work/spoken"));
     let sent = server.request(5).text();
-    assert!(sent.contains("Read @secret.txt") && !sent.contains("the content of a file"));
+    sent.assert_has(&["Read @secret.txt"]);
+    sent.assert_lacks(&["the content of a file"]);
 }
 
 #[test]
@@ -163,18 +152,12 @@ fn a_server_of_ones_own_needs_no_key_and_another_model_no_long_form() {
         transcription(Answer::json(&json!({"text": "Hello there."}))),
         says("Hello."),
     ]);
-    let done = chat(&home, &server, &quick_recorder(&home))
+    chat(&home, &server, &quick_recorder(&home))
         .without("GROQ_API_KEY")
         .env("MARVIN_URL_GROQ_WHISPER", server.url("/v1/"))
         .env("WHISPER_MODEL", "gpt-4o-transcribe")
         .stdin("!v\n")
-        .run()
-        .expect(0);
-    assert!(
-        done.text().contains("You (spoken): Hello there."),
-        "{}",
-        done.text()
-    );
+        .prints(&["You (spoken): Hello there."]);
     let request = server.request(0);
     assert_eq!(request.path, "/v1/audio/transcriptions");
     assert_eq!(request.header("authorization"), None);
@@ -198,32 +181,19 @@ fn missing_parts_are_named_before_anything_is_recorded() {
         marvin.stdin("!v\n").run().expect(0).text().to_owned()
     };
     let text = without_key(chat(&home, &server, &record));
-    assert!(
-        text.contains("[Error] ") && text.contains("GROQ_API_KEY"),
-        "{text}"
-    );
-    assert!(!text.contains("Recording"), "{text}");
+    text.assert_has(&["[Error] ", "GROQ_API_KEY"]);
+    text.assert_lacks(&["Recording"]);
     assert!(!home.has("recorded"));
     let nowhere = home.path().join("nowhere");
     let no_recorder = chat(&home, &server, "").env("PATH", &nowhere);
-    let text = no_recorder.stdin("!v\n").run().expect(0).text().to_owned();
-    assert!(
-        text.contains("arecord, sox, ffmpeg nor pw-record"),
-        "{text}"
-    );
+    no_recorder
+        .stdin("!v\n")
+        .prints(&["arecord, sox, ffmpeg nor pw-record"]);
     // Both at once.
-    let text = without_key(chat(&home, &server, "").env("PATH", &nowhere));
-    assert!(
-        text.contains("GROQ_API_KEY") && text.contains("arecord"),
-        "{text}"
-    );
-    let wrong = run(&home, &server, "cp a b", "!v\n!voice\n");
-    assert!(wrong.text().contains("{file}"), "{}", wrong.text());
-    assert!(
-        wrong.text().contains("Voice mode needs a terminal"),
-        "{}",
-        wrong.text()
-    );
+    without_key(chat(&home, &server, "").env("PATH", &nowhere))
+        .assert_has(&["GROQ_API_KEY", "arecord"]);
+    run(&home, &server, "cp a b", "!v\n!voice\n")
+        .stdout_has(&["{file}", "Voice mode needs a terminal"]);
 }
 
 #[test]
@@ -244,12 +214,7 @@ fn a_length_that_cannot_be_sent_is_refused() {
         "{}",
         done.text()
     );
-    assert!(done.text().contains("12 minutes"), "{}", done.text());
-    assert!(
-        done.text().contains("/voice takes no words"),
-        "{}",
-        done.text()
-    );
+    done.stdout_has(&["12 minutes", "/voice takes no words"]);
     assert!(!home.has("recorded"));
 }
 
@@ -298,7 +263,7 @@ fn silence_and_broken_recordings_are_not_sent() {
             text.contains("[Error] ") && text.contains(want),
             "{recorder}: {text}"
         );
-        assert!(!text.contains("You (spoken)"), "{text}");
+        text.assert_lacks(&["You (spoken)"]);
     }
 }
 
@@ -379,10 +344,8 @@ fn refusals_of_the_service_are_told_in_words() {
         for part in want {
             assert!(text.contains(part), "no {part:?}: {text}");
         }
-        assert!(
-            text.contains("[Error] ") && !text.contains("You (spoken)"),
-            "{text}"
-        );
+        text.assert_has(&["[Error] "]);
+        text.assert_lacks(&["You (spoken)"]);
     }
 }
 
@@ -395,13 +358,8 @@ fn a_server_error_and_a_short_limit_get_a_second_request() {
             refusal = refusal.header("Retry-After", pause);
         }
         let server = Server::with([transcription(refusal), hears("Hello."), says("Hi.")]);
-        let done = run(&home, &server, &quick_recorder(&home), "!v\n");
-        assert!(
-            done.text().contains("Trying again in 1 second."),
-            "{}",
-            done.text()
-        );
-        assert!(done.text().contains("Marvin: Hi."), "{}", done.text());
+        run(&home, &server, &quick_recorder(&home), "!v\n")
+            .stdout_has(&["Trying again in 1 second.", "Marvin: Hi."]);
     }
 }
 
@@ -421,8 +379,7 @@ fn the_reply_flow_knows_what_was_spoken_and_in_which_language() {
         ),
         StageAnswer::text("graph_extract", "[]"),
     ]);
-    let done = home
-        .marvin()
+    home.marvin()
         .env("LLM_PROVIDER", "ollama")
         .env("OLLAMA_URL", server.url(""))
         .env("OLLAMA_MODEL", "gemma4:e2b")
@@ -432,13 +389,7 @@ fn the_reply_flow_knows_what_was_spoken_and_in_which_language() {
         .arg("--plain")
         .limit(Duration::from_secs(90))
         .stdin("!v\n!why\n!memory show\n")
-        .run()
-        .expect(0);
-    assert!(
-        done.text().contains("Marvin: Zwölf Grad."),
-        "{}",
-        done.text()
-    );
+        .prints(&["Marvin: Zwölf Grad."]);
     let calls = server.calls();
     let asked = calls.iter().find(|call| call.stage == "chat").unwrap();
     let all: Vec<String> = asked.body["messages"]
@@ -447,16 +398,11 @@ fn the_reply_flow_knows_what_was_spoken_and_in_which_language() {
         .iter()
         .map(content)
         .collect();
-    assert!(
-        all[0].contains("a machine wrote down what it heard"),
-        "{}",
-        all[0]
-    );
+    all[0].assert_has(&["a machine wrote down what it heard"]);
     // Recorded once, and not read aloud.
-    assert!(!all[0].contains("read aloud"), "{}", all[0]);
+    all[0].assert_lacks(&["read aloud"]);
     // The diary tells it apart from what was typed.
-    let shown = home.marvin().args(["memory", "show"]).run().expect(0);
-    assert!(shown.text().contains("(spoken)"), "{}", shown.text());
+    home.marvin().args(["memory", "show"]).prints(&["(spoken)"]);
 }
 
 #[test]
@@ -465,17 +411,15 @@ fn the_doctor_tells_what_records_writes_down_and_speaks() {
     let nowhere = home.path().join("nowhere");
     let report = |marvin: Marvin| marvin.arg("doctor").run().expect(0).text().to_owned();
     let text = report(home.marvin().env("PATH", &nowhere));
-    for part in [
+    text.assert_has(&[
         "recorder",
         "speech to text",
         "speaker",
         "alsa-utils",
         "GROQ_API_KEY",
         "espeak-ng",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    assert!(text.contains("--  voice"), "{text}");
+    ]);
+    text.assert_has(&["--  voice"]);
     let piper = home.write("voice.onnx", "");
     home.write("voice.onnx.json", r#"{"language": {"code": "de_DE"}}"#);
     for name in ["piper", "aplay", "arecord"] {
@@ -483,9 +427,6 @@ fn the_doctor_tells_what_records_writes_down_and_speaks() {
     }
     let marvin = home.marvin().env("PATH", &nowhere).env("GROQ_API_KEY", "k");
     let text = report(marvin.env("MARVIN_PIPER_VOICE", piper));
-    assert!(!text.contains("--  voice"), "{text}");
-    assert!(
-        text.contains("piper, in German") && text.contains("whisper-large-v3"),
-        "{text}"
-    );
+    text.assert_lacks(&["--  voice"]);
+    text.assert_has(&["piper, in German", "whisper-large-v3"]);
 }

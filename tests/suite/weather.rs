@@ -106,7 +106,7 @@ fn the_samples_give_the_expected_results() {
 
 #[test]
 fn the_request_names_its_variables_and_the_persons_units() {
-    let server = Server::answering(|_, _| Answer::json(&own()));
+    let server = Server::always(Answer::json(&own()));
     let home = Home::new();
     home.write(
         "config/profiles/main/preferences.yaml",
@@ -133,7 +133,7 @@ fn the_request_names_its_variables_and_the_persons_units() {
 
 #[test]
 fn the_answer_is_a_page_of_eighty_columns() {
-    let server = Server::answering(|_, _| Answer::json(&own()));
+    let server = Server::always(Answer::json(&own()));
     let output = at_home(&server).expect(0);
     assert_eq!(
         output.text(),
@@ -160,7 +160,7 @@ Weather data by Open-Meteo.com (CC BY 4.0)
 fn refusals_are_told_under_any_status() {
     let refusal = |status: u16, reason: &str| {
         let body = json!({"reason": reason, "error": true});
-        let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
+        let server = Server::always(Answer::json(&body).with_status(status));
         let result = at_home(&server).expect(1);
         assert_eq!(server.requests().len(), 1, "{reason}");
         result.errors()
@@ -209,13 +209,10 @@ fn a_failing_service_is_retried_once_after_two_seconds() {
     let gap = server.request(1).arrived - server.request(0).arrived;
     assert!(gap >= Duration::from_millis(1_900), "{gap:?}");
 
-    let server = Server::answering(|_, _| Answer::text("text/html", "<html>").with_status(503));
-    let output = at_home(&server).expect(1);
-    assert!(
-        output.errors().contains("Open-Meteo failed (503)"),
-        "{}",
-        output.errors()
-    );
+    let server = Server::always(Answer::text("text/html", "<html>").with_status(503));
+    at_home(&server)
+        .expect(1)
+        .stderr_has(&["Open-Meteo failed (503)"]);
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -288,10 +285,9 @@ fn invalid_places_are_refused_without_a_request() {
 #[test]
 fn a_sentence_asks_without_a_model() {
     for text in ["weather at 0 0", "Weather at 0, 0"] {
-        let server = Server::answering(|_, _| Answer::json(&own()));
+        let server = Server::always(Answer::json(&own()));
         let home = Home::new();
-        let output = home
-            .marvin()
+        home.marvin()
             .env("MARVIN_URL_OPEN_METEO", server.url(""))
             .args([
                 "--non-interactive",
@@ -300,12 +296,6 @@ fn a_sentence_asks_without_a_model() {
                 "--prompt",
                 text,
             ])
-            .run()
-            .expect(0);
-        assert!(
-            output.text().contains("Light rain showers, 26.5 °C"),
-            "{}",
-            output.text()
-        );
+            .prints(&["Light rain showers, 26.5 °C"]);
     }
 }

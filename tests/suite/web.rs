@@ -15,7 +15,7 @@ use crate::support::samples;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::shared::skip;
 use crate::support::wire::openai;
-use crate::support::words::fails;
+use crate::support::words::TextAssertions;
 
 const PAGE: &str = "<!doctype html><title>Boats &amp; tides</title><body><nav><a href=/home>Home</a></nav>\
                     <h1>Boats</h1><p>The ferry leaves at <b>09:15</b> — daily.</p><ul><li>one<li>two</ul>\
@@ -50,16 +50,10 @@ fn fenced(text: &str) -> String {
 #[test]
 fn a_page_is_read_as_text_with_and_without_lynx() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::text("text/html; charset=utf-8", PAGE));
+    let server = Server::always(Answer::text("text/html; charset=utf-8", PAGE));
     let url = json!({"url": server.url("/a/")});
     let output = browse(&home, &url).run().expect(0);
-    assert!(
-        output
-            .text()
-            .starts_with("Title: Boats & tides\nText of http://127.0.0.1:"),
-        "{}",
-        output.text()
-    );
+    output.stdout_starts_with("Title: Boats & tides\nText of http://127.0.0.1:");
     assert_eq!(
         fenced(output.text()),
         "Home\n\n# Boats\n\nThe ferry leaves at 09:15 — daily.\n\n- one\n- two\n\nCrêpe 4,50 €\nCider\nMore"
@@ -75,11 +69,8 @@ fn a_page_is_read_as_text_with_and_without_lynx() {
     }
     let output = run(&home, "browse_web", &url).run().expect(0);
     let text = fenced(output.text());
-    assert!(
-        text.contains("The ferry leaves at 09:15 — daily."),
-        "{text}"
-    );
-    assert!(text.contains("* one") && !text.contains("never"), "{text}");
+    text.assert_has(&["The ferry leaves at 09:15 — daily.", "* one"]);
+    text.assert_lacks(&["never"]);
 }
 
 #[test]
@@ -117,11 +108,11 @@ fn a_page_is_read_on_without_fetching_it_again() {
             .to_owned()
     };
     let (first, second, third) = (told(1), told(2), told(3));
-    assert!(first.contains("Continue with start_index=1000."), "{first}");
+    first.assert_has(&["Continue with start_index=1000."]);
     let got = fenced(&first) + &second[second.find("\n--- ").unwrap()..];
     assert_eq!(fenced(&first).chars().count(), 1000);
     assert!(got.contains("Characters 1,001 to 2,000"), "{second}");
-    assert!(third.contains("is behind its end"), "{third}");
+    third.assert_has(&["is behind its end"]);
 }
 
 #[test]
@@ -161,33 +152,17 @@ fn content_that_is_not_a_page_is_described() {
     });
     let get = |path: &str| browse(&home, &json!({"url": server.url(path)}));
     let output = get("/gone").run().expect(0);
-    assert!(
-        output.text().starts_with(
-            "The server answered 404 (not found): this is the text of its error page."
-        ),
-        "{}",
-        output.text()
+    output.stdout_starts_with(
+        "The server answered 404 (not found): this is the text of its error page.",
     );
     assert_eq!(fenced(output.text()), "# Nothing\n\nTry elsewhere.");
-    fails(
-        get("/bare"),
-        &[
-            "answered 503 (the server failed) for /bare",
-            "Try again later",
-        ],
-    );
-    fails(
-        get("/pdf"),
-        &["it is application/pdf, 8 bytes", "download_file"],
-    );
-    fails(
-        get("/lie"),
-        &["it is application/pdf, 18 bytes", "download_file"],
-    );
-    fails(
-        get("/data"),
-        &["it is binary data, 2.0 kB", "download_file"],
-    );
+    get("/bare").fails(&[
+        "answered 503 (the server failed) for /bare",
+        "Try again later",
+    ]);
+    get("/pdf").fails(&["it is application/pdf, 8 bytes", "download_file"]);
+    get("/lie").fails(&["it is application/pdf, 18 bytes", "download_file"]);
+    get("/data").fails(&["it is binary data, 2.0 kB", "download_file"]);
     let json = fenced(get("/json").run().expect(0).text());
     assert!(
         json.starts_with("{\n  \"a\": [\n    1e400,\n    \"xxx"),
@@ -198,36 +173,17 @@ fn content_that_is_not_a_page_is_described() {
         "café <b>\\x1b[2J"
     );
     assert_eq!(fenced(get("/meta").run().expect(0).text()), "Привет");
-    let app = get("/app").run().expect(0);
-    assert!(
-        app.text()
-            .contains("no text before its scripts run; scrape_page"),
-        "{}",
-        app.text()
-    );
+    get("/app").prints(&["no text before its scripts run; scrape_page"]);
     assert_eq!(fenced(get("/untold").run().expect(0).text()), "page");
     assert_eq!(fenced(get("/untyped").run().expect(0).text()), "a b");
-    let away = get("/away").run().expect(0);
-    assert!(
-        away.text()
-            .starts_with(&format!("It redirects to {}\n", server.url("/untold")))
-    );
-    fails(
-        get("/out"),
-        &["The address redirects: 169.254.169.254", "not opened"],
-    );
-    fails(get("/loop"), &["redirects more than 10 times"]);
-    fails(
-        get("/nowhere"),
-        &["answered 302 (it redirects without saying where to) for /nowhere"],
-    );
-    assert!(
-        get("/empty")
-            .run()
-            .expect(0)
-            .text()
-            .contains("The page is empty.")
-    );
+    get("/away")
+        .run()
+        .expect(0)
+        .stdout_starts_with(&format!("It redirects to {}\n", server.url("/untold")));
+    get("/out").fails(&["The address redirects: 169.254.169.254", "not opened"]);
+    get("/loop").fails(&["redirects more than 10 times"]);
+    get("/nowhere").fails(&["answered 302 (it redirects without saying where to) for /nowhere"]);
+    get("/empty").prints(&["The page is empty."]);
     for (url, expected) in [
         ("file:///etc/passwd", "Only http and https"),
         ("-dump", "is not a web address"),
@@ -236,10 +192,9 @@ fn content_that_is_not_a_page_is_described() {
         (&"x".repeat(100_000), "is 100000 bytes long"),
     ] {
         for tool in ["browse_web", "scrape_page"] {
-            fails(
-                run(&home, tool, &json!({"url": url})).env("PATH", bare(&home)),
-                &[expected],
-            );
+            run(&home, tool, &json!({"url": url}))
+                .env("PATH", bare(&home))
+                .fails(&[expected]);
         }
     }
 }
@@ -267,7 +222,7 @@ fn too_large_and_too_slow_pages_end_soon() {
     .lenient();
     let get = |path: &str| browse(&home, &json!({"url": server.url(path)}));
     for path in ["/bomb", "/twice", "/big"] {
-        fails(get(path), &["sent more than 10.0 MB", "download_file"]);
+        get(path).fails(&["sent more than 10.0 MB", "download_file"]);
     }
     assert_eq!(fenced(get("/deep").run().expect(0).text()), "end");
     assert!(fenced(get("/json").run().expect(0).text()).starts_with("[[[["));
@@ -276,14 +231,14 @@ fn too_large_and_too_slow_pages_end_soon() {
     let fired = Instant::now();
     running.signal(Signal::INT);
     let output = running.wait();
-    assert!(output.errors().contains("Cancelled"), "{}", output.errors());
+    output.stderr_has(&["Cancelled"]);
     assert!(output.ended - fired < Duration::from_millis(700));
 }
 
 #[test]
 fn without_a_browser_the_served_page_is_used() {
     let home = Home::new();
-    let server = Server::answering(|_, _| Answer::text("text/html; charset=utf-8", PAGE)).lenient();
+    let server = Server::always(Answer::text("text/html; charset=utf-8", PAGE)).lenient();
     let get = |more: Value| {
         let mut args = json!({"url": server.url("/a/")});
         args.as_object_mut()
@@ -292,14 +247,9 @@ fn without_a_browser_the_served_page_is_used() {
         run(&home, "scrape_page", &args).env("PATH", bare(&home))
     };
     let output = get(json!({})).run().expect(0);
-    assert!(
-        output
-            .text()
-            .starts_with("Title: Boats & tides\nNo browser with a driver was found"),
-        "{}",
-        output.text()
-    );
-    assert!(output.text().contains("its scripts were not run"));
+    output
+        .stdout_starts_with("Title: Boats & tides\nNo browser with a driver was found")
+        .stdout_has(&["its scripts were not run"]);
     let text = fenced(output.text());
     assert!(
         text.starts_with("# Boats") && text.ends_with("More") && !text.contains("Home"),
@@ -313,30 +263,16 @@ fn without_a_browser_the_served_page_is_used() {
         .run()
         .expect(0);
     assert_eq!(fenced(part.text()), "Crêpe");
-    assert!(
-        part.text().contains("first 5 of 18 characters"),
-        "{}",
-        part.text()
-    );
+    part.stdout_has(&["first 5 of 18 characters"]);
     let none = get(json!({"css_selector": "h1", "extract": "menu"}))
         .run()
         .expect(0);
-    assert!(
-        none.text().contains("No line of it has a price"),
-        "{}",
-        none.text()
-    );
-    fails(
-        get(json!({"css_selector": "#none"})),
-        &[
-            "No element of the page fits \"#none\"",
-            "Ids on the page: menu.",
-        ],
-    );
-    fails(
-        get(json!({"css_selector": "a > b"})),
-        &["Only a plain selector", "No browser"],
-    );
+    none.stdout_has(&["No line of it has a price"]);
+    get(json!({"css_selector": "#none"})).fails(&[
+        "No element of the page fits \"#none\"",
+        "Ids on the page: menu.",
+    ]);
+    get(json!({"css_selector": "a > b"})).fails(&["Only a plain selector", "No browser"]);
 }
 
 /// A folder with a driver program that only says where the scripted server listens.
@@ -455,11 +391,7 @@ fn a_session_is_opened_used_and_deleted() {
         let home = Home::new();
         let server = Played::new().server();
         let output = by_driver(&home, &server, family).run().expect(0);
-        assert!(
-            output.text().starts_with("Title: After\nText of"),
-            "{}",
-            output.text()
-        );
+        output.stdout_starts_with("Title: After\nText of");
         assert_eq!(fenced(output.text()), "Run: 42\n\nend");
         assert_eq!(
             asked(&server),
@@ -509,22 +441,14 @@ fn driver_failures_are_reported() {
         ..Played::new()
     });
     let output = output.expect(0);
-    assert!(
-        output.text().starts_with("Title: Source\nText of"),
-        "{}",
-        output.text()
-    );
+    output.stdout_starts_with("Title: Source\nText of");
     assert_eq!(fenced(output.text()), "From the source.");
     // Late, failed, dead, not opened, and no driver at all.
     let (output, opened, deleted) = get(Played {
         navigation: text("timeout", "timeout: x"),
         ..Played::new()
     });
-    assert!(
-        output.text().contains("did not finish loading within 30 s"),
-        "{}",
-        output.text()
-    );
+    output.stdout_has(&["did not finish loading within 30 s"]);
     assert_eq!((opened, deleted), (1, 1));
     for (navigation, expected, sessions) in [
         (
@@ -573,21 +497,16 @@ fn driver_failures_are_reported() {
         place: "chrome-error://chromewebdata/",
         ..Played::new()
     });
-    assert!(
-        output
-            .expect(0)
-            .text()
-            .contains("it shows chrome-error://chromewebdata/. So its")
-    );
+    output
+        .expect(0)
+        .stdout_has(&["it shows chrome-error://chromewebdata/. So its"]);
     let (output, _, deleted) = get(Played {
         place: "http://10.0.0.1/",
         ..Played::new()
     });
-    let errors = output.expect(1).errors();
-    assert!(
-        errors.contains("The page leads elsewhere: 10.0.0.1"),
-        "{errors}"
-    );
+    output
+        .expect(1)
+        .stderr_has(&["The page leads elsewhere: 10.0.0.1"]);
     assert_eq!(deleted, 1);
     // A driver that only fails.
     let path = driver(&home, "chromedriver", "");
@@ -597,17 +516,9 @@ fn driver_failures_are_reported() {
     )
     .unwrap();
     let server = Played::new().server();
-    let output = run(&home, "scrape_page", &json!({"url": server.url("/page")}))
+    run(&home, "scrape_page", &json!({"url": server.url("/page")}))
         .env("PATH", path)
-        .run()
-        .expect(0);
-    assert!(
-        output
-            .text()
-            .contains("does not start: exit code: 7 no library"),
-        "{}",
-        output.text()
-    );
+        .prints(&["does not start: exit code: 7 no library"]);
 }
 
 #[test]
@@ -630,11 +541,7 @@ fn recorded_driver_sessions_are_parsed() {
         }
         let server = played.server();
         let output = by_driver(&home, &server, family).run().expect(0);
-        assert!(
-            !output.text().contains("chrome://remote"),
-            "{}",
-            output.text()
-        );
+        output.stdout_lacks(&["chrome://remote"]);
         (output.text().to_owned(), asked(&server))
     };
     let begun = |sample: &samples::Sample| {
@@ -776,7 +683,7 @@ fn a_real_browser_runs_scripts_and_gets_nowhere_private() {
     let home = Home::new();
     let temporary = home.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
-    let secret = Server::answering(|_, _| Answer::text("text/html", "<p>Secret.")).lenient();
+    let secret = Server::always(Answer::text("text/html", "<p>Secret.")).lenient();
     let private = format!("http://127.0.0.2:{}/", secret.address().port());
     let server = {
         let private = private.clone();
@@ -800,14 +707,8 @@ fn a_real_browser_runs_scripts_and_gets_nowhere_private() {
     };
     let output = get("/late").run().expect(0);
     assert_eq!(fenced(output.text()), "Written by script: 42");
-    assert!(
-        output
-            .text()
-            .contains("1 request of the page could not be made: 127.0.0.2"),
-        "{}",
-        output.text()
-    );
-    fails(get("/away"), &["leads elsewhere: 127.0.0.2", "not opened"]);
+    output.stdout_has(&["1 request of the page could not be made: 127.0.0.2"]);
+    get("/away").fails(&["leads elsewhere: 127.0.0.2", "not opened"]);
     assert_eq!(secret.requests().len(), 0);
     let start = Instant::now();
     while left_in(&temporary) > 0 && start.elapsed() < Duration::from_secs(3) {
@@ -825,7 +726,7 @@ fn a_real_browser_starts_whatever_the_folder_for_temporary_files_is_called() {
     let long = home.path().join("t".repeat(60));
     fs::create_dir(&long).unwrap();
     let page = "<p id=x>Before.</p><script>x.textContent = 'Written by script: 42'</script>";
-    let server = Server::answering(move |_, _| Answer::text("text/html", page)).lenient();
+    let server = Server::always(Answer::text("text/html", page)).lenient();
     let output = run(&home, "scrape_page", &json!({"url": server.url("/")}))
         .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
         .env("TMPDIR", &long)

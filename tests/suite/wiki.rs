@@ -9,7 +9,7 @@ use crate::support::run::Done;
 use crate::support::samples::{Sample, each, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::words::{has, unfenced};
+use crate::support::words::{TextAssertions, unfenced};
 
 fn run(home: &Home, url: &str, name: &str, args: Value) -> Done {
     tool(home, &["wikipedia"], url, name, &args).run()
@@ -47,14 +47,11 @@ fn wikipedia_samples_give_the_expected_results() {
                     "wiki_search",
                     json!({"query": "Python programming", "max_results": 3}),
                 );
-                has(
-                    &text,
-                    &[
+                text.assert_has(&[
                         "Wikipedia: 3 of 6,045 articles for \"Python programming\":",
                         "1. Python (programming language)\n   Python is a high-level, general-purpose programming language. Its design",
                         "2. History of Python\n",
-                    ],
-                );
+                    ]);
                 assert!(!text.contains('<') && !text.contains("&quot;"), "{text}");
             }),
             ("search-empty.json", &|sample| {
@@ -69,16 +66,13 @@ fn wikipedia_samples_give_the_expected_results() {
                     "wiki_full",
                     json!({"title": "Python_(programming_language)"}),
                 );
-                has(
-                    &text,
-                    &[
-                        "Python (programming language).txt",
-                        " words)",
-                        "It begins: Python is a high-level",
-                    ],
-                );
-                let file = home.read(".cache/marvin/wiki/Python (programming language).txt");
-                has(&file, &["\n\n== History ==\n\n"]);
+                text.assert_has(&[
+                    "Python (programming language).txt",
+                    " words)",
+                    "It begins: Python is a high-level",
+                ]);
+                home.read(".cache/marvin/wiki/Python (programming language).txt")
+                    .assert_has(&["\n\n== History ==\n\n"]);
                 assert!(
                     !text.contains("van Rossum began"),
                     "never the text itself: {text}"
@@ -89,43 +83,34 @@ fn wikipedia_samples_give_the_expected_results() {
                     "wiki_grep",
                     json!({"title": "Python_(programming_language)", "pattern": "ABC\\b"}),
                 );
-                has(&found, &["> ", "successor to the ABC", "data from outside"]);
+                found.assert_has(&["> ", "successor to the ABC", "data from outside"]);
             }),
             ("missing.json", &|sample| {
                 for name in ["wiki_full", "wiki_summary"] {
-                    let text = bad(
+                    bad(
                         sample,
                         name,
                         json!({"title": "NonExistentPage_WikiAPI_Test_12345"}),
-                    );
-                    has(
-                        &text,
-                        &[
-                            "has no article \"NonExistentPage WikiAPI Test 12345\"",
-                            "wiki_search",
-                        ],
-                    );
+                    )
+                    .assert_has(&[
+                        "has no article \"NonExistentPage WikiAPI Test 12345\"",
+                        "wiki_search",
+                    ]);
                 }
             }),
             ("summary-odin.json", &|sample| {
-                let text = good(sample, "wiki_summary", json!({"title": "Odin"}));
-                has(
-                    &text,
-                    &[
+                good(sample, "wiki_summary", json!({"title": "Odin"})).assert_has(&[
                         "Odin: Widely attested deity in Germanic mythology\nhttps://en.wikipedia.org/wiki/Odin\nWikipedia, CC BY-SA",
                         "Odin is a widely revered god",
-                    ],
-                );
+                    ]);
             }),
             ("summary-404.json", &|sample| {
-                let text = bad(sample, "wiki_summary", json!({"title": "Zzqxwv"}));
-                has(&text, &["has no article \"Zzqxwv\"", "wiki_search"]);
+                bad(sample, "wiki_summary", json!({"title": "Zzqxwv"}))
+                    .assert_has(&["has no article \"Zzqxwv\"", "wiki_search"]);
             }),
             ("error-maxlag.json", &|sample| {
                 let (home, server) = (Home::new(), sample.server());
-                let text = refused(&home, &server.url(""), "wiki_search", json!({"query": "x"}));
-                has(
-                    &text,
+                refused(&home, &server.url(""), "wiki_search", json!({"query": "x"})).assert_has(
                     &[
                         "servers lag behind: Waiting for 10.64.32.12",
                         "Try again in 5 s",
@@ -136,36 +121,28 @@ fn wikipedia_samples_give_the_expected_results() {
                 assert!(waited >= Duration::from_secs(5), "{waited:?}");
             }),
             ("blocked-403.txt", &|sample| {
-                let text = bad(sample, "wiki_search", json!({"query": "x"}));
-                has(
-                    &text,
-                    &[
-                        "refused the request (403): Please set a user-agent",
-                        "contact",
-                    ],
-                );
-                let text = bad(sample, "wiki_summary", json!({"title": "x"}));
-                has(&text, &["(403)"]);
+                bad(sample, "wiki_search", json!({"query": "x"})).assert_has(&[
+                    "refused the request (403): Please set a user-agent",
+                    "contact",
+                ]);
+                bad(sample, "wiki_summary", json!({"title": "x"})).assert_has(&["(403)"]);
             }),
             ("redirect.json", &|sample| {
                 let (home, server) = (Home::new(), sample.server());
-                let text = said(
+                said(
                     &home,
                     &server.url(""),
                     "wiki_full",
                     json!({"title": "Tidemill"}),
-                );
-                has(
-                    &text,
-                    &["Tide mill (asked for as \"Tidemill\")", "Tide mill.txt"],
-                );
-                let text = said(
+                )
+                .assert_has(&["Tide mill (asked for as \"Tidemill\")", "Tide mill.txt"]);
+                said(
                     &home,
                     &server.url(""),
                     "wiki_summary",
                     json!({"title": "Tidemill"}),
-                );
-                has(&text, &["Tide mill (asked for as", "1653 & ground rye"]);
+                )
+                .assert_has(&["Tide mill (asked for as", "1653 & ground rye"]);
                 for title in ["Tidemill", "tide_mill"] {
                     let text = said(
                         &home,
@@ -173,27 +150,21 @@ fn wikipedia_samples_give_the_expected_results() {
                         "wiki_grep",
                         json!({"title": title, "pattern": "brest"}),
                     );
-                    has(
-                        &text,
-                        &[
-                            "\"brest\" in \"Tide mill\": 1 line.",
-                            "The tide mill at Brest",
-                        ],
-                    );
+                    text.assert_has(&[
+                        "\"brest\" in \"Tide mill\": 1 line.",
+                        "The tide mill at Brest",
+                    ]);
                 }
             }),
             ("redirect-not-followed.json", &|sample| {
-                let text = good(sample, "wiki_summary", json!({"title": "Tidemill"}));
-                has(&text, &["The article has no summary"]);
+                good(sample, "wiki_summary", json!({"title": "Tidemill"}))
+                    .assert_has(&["The article has no summary"]);
                 let text = bad(sample, "wiki_full", json!({"title": "Tidemill"}));
-                has(&text, &["has no text that could be saved", "redirect"]);
+                text.assert_has(&["has no text that could be saved", "redirect"]);
             }),
             ("error-missingparam.json", &|sample| {
-                let text = bad(sample, "wiki_search", json!({"query": "x"}));
-                has(
-                    &text,
-                    &["(missingparam): The \"srsearch\" parameter must be set."],
-                );
+                bad(sample, "wiki_search", json!({"query": "x"}))
+                    .assert_has(&["(missingparam): The \"srsearch\" parameter must be set."]);
             }),
         ],
     );
@@ -202,11 +173,9 @@ fn wikipedia_samples_give_the_expected_results() {
 #[test]
 fn requests_follow_the_services_rules() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::json(
-            &json!({"query": {"search": [], "searchinfo": {"totalhits": 0, "suggestion": "a mill"}}}),
-        )
-    });
+    let server = Server::always(Answer::json(
+        &json!({"query": {"search": [], "searchinfo": {"totalhits": 0, "suggestion": "a mill"}}}),
+    ));
     let text = said(
         &home,
         &server.url(""),
@@ -229,12 +198,10 @@ fn requests_follow_the_services_rules() {
     ] {
         assert_eq!(request.query(name), Some(value), "{name}");
     }
-    assert!(
-        request
-            .header("user-agent")
-            .unwrap()
-            .contains("tests@example.org")
-    );
+    request
+        .header("user-agent")
+        .unwrap()
+        .assert_has(&["tests@example.org"]);
 }
 
 #[test]
@@ -242,25 +209,25 @@ fn invalid_titles_are_refused_without_a_request() {
     let (home, server) = (Home::new(), Server::start());
     for title in ["", "a|b", "[[x]]", "a/../b", "#only"] {
         for name in ["wiki_summary", "wiki_full"] {
-            let text = refused(&home, &server.url(""), name, json!({"title": title}));
-            has(&text, &["wiki_search"]);
+            refused(&home, &server.url(""), name, json!({"title": title}))
+                .assert_has(&["wiki_search"]);
         }
     }
     refused(&home, &server.url(""), "wiki_search", json!({"query": " "}));
-    let text = refused(
+    refused(
         &home,
         &server.url(""),
         "wiki_search",
         json!({"query": "x".repeat(100_000)}),
-    );
-    has(&text, &["bytes long"]);
-    let text = refused(
+    )
+    .assert_has(&["bytes long"]);
+    refused(
         &home,
         &server.url(""),
         "wiki_grep",
         json!({"title": "Nothing", "pattern": "x"}),
-    );
-    has(&text, &["not saved yet", "wiki_full"]);
+    )
+    .assert_has(&["not saved yet", "wiki_full"]);
 }
 
 #[test]
@@ -294,24 +261,24 @@ fn a_lagging_server_is_retried_once() {
             .header("Retry-After", "0"),
         _ => Answer::json(&json!({"query": {"search": [{"title": "0", "snippet": null}]}})),
     });
-    let text = said(
+    said(
         &Home::new(),
         &server.url(""),
         "wiki_search",
         json!({"query": "x"}),
-    );
-    has(&text, &["Wikipedia: 1 article for \"x\":\n\n1. 0\n"]);
-    let server = Server::answering(|_, _| {
+    )
+    .assert_has(&["Wikipedia: 1 article for \"x\":\n\n1. 0\n"]);
+    let server = Server::always(
         Answer::json(&json!({"error": {"code": "maxlag", "info": "busy"}}))
-            .header("Retry-After", "600")
-    });
-    let text = refused(
+            .header("Retry-After", "600"),
+    );
+    refused(
         &Home::new(),
         &server.url(""),
         "wiki_search",
         json!({"query": "x"}),
-    );
-    has(&text, &["Try again in 600 s"]);
+    )
+    .assert_has(&["Try again in 600 s"]);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -335,46 +302,41 @@ fn an_invalid_wiki_response_is_not_an_empty_result() {
         ),
     ] {
         let (body, kind) = (body.to_owned(), kind.to_owned());
-        let server = Server::answering(move |_, _| Answer::text(&kind, body.clone()));
-        let text = refused(
+        let server = Server::always(Answer::text(&kind, body.clone()));
+        refused(
             &Home::new(),
             &server.url(""),
             "wiki_search",
             json!({"query": "x"}),
-        );
-        has(&text, &[expected]);
+        )
+        .assert_has(&[expected]);
     }
 }
 
 #[test]
 fn invalid_expressions_are_plain_text() {
     let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::json(
-            &json!({"query": {"pages": [{"title": "AC/DC", "extract": "One (two.\n\n\n\nThree\u{1b}[31m"}]}}),
-        )
-    });
-    let text = said(
+    let server = Server::always(Answer::json(
+        &json!({"query": {"pages": [{"title": "AC/DC", "extract": "One (two.\n\n\n\nThree\u{1b}[31m"}]}}),
+    ));
+    said(
         &home,
         &server.url(""),
         "wiki_full",
         json!({"title": "AC/DC"}),
-    );
-    has(&text, &["/.cache/marvin/wiki/AC_DC ", "(3 words)"]);
+    )
+    .assert_has(&["/.cache/marvin/wiki/AC_DC ", "(3 words)"]);
     let text = said(
         &home,
         "http://127.0.0.1:1",
         "wiki_grep",
         json!({"title": "ac/dc", "pattern": "(two"}),
     );
-    has(
-        &text,
-        &[
-            "\"(two\" in \"AC/DC\": 1 line.",
-            "not a valid regular expression",
-            "> 1  One (two.",
-        ],
-    );
+    text.assert_has(&[
+        "\"(two\" in \"AC/DC\": 1 line.",
+        "not a valid regular expression",
+        "> 1  One (two.",
+    ]);
     let text = said(
         &home,
         "http://127.0.0.1:1",
@@ -396,82 +358,53 @@ fn a_real_mediawiki_is_searched_read_and_saved() {
     };
     let home = Home::new();
     let text = said(&home, &url, "wiki_search", json!({"query": "mill"}));
-    has(&text, &["for \"mill\":", "Tide mill", "dam", "CC BY-SA"]);
-    assert!(
-        !text.contains("searchmatch") && !text.contains("&#039;"),
-        "{text}"
-    );
-    has(
-        &said(&home, &url, "wiki_search", json!({"query": "zzqxwv"})),
-        &["has no articles"],
-    );
-    let text = said(&home, &url, "wiki_summary", json!({"title": "tidemill"}));
-    has(
-        &text,
-        &[
-            "Tide mill (asked for as \"tidemill\")",
-            "/wiki/Tide_mill",
-            "at a dam & a pond.",
-        ],
-    );
-    let text = said(&home, &url, "wiki_summary", json!({"title": "Mill"}));
-    has(
-        &text,
-        &["\"Mill\" could mean several articles", "- Tide mill: "],
-    );
-    has(
-        &said(
-            &home,
-            &url,
-            "wiki_summary",
-            json!({"title": "Köln/Mühle 水車"}),
-        ),
-        &["Die Mühle heißt auch 水車"],
-    );
+    text.assert_has(&["for \"mill\":", "Tide mill", "dam", "CC BY-SA"]);
+    text.assert_lacks(&["searchmatch", "&#039;"]);
+    said(&home, &url, "wiki_search", json!({"query": "zzqxwv"})).assert_has(&["has no articles"]);
+    said(&home, &url, "wiki_summary", json!({"title": "tidemill"})).assert_has(&[
+        "Tide mill (asked for as \"tidemill\")",
+        "/wiki/Tide_mill",
+        "at a dam & a pond.",
+    ]);
+    said(&home, &url, "wiki_summary", json!({"title": "Mill"}))
+        .assert_has(&["\"Mill\" could mean several articles", "- Tide mill: "]);
+    said(
+        &home,
+        &url,
+        "wiki_summary",
+        json!({"title": "Köln/Mühle 水車"}),
+    )
+    .assert_has(&["Die Mühle heißt auch 水車"]);
     for title in ["Nope", "Special:Search"] {
-        has(
-            &refused(&home, &url, "wiki_summary", json!({"title": title})),
-            &["no article"],
-        );
+        refused(&home, &url, "wiki_summary", json!({"title": title})).assert_has(&["no article"]);
     }
-    let text = refused(&home, &url, "wiki_full", json!({"title": "a%41b"}));
-    has(
-        &text,
-        &["cannot be an article's title", "invalid characters"],
-    );
-    let text = said(&home, &url, "wiki_full", json!({"title": "Tidemill"}));
-    has(
-        &text,
-        &["Tide mill.txt", "It begins: A tide mill is a mill"],
-    );
-    let text = said(
+    refused(&home, &url, "wiki_full", json!({"title": "a%41b"}))
+        .assert_has(&["cannot be an article's title", "invalid characters"]);
+    said(&home, &url, "wiki_full", json!({"title": "Tidemill"}))
+        .assert_has(&["Tide mill.txt", "It begins: A tide mill is a mill"]);
+    said(
         &home,
         &url,
         "wiki_grep",
         json!({"title": "Tidemill", "pattern": "<falls>|\\b619\\b"}),
-    );
-    has(
-        &text,
-        &[
-            "2 lines",
-            "== History ==",
-            "in the year 619.",
-            "the water <falls>.",
-        ],
-    );
+    )
+    .assert_has(&[
+        "2 lines",
+        "== History ==",
+        "in the year 619.",
+        "the water <falls>.",
+    ]);
     said(
         &home,
         &url,
         "wiki_full",
         json!({"title": "Köln/Mühle 水車"}),
     );
-    has(
-        &said(
-            &home,
-            &url,
-            "wiki_grep",
-            json!({"title": "Köln/Mühle_水車", "pattern": "МЕЛЬНИЦА"}),
-        ),
-        &["мельница"],
-    );
+    said(
+        &home,
+        &url,
+        "wiki_grep",
+        json!({"title": "Köln/Mühle_水車", "pattern": "МЕЛЬНИЦА"}),
+    )
+    .assert_has(&["мельница"]);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -115,16 +115,6 @@ impl Peer {
         marvin
             .env("BLENDER_MCP_HOST", self.host)
             .env("BLENDER_MCP_PORT", self.port())
-    }
-}
-
-/// Waits until `is_so`; fails the test when it never is.
-#[track_caller]
-pub fn until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + HOLD;
-    while !is_so() {
-        assert!(Instant::now() < end, "no {what}");
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

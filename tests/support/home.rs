@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::run::Marvin;
+use super::server::Server;
 
 /// A temporary home with a configuration folder and a working directory in it; gone when dropped.
 pub struct Home {
@@ -43,6 +45,13 @@ impl Home {
         write(&self.path().join(path), bytes)
     }
 
+    /// Writes a program below the home.
+    pub fn program(&self, path: &str, script: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.write(path, script);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a program");
+        file
+    }
+
     /// Reads a file below the home.
     pub fn read(&self, path: &str) -> String {
         let path = self.path().join(path);
@@ -57,8 +66,7 @@ impl Home {
     /// A PATH without scheduler and notifier, so that the machine's own crontab and job queue are not touched.
     pub fn path_without_scheduler(&self) -> String {
         for name in ["crontab", "at", "notify-send"] {
-            let file = self.write(&format!("bin/{name}"), "#!/bin/sh\nexit 1\n");
-            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("a program");
+            self.program(&format!("bin/{name}"), "#!/bin/sh\nexit 1\n");
         }
         format!("{}:/usr/bin:/bin", self.path().join("bin").display())
     }
@@ -69,6 +77,29 @@ impl Home {
             .env("HOME", self.path())
             .env("MARVIN_CONFIG_DIR", self.config())
             .dir(&self.work())
+    }
+
+    /// The same, to call one tool directly.
+    pub fn tool(&self, name: &str, args: &Value) -> Marvin {
+        self.marvin()
+            .args(["tool", name, "--json", &args.to_string()])
+    }
+
+    /// A conversation in plain lines with the model of `server`.
+    pub fn chat(&self, server: &Server) -> Marvin {
+        self.marvin().with_model(server).arg("--plain")
+    }
+
+    /// What a tool says that succeeds.
+    #[track_caller]
+    pub fn said(&self, name: &str, args: Value) -> String {
+        self.tool(name, &args).run().expect(0).text().to_owned()
+    }
+
+    /// The error of a tool that fails.
+    #[track_caller]
+    pub fn refused(&self, name: &str, args: Value) -> String {
+        self.tool(name, &args).run().expect(1).errors()
     }
 
     /// The same as a client of a server that speaks the OpenAI dialect at `base` (`http://127.0.0.1:PORT/v1`),

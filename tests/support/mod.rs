@@ -5,6 +5,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod blender;
+pub mod conversation;
 pub mod copilot_peer;
 pub mod cost;
 pub mod engineer;
@@ -26,5 +27,6 @@ pub mod stages;
 pub mod tcp;
 pub mod tls;
 pub mod voice;
+pub mod wait;
 pub mod wire;
 pub mod words;

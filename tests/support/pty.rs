@@ -223,6 +223,19 @@ impl Pty {
         self.wait_for(text, |screen| screen.contents().contains(text));
     }
 
+    /// Waits until the screen no longer contains `text`.
+    pub fn wait_gone(&self, text: &str) {
+        self.wait_for(&format!("screen without {text:?}"), |screen| {
+            !screen.contents().contains(text)
+        });
+    }
+
+    /// Types a line with Enter and waits until the screen contains `text`.
+    pub fn enter(&self, line: &str, text: &str) {
+        self.send(format!("{line}\r"));
+        self.wait_text(text);
+    }
+
     /// Waits until these bytes have been written, this often.
     pub fn wait_raw(&self, bytes: &[u8], times: usize) {
         let count = |raw: &[u8]| raw.windows(bytes.len()).filter(|w| *w == bytes).count();

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::home::write;
 use super::run::{Done, Marvin};
 use super::stages::{StageAnswer, StageCall, StageServer, content};
+use super::wait::until;
 
 /// The configuration folder below the home.
 const CONFIG: &str = ".config/local-finder";
@@ -187,17 +188,12 @@ fn talk(case: &Value, home: &Path, server: &StageServer) -> Done {
 
 /// Waits until the chat log has this many replies.
 fn wait_for_replies(home: &Path, replies: usize) {
-    let until = Instant::now() + LIMIT;
-    loop {
+    until(&format!("{replies} replies"), || {
         let log = fs::read_to_string(home.join(PROFILE).join("chat_log.json")).unwrap_or_default();
         let log: Value = serde_json::from_str(&log).unwrap_or_default();
         let entries = log.as_array().into_iter().flatten();
-        if entries.filter(|entry| entry["role"] == "assistant").count() >= replies {
-            return;
-        }
-        assert!(Instant::now() < until, "{replies} replies in {LIMIT:?}");
-        thread::sleep(Duration::from_millis(10));
-    }
+        entries.filter(|entry| entry["role"] == "assistant").count() >= replies
+    });
 }
 
 /// A path of a case below the home: `MEM` is the profile's memory folder, `PROFILE` the profile's own.

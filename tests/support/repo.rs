@@ -4,14 +4,46 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
-use super::home;
+use super::home::{self, Home};
+use super::run::{Done, Marvin};
 
 /// A repository; a temporary one is gone when dropped.
 pub struct Repo {
     path: PathBuf,
     _dir: Option<TempDir>,
+}
+
+impl AsRef<Path> for Repo {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// One of Marvin's tools, to be called in `dir` without the machine's settings of git.
+pub fn call(home: &Home, dir: impl AsRef<Path>, name: &str, args: &Value) -> Marvin {
+    home.tool(name, args)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .dir(dir.as_ref())
+}
+
+/// Calls one.
+pub fn git(home: &Home, dir: impl AsRef<Path>, name: &str, args: Value) -> Done {
+    call(home, dir, name, &args).run()
+}
+
+/// A script that adds a line to a file outside every repository when it runs, and that file.
+pub fn bait(home: &Home) -> (String, PathBuf) {
+    let mark = home.path().join("ran");
+    let text = format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display());
+    (home.program("bait.sh", text).display().to_string(), mark)
+}
+
+/// What the script of [`bait`] left there.
+pub fn ran(mark: &Path) -> String {
+    std::fs::read_to_string(mark).unwrap_or_default()
 }
 
 impl Repo {

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::cost::Cost;
 use super::pipe::{Piece, Pipe, joined};
+use super::server::Server;
+use super::words::TextAssertions;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 enum Input {
@@ -82,10 +84,22 @@ impl Marvin {
         self
     }
 
+    /// Adds the words of a command line, split as a shell does.
+    pub fn line(self, line: &str) -> Self {
+        self.args(shlex::split(line).expect("a command line"))
+    }
+
     /// Sets a variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// Talks to the model of `server`, which speaks the OpenAI dialect.
+    pub fn with_model(self, server: &Server) -> Self {
+        self.env("OPENAI_COMPAT_URL", server.url("/v1"))
+            .env("OPENAI_COMPAT_API_KEY", "test-key")
+            .line("--provider openai-compat --model test-model")
     }
 
     /// Takes a variable away.
@@ -127,6 +141,22 @@ impl Marvin {
     /// Runs it to its end.
     pub fn run(self) -> Done {
         self.spawn().wait()
+    }
+
+    /// Runs something that must succeed, and print all of `parts`.
+    #[track_caller]
+    pub fn prints(self, parts: &[&str]) -> Done {
+        let done = self.run().expect(0);
+        done.stdout_has(parts);
+        done
+    }
+
+    /// Runs something that must fail, with an error that contains all of `parts`.
+    #[track_caller]
+    pub fn fails(self, parts: &[&str]) -> Done {
+        let done = self.run().expect(1);
+        done.stderr_has(parts);
+        done
     }
 
     /// Starts it.
@@ -221,6 +251,11 @@ impl Running {
     pub fn write(&mut self, bytes: &[u8]) {
         let pipe = self.stdin.as_mut().expect("an open standard input");
         pipe.write_all(bytes).expect("a child that reads");
+    }
+
+    /// The same with one that may have ended before it reads.
+    pub fn offer(&mut self, bytes: &[u8]) {
+        let _unread = self.stdin.as_mut().map(|pipe| pipe.write_all(bytes));
     }
 
     /// Closes its standard input.
@@ -329,7 +364,13 @@ impl Done {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
+    /// Standard output and standard error as one text.
+    pub fn output(&self) -> String {
+        self.text().to_owned() + &self.errors()
+    }
+
     /// Fails the test with the whole output unless the status is `code`.
+    #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(
             self.code(),
@@ -339,6 +380,50 @@ impl Done {
             String::from_utf8_lossy(&self.stdout),
             self.errors()
         );
+        self
+    }
+
+    /// Fails the test unless standard output begins with `start`.
+    #[track_caller]
+    pub fn stdout_starts_with(&self, start: &str) -> &Self {
+        let text = self.text();
+        assert!(text.starts_with(start), "{start:?} does not begin {text}");
+        self
+    }
+
+    /// Fails the test unless standard output contains all of `parts`.
+    #[track_caller]
+    pub fn stdout_has(&self, parts: &[&str]) -> &Self {
+        self.text().assert_has(parts);
+        self
+    }
+
+    /// Fails the test when standard output contains one of `parts`.
+    #[track_caller]
+    pub fn stdout_lacks(&self, parts: &[&str]) -> &Self {
+        self.text().assert_lacks(parts);
+        self
+    }
+
+    /// Fails the test unless standard error begins with `start`.
+    #[track_caller]
+    pub fn stderr_starts_with(&self, start: &str) -> &Self {
+        let text = self.errors();
+        assert!(text.starts_with(start), "{start:?} does not begin {text}");
+        self
+    }
+
+    /// Fails the test unless standard error contains all of `parts`.
+    #[track_caller]
+    pub fn stderr_has(&self, parts: &[&str]) -> &Self {
+        self.errors().assert_has(parts);
+        self
+    }
+
+    /// Fails the test when standard error contains one of `parts`.
+    #[track_caller]
+    pub fn stderr_lacks(&self, parts: &[&str]) -> &Self {
+        self.errors().assert_lacks(parts);
         self
     }
 

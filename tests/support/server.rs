@@ -88,6 +88,11 @@ impl Server {
         Self::with([Exchange::any().any_times().by(make)])
     }
 
+    /// A server that gives every request the same answer.
+    pub fn always(answer: Answer) -> Self {
+        Self::answering(move |_, _| answer.clone())
+    }
+
     /// Adds an exchange to the end of the script.
     pub fn expect(&self, exchange: Exchange) -> &Self {
         self.board.change(|s| s.exchanges.push(exchange));

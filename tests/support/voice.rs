@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
 use super::home::Home;
 use super::server::{Answer, Exchange, Request};
+use super::wait::{found, until_within};
 
 /// A recording of this many seconds of a square wave, 16,000 samples a second, with the length in its header or without.
 pub fn wav(seconds: usize, amplitude: i16, length_is_known: bool) -> Vec<u8> {
@@ -84,14 +85,7 @@ pub fn pid(home: &Home, name: &str) -> Pid {
         let text = fs::read_to_string(&path).ok()?;
         Pid::from_raw(text.trim().parse().ok()?)
     };
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
-        if let Some(pid) = read() {
-            return pid;
-        }
-        assert!(Instant::now() < until, "no process id in {name}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    found(name, read)
 }
 
 /// Waits until a process is gone.
@@ -100,11 +94,11 @@ pub fn wait_gone(what: &str, pid: Pid) {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
         stat.is_ok_and(|stat| stat.contains(") Z"))
     };
-    let until = Instant::now() + Duration::from_secs(10);
-    while test_kill_process(pid).is_ok() && !is_zombie() {
-        assert!(Instant::now() < until, "{what} is still alive");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until_within(
+        Duration::from_secs(10),
+        &format!("the end of {what}"),
+        || test_kill_process(pid).is_err() || is_zombie(),
+    );
 }
 
 /// A request for a transcript, and its answer.

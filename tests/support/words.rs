@@ -1,12 +1,28 @@
 //! What the output of a tool must contain, and what no output may contain.
 
-use super::run::{Done, Marvin};
+use super::run::Done;
 
-/// Fails unless `text` holds all of `parts`.
-#[track_caller]
-pub fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no {part:?} in {text}");
+/// What a text must contain, and what it must not.
+pub trait TextAssertions {
+    /// Fails the test unless all of `parts` are in the text.
+    fn assert_has(&self, parts: &[&str]);
+    /// Fails the test when one of `parts` is in the text.
+    fn assert_lacks(&self, parts: &[&str]);
+}
+
+impl TextAssertions for str {
+    #[track_caller]
+    fn assert_has(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.contains(part), "no {part:?} in {self}");
+        }
+    }
+
+    #[track_caller]
+    fn assert_lacks(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(!self.contains(part), "{part:?} in {self}");
+        }
     }
 }
 
@@ -33,14 +49,6 @@ pub fn error_text(done: Done, also: &[&str]) -> String {
     let text = done.expect(1).errors();
     sound(&text, also);
     text
-}
-
-/// Runs something that must fail, with an error that contains all of `parts`.
-#[track_caller]
-pub fn fails(run: Marvin, parts: &[&str]) -> Done {
-    let output = run.run().expect(1);
-    has(&output.errors(), parts);
-    output
 }
 
 /// `text` without the marks around what came from outside, an empty line in place of those that begin it. Fails where a mark has no

@@ -23,7 +23,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -184,8 +183,7 @@ impl Case {
         }
         fs::create_dir_all(home.path().join("bin")).expect("a folder for programs");
         for (name, script) in &self.programs {
-            let file = home.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
-            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("a program");
+            home.program(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
         }
         let args = self.args.to_string().replace("SERVER", &server.url(""));
         let mut marvin = home

@@ -15,7 +15,7 @@ use super::home::Home;
 use super::run::Marvin;
 use super::server::{Answer, Server};
 use super::shared::shared;
-use super::words::has;
+use super::words::TextAssertions;
 
 /// One answer of a service.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl Sample {
     /// A server that gives this answer to every request.
     pub fn server(&self) -> Server {
         let own = self.clone();
-        Server::answering(move |_, _| own.answer()).lenient()
+        Server::always(own.answer()).lenient()
     }
 }
 
@@ -69,7 +69,7 @@ impl Sample {
     #[track_caller]
     pub fn assert_shown_in(&self, text: &str, recorded: &[&str]) {
         let own: Vec<&str> = self.says.iter().map(String::as_str).collect();
-        has(text, if own.is_empty() { recorded } else { &own });
+        text.assert_has(if own.is_empty() { recorded } else { &own });
     }
 }
 
@@ -151,8 +151,7 @@ fn check_all(samples: &[Sample], service: &str, checks: &[Check<'_>]) {
 /// Marvin running one tool directly, with a contact; the named services are at `url`.
 pub fn tool(home: &Home, services: &[&str], url: &str, name: &str, args: &Value) -> Marvin {
     let marvin = home
-        .marvin()
-        .args(["tool", name, "--json", &args.to_string()])
+        .tool(name, args)
         .env("MARVIN_CONTACT", "tests@example.org");
     services.iter().fold(marvin, |marvin, id| {
         marvin.env(
