@@ -152,8 +152,8 @@ fn drawn(scheme: &svg::Scheme, background: &str) -> String {
     pty.wait_text("· work");
     let drawn = pty.with(|screen| svg::draw(screen, "marvin", scheme));
     // What differs from run to run.
-    let seconds = regex::Regex::new(r"✓ \d+\.\ds").unwrap();
-    let drawn = seconds.replace_all(&drawn, "✓ 0.0s").into_owned();
+    let seconds = regex::Regex::new(r">\d+\.\ds<").unwrap();
+    let drawn = seconds.replace_all(&drawn, ">0.0s<").into_owned();
     quit(pty, &home);
     drawn
 }
