@@ -164,7 +164,7 @@ fn several_writers_at_once_lose_nothing() {
             scope.spawn(move || {
                 for turn in 0..5 {
                     let day = date(2026, 1, 1 + i8::try_from(number * 5 + turn).unwrap());
-                    put(&memory, day, "A day", &[]);
+                    put(memory, day, "A day", &[]);
                     memory
                         .append("user", &[format!("Fact {number} {turn}")])
                         .unwrap();
