@@ -191,10 +191,6 @@ impl ReplyEngine {
             model: models.stages,
             recorder: &recorder,
         };
-        let chat = RecordedModel {
-            model: models.chat,
-            recorder: &recorder,
-        };
         let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
         trace.line("💬 Working…");
         let query = redact(input.text);
@@ -229,8 +225,9 @@ impl ReplyEngine {
         } else {
             let turn_input = TurnInput {
                 ctx,
-                chat: &chat,
+                chat: models.chat,
                 model: &stages,
+                recorder: &recorder,
                 settings: &self.settings,
                 trace: &trace,
                 is_small: models.is_small,

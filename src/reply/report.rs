@@ -5,10 +5,6 @@ use std::time::{Duration, Instant};
 
 use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
-use crate::chat::message::Message;
-use crate::llm::failure::Failure;
-use crate::llm::provider::{Offer, Reply};
-use crate::reply::models::chat_model::ChatModel;
 use crate::reply::models::stage::{Stage, StageModel, StageRequest};
 
 /// How a reply came about.
@@ -105,13 +101,21 @@ impl ReplyRecorder {
         result
     }
 
-    fn call(&self, stage: Stage, since: Instant, failed: bool) {
+    /// Calls a model for a stage.
+    pub(crate) fn call<T, E>(
+        &self,
+        stage: Stage,
+        call: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let since = Instant::now();
+        let answer = call();
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.push(ModelCall {
             stage,
             took: since.elapsed(),
-            failed,
+            failed: answer.is_err(),
         });
+        answer
     }
 
     /// What was taken down.
@@ -125,56 +129,19 @@ impl ReplyRecorder {
     }
 }
 
-/// A model whose calls are taken down.
-pub(crate) struct RecordedModel<'a, M: ?Sized> {
-    pub model: &'a M,
+/// A model of stages whose calls are taken down.
+pub(crate) struct RecordedModel<'a> {
+    pub model: &'a dyn StageModel,
     pub recorder: &'a ReplyRecorder,
 }
 
-impl<M: StageModel + ?Sized> StageModel for RecordedModel<'_, M> {
+impl StageModel for RecordedModel<'_> {
     fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
-        let since = Instant::now();
-        let answer = self.model.ask(request);
-        self.recorder.call(request.stage, since, answer.is_err());
-        answer
+        self.recorder
+            .call(request.stage, || self.model.ask(request))
     }
 
     fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {
         self.model.embed(texts)
-    }
-}
-
-impl<M: ChatModel + ?Sized> ChatModel for RecordedModel<'_, M> {
-    fn chat(
-        &self,
-        system: &str,
-        messages: &[Message],
-        offer: &Offer,
-        on_piece: &mut dyn FnMut(&str),
-    ) -> Result<Reply, Failure> {
-        let since = Instant::now();
-        let reply = self.model.chat(system, messages, offer, on_piece);
-        self.recorder.call(Stage::Chat, since, reply.is_err());
-        reply
-    }
-
-    fn window(&self) -> u64 {
-        self.model.window()
-    }
-
-    fn learn_limit(&self, used: u64, failure: &Failure) {
-        self.model.learn_limit(used, failure);
-    }
-
-    fn takes_tools(&self) -> bool {
-        self.model.takes_tools()
-    }
-
-    fn remember_without_tools(&self) {
-        self.model.remember_without_tools();
-    }
-
-    fn fall_back(&self, failure: &Failure, wrote: bool) -> bool {
-        self.model.fall_back(failure, wrote)
     }
 }

@@ -8,6 +8,8 @@ use crate::llm::provider::{Offer, Reply};
 use crate::reply::answer::drafts::DraftFilter;
 use crate::reply::models::chat_model::ChatModel;
 use crate::reply::models::protocol::{ToolProtocol, may_refuse_tools, render};
+use crate::reply::models::stage::Stage;
+use crate::reply::report::ReplyRecorder;
 use crate::reply::tools::catalogue::Catalogue;
 use crate::reply::tools::tool_set::ToolSet;
 
@@ -17,6 +19,7 @@ pub(crate) type SystemMessage<'a> = dyn Fn(&ToolSet, ToolProtocol) -> String + '
 /// The requests of one reply.
 pub(crate) struct ChatCalls<'a> {
     pub model: &'a dyn ChatModel,
+    pub recorder: &'a ReplyRecorder,
     pub catalogue: &'a Catalogue,
     /// Tools that the provider takes in a request.
     pub max_tools: usize,
@@ -80,10 +83,13 @@ impl ChatCalls<'_> {
         let offer = self.offer(tools);
         let mut filter = DraftFilter::default();
         let listener = self.listener;
-        let reply = self.model.chat(&system, &messages, &offer, &mut |piece| {
+        let mut show = |piece: &str| {
             if let Some(piece) = filter.feed(piece) {
                 listener.emit(Event::Reply(ReplyEvent::Draft { piece }));
             }
+        };
+        let reply = self.recorder.call(Stage::Chat, || {
+            self.model.chat(&system, &messages, &offer, &mut show)
         });
         self.has_draft |= filter.has_shown();
         reply

@@ -36,6 +36,7 @@ use crate::reply::models::protocol::ToolProtocol;
 use crate::reply::models::stage::StageModel;
 use crate::reply::preparation::context_line;
 use crate::reply::preparation::plan::Plan;
+use crate::reply::report::ReplyRecorder;
 use crate::reply::settings::ReplySettings;
 use crate::reply::tools::aliases::KnownTools;
 use crate::reply::tools::catalogue::{Catalogue, STOP, TOOL_SEARCH};
@@ -55,6 +56,8 @@ pub(crate) struct TurnInput<'a> {
     pub ctx: &'a ToolContext,
     pub chat: &'a dyn ChatModel,
     pub model: &'a dyn StageModel,
+    /// Takes down the calls of the chat model; `model` has its own.
+    pub recorder: &'a ReplyRecorder,
     pub settings: &'a ReplySettings,
     pub trace: &'a Trace,
     /// A small model: it writes its calls, and long results are condensed for it.
@@ -149,6 +152,7 @@ impl<'a> TurnLoop<'a> {
             input,
             chat: ChatCalls {
                 model: input.chat,
+                recorder: input.recorder,
                 catalogue: input.catalogue,
                 max_tools: input.max_tools,
                 listener: &*input.ctx.listener,

@@ -1,6 +1,9 @@
 //! Turns: what is sent, what comes back, and what ends one early.
 
 use super::*;
+
+/// Another session begins.
+const CREATE: &str = "{\"expect\":\"session.create\"}\n{\"result\":{}}";
 use crate::base::testing::assert_has;
 
 #[test]
@@ -109,8 +112,7 @@ fn a_late_end_of_an_earlier_turn_ends_nothing() {
 
 #[test]
 fn a_conversation_that_changed_begins_a_new_session_with_a_quotation() {
-    let create = "{\"expect\":\"session.create\"}\n{\"result\":{}}";
-    let mut stage = Stage::new(&["begin", "answer", create, "answer", create, "answer"]);
+    let mut stage = Stage::new(&["begin", "answer", CREATE, "answer", CREATE, "answer"]);
     stage.say("one").unwrap();
     stage.messages[1] = Message::assistant("Edited.");
     stage.say("two").unwrap();
@@ -135,8 +137,7 @@ fn a_conversation_that_changed_begins_a_new_session_with_a_quotation() {
 
 #[test]
 fn a_request_beside_the_conversation_has_a_session_of_its_own() {
-    let create = "{\"expect\":\"session.create\"}\n{\"result\":{}}";
-    let mut stage = Stage::new(&["begin", "answer", create, "answer"]);
+    let mut stage = Stage::new(&["begin", "answer", CREATE, "answer"]);
     stage.say("one").unwrap();
     let talk = std::mem::take(&mut stage.messages);
     stage.key = "";
@@ -185,8 +186,7 @@ fn a_cancelled_turn_returns_at_once_and_the_session_goes_on() {
 #[test]
 fn a_turn_that_takes_too_long_is_ended_and_the_next_has_a_new_session() {
     let hanging = "{\"expect\":\"session.send\"}\n{\"result\":{}}\n{\"event\":\"user.message\",\"data\":{}}\n{\"expect\":\"session.abort\"}\n{\"result\":{}}";
-    let create = "{\"expect\":\"session.create\"}\n{\"result\":{}}";
-    let mut stage = Stage::new(&["begin", hanging, create, "answer"]);
+    let mut stage = Stage::new(&["begin", hanging, CREATE, "answer"]);
     stage.limit = Duration::from_millis(300);
     let failure = stage.say("one").unwrap_err();
     assert_eq!(failure.kind, FailureKind::Stalled);
@@ -258,10 +258,9 @@ fn a_cli_that_died_between_two_turns_is_started_again_at_once() {
 
 #[test]
 fn a_chosen_effort_is_told_where_the_model_takes_one() {
-    let create = "{\"expect\":\"session.create\"}\n{\"result\":{}}";
     let refused = "{\"expect\":\"session.create\"}\n{\"error\":{\"code\":-32603,\"message\":\"Request session.create failed with message: Model \\\"x\\\" does not support reasoning effort configuration.\"}}";
     let mut stage = Stage::new(&[
-        "begin", "answer", create, "answer", refused, create, "answer",
+        "begin", "answer", CREATE, "answer", refused, CREATE, "answer",
     ]);
     stage.model = "claude-sonnet-5-5";
     stage.say("one").unwrap();

@@ -337,6 +337,7 @@ fn run(case: Case) -> Run {
         ctx: &ctx,
         chat: &*script,
         model: &*script,
+        recorder: &ReplyRecorder::default(),
         settings: &case.settings,
         trace: &trace,
         is_small: case.small,
