@@ -72,6 +72,7 @@ fn a_question_calls_too_and_off_means_off() {
         pty.wait_for("a question that takes keys", |screen| {
             screen.contents().contains("y once")
         });
+        // Keys count after the pause that keeps those in transit from answering.
         std::thread::sleep(Duration::from_millis(700));
         pty.send("y");
         pty.wait_text("Finished.");

@@ -377,6 +377,7 @@ fn an_idle_screen_sleeps() {
     let (home, _server, pty) = conversation([says("Done.")]);
     pty.enter("go", "Done.");
     pty.wait_text("2 msgs");
+    // Time for the effects of the answer to finish, and time in which nothing may happen.
     std::thread::sleep(Duration::from_millis(500));
     let before = pty.raw().len();
     std::thread::sleep(Duration::from_millis(1500));

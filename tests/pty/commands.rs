@@ -196,6 +196,7 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
     pty.enter("I am Anna and I like olives", "anna");
     server.wait_requests(2, LIMIT);
     pty.wait_text("Profile anna");
+    // Time for a request too many.
     std::thread::sleep(Duration::from_millis(500));
     let requests = server.requests().len();
     assert!((2..=3).contains(&requests), "{requests} requests");

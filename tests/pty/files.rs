@@ -276,8 +276,7 @@ fn data_url(bytes: &[u8]) -> String {
 fn with_programs(home: &Home, server: &Server, path: &str) -> Pty {
     let mut command = command(home, server);
     command.env("PATH", path).env_remove("WAYLAND_DISPLAY");
-    let pty = started(&command);
-    pty
+    started(&command)
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
         ask_for_rows(&pty);
         for _ in 0..4 {
             pty.send(up.repeat(3));
+            // A notch of a wheel, then the next.
             std::thread::sleep(Duration::from_millis(20));
         }
         pty.wait_for("twelve rows up", |screen| {
@@ -43,7 +44,7 @@ fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
         }
         pty.wait_text("row 60");
         assert_eq!(pty.with(input), ">");
-        // A key alone still walks through the history.
+        // A key alone, which comes after a pause, still walks through the history.
         std::thread::sleep(Duration::from_millis(100));
         pty.send(up);
         wait_input(&pty, "> tell me");
@@ -222,6 +223,7 @@ fn a_slow_touchpad_scrolls_and_leaves_the_history_alone() {
         screen.contents().contains("more below") && !screen.contents().contains("row 60")
     });
     assert_eq!(pty.with(input), ">");
+    // A key alone comes after a pause.
     std::thread::sleep(Duration::from_millis(200));
     pty.send("\x1b[A");
     wait_input(&pty, "> tell me");

@@ -131,6 +131,7 @@ fn no_key_in_a_list_answers_a_question_below_it() {
     selects(&pty, &["test-model"]);
     latch.open();
     pty.wait_text("touch ran");
+    // Longer than the pause after which the question would take keys.
     std::thread::sleep(Duration::from_millis(700));
     assert!(!pty.screen().contains(LIVE), "{}", pty.screen());
     pty.send("y");

@@ -3,18 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::home::{Home, write};
 use crate::support::run::{Done, program};
-use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::wait::found;
 use crate::support::words::TextAssertions;
 
-fn run(home: &Home, text: &[&str]) -> Done {
+pub(crate) fn run(home: &Home, text: &[&str]) -> Done {
     home.marvin().args(text.iter().copied()).run()
 }
 
@@ -25,7 +22,7 @@ fn said(home: &Home, text: &[&str]) -> String {
 }
 
 /// A folder with links to only these programs, for use as PATH.
-fn programs(home: &Home, names: &[&str]) -> PathBuf {
+pub(crate) fn programs(home: &Home, names: &[&str]) -> PathBuf {
     let dir = home.path().join("programs");
     fs::create_dir_all(&dir).unwrap();
     for name in names {
@@ -232,160 +229,6 @@ fn the_catalogue_is_searched_by_word() {
 }
 
 #[test]
-fn services_and_doctor_are_read_by_programs_too() {
-    let home = Home::new();
-    let services: Vec<Value> = serde_json::from_str(
-        home.marvin()
-            .env("GROQ_API_KEY", "sk-secret-value")
-            .env("MARVIN_URL_NOMINATIM", "http://127.0.0.1:9")
-            .args(["services", "--json"])
-            .run()
-            .expect(0)
-            .text(),
-    )
-    .unwrap();
-    let service = |id: &str| {
-        services
-            .iter()
-            .find(|row| row["id"] == id)
-            .unwrap_or_else(|| panic!("no {id}"))
-    };
-    assert_eq!(service("groq")["key_set"], true);
-    assert_eq!(service("openai")["key_set"], false);
-    assert_eq!(service("openai")["override_variable"], "MARVIN_URL_OPENAI");
-    assert_eq!(service("nominatim")["base"], "http://127.0.0.1:9");
-    for row in &services {
-        for key in [
-            "id",
-            "base",
-            "override_variable",
-            "key_variable",
-            "key_set",
-            "tools",
-        ] {
-            assert!(row.get(key).is_some(), "{key} missing in {row}");
-        }
-    }
-    let served = json!({"data": [{"id": "openai/gpt-oss-120b"}]});
-    let models = Server::always(Answer::json(&served));
-    let output = home
-        .marvin()
-        .env("GROQ_API_KEY", "sk-secret-value")
-        .env("GROQ_URL", models.url("/v1"))
-        .args(["doctor", "--json"])
-        .run()
-        .expect(0);
-    output.stdout_lacks(&["sk-secret-value"]);
-    let findings: Vec<Value> = serde_json::from_str(output.text()).unwrap();
-    let finding = |area: &str, name: &str| {
-        findings
-            .iter()
-            .find(|row| row["area"] == area && row["name"] == name)
-            .unwrap_or_else(|| panic!("no {area} {name}"))
-    };
-    assert_eq!(finding("provider", "groq")["ok"], true);
-    assert_eq!(finding("program", "git")["ok"], true);
-    finding("program", "git")["state"]
-        .as_str()
-        .unwrap()
-        .assert_has(&["git version"]);
-    assert_eq!(finding("folder", "settings")["ok"], true);
-    for row in &findings {
-        let advised = row["ok"] == true || !row["advice"].as_str().unwrap().is_empty();
-        assert!(advised, "no advice: {row}");
-    }
-    // Nothing available: no programs, no writable folder.
-    home.marvin()
-        .env("PATH", "/nowhere")
-        .env("MARVIN_CONFIG_DIR", "/proc/nowhere")
-        .args(["doctor"])
-        .prints(&["Install the package git.", "MARVIN_CONFIG_DIR"]);
-}
-
-#[test]
-fn doctor_lists_every_service_without_a_request() {
-    let home = Home::new();
-    let server = Server::start();
-    home.write(".ssh/RAWG_API_KEY", "from-a-file");
-    let ids: Vec<String> = marvin::testing::services::SERVICES
-        .iter()
-        .map(|service| service.id.to_owned())
-        .collect();
-    let run = ids.iter().fold(home.marvin(), |run, id| {
-        run.env(&marvin::testing::services::variable(id), server.url(""))
-    });
-    let output = run.args(["doctor", "--json"]).run().expect(0);
-    assert!(server.requests().is_empty());
-    let findings: Vec<Value> = serde_json::from_str(output.text()).unwrap();
-    let told: Vec<&Value> = findings
-        .iter()
-        .filter(|row| row["area"] == "service")
-        .collect();
-    let names: Vec<&str> = told
-        .iter()
-        .map(|row| row["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ids);
-    for row in &told {
-        let state = row["state"].as_str().unwrap();
-        let expected = format!(
-            "{} (by {})",
-            server.url(""),
-            marvin::testing::services::variable(row["name"].as_str().unwrap())
-        );
-        assert!(state.starts_with(&expected), "{state}");
-    }
-    let text = home
-        .marvin()
-        .without("MARVIN_CONTACT")
-        .arg("doctor")
-        .run()
-        .expect(0);
-    for line in [
-        "ok  service    open-meteo                 https://api.open-meteo.com (default)\n",
-        "ok  service    rawg                       https://api.rawg.io (default), RAWG_API_KEY set\n",
-        "--  service    omdb                       https://www.omdbapi.com (default), OMDB_API_KEY not set, ",
-    ] {
-        assert!(text.text().contains(line), "no {line:?} in {}", text.text());
-    }
-    text.stdout_has(&["contact not set  → Its public server"]);
-    // A contact of the profile counts.
-    home.write(
-        "config/profiles/main/preferences.yaml",
-        "contact: me@example.org\n",
-    );
-    home.marvin()
-        .arg("doctor")
-        .run()
-        .expect(0)
-        .stdout_lacks(&["contact not set"]);
-}
-
-#[test]
-fn services_name_the_tools_that_use_them() {
-    let text = Home::new().marvin().arg("services").run().expect(0);
-    let line = |id: &str| {
-        let own = |line: &&str| line.split_whitespace().next() == Some(id);
-        text.text()
-            .lines()
-            .find(own)
-            .unwrap_or_else(|| panic!("no {id}"))
-    };
-    assert!(
-        line("omdb").ends_with("  search_movies, get_movie_details"),
-        "{}",
-        line("omdb")
-    );
-    assert!(line("github").ends_with("  github_clone"));
-    assert!(line("ntfy").ends_with("  ntfy_publish, ntfy_list"));
-    assert!(
-        line("openai").ends_with("OPENAI_API_KEY not set"),
-        "{}",
-        line("openai")
-    );
-}
-
-#[test]
 fn a_misspelled_name_gets_a_suggestion() {
     let home = Home::new();
     for (text, expected) in [
@@ -525,169 +368,6 @@ fn the_manual_page_renders_and_names_everything() {
         "OPENAI_API_KEY",
         "\u{2026}",
     ]);
-}
-
-#[test]
-fn a_command_returns_output_errors_and_status() {
-    let home = Home::new();
-    let output = run(
-        &home,
-        &[
-            "tool",
-            "run_command",
-            "command=echo out; echo err >&2; exit 3",
-        ],
-    )
-    .expect(0);
-    assert_eq!(output.text(), "out\nstderr:\nerr\nexit code: 3\n");
-    // Standard input is empty, so that nothing waits for it.
-    let output = home
-        .marvin()
-        .args(["tool", "run_command", "command=cat; echo end"])
-        .stdin_open()
-        .spawn()
-        .wait_open()
-        .expect(0);
-    assert_eq!(output.text(), "end\nexit code: 0\n");
-    let place = run(&home, &["tool", "run_command", "command=pwd -P"]).expect(0);
-    assert!(
-        place.text().starts_with(&home.work().display().to_string()),
-        "{}",
-        place.text()
-    );
-}
-
-#[test]
-fn a_command_that_times_out_is_killed_with_its_group() {
-    let home = Home::new();
-    let pids = home.path().join("pids");
-    let command = format!(
-        "trap '' TERM; (trap '' TERM; echo $BASHPID $$ >> {0}; sleep 300) & echo $! >> {0}; echo begun; sleep 300",
-        pids.display()
-    );
-    let output = home
-        .marvin()
-        .env("SHELL", "/bin/bash")
-        .args([
-            "tool",
-            "run_command",
-            "timeout=1",
-            &format!("command={command}"),
-        ])
-        .limit(Duration::from_secs(20))
-        .run();
-    let all = String::from_utf8_lossy(&output.stdout).into_owned() + &output.errors();
-    all.assert_has(&["begun", "timed out after 1 s"]);
-    assert!(
-        output.took() < Duration::from_secs(10),
-        "{:?}",
-        output.took()
-    );
-    for pid in fs::read_to_string(&pids).unwrap().split_whitespace() {
-        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let dead = state.is_empty() || state.contains(") Z ");
-        assert!(dead, "process {pid} lives on: {state}");
-    }
-}
-
-#[test]
-fn a_signal_ends_the_command_too() {
-    let home = Home::new();
-    let mark = home.path().join("pid");
-    let running = home
-        .marvin()
-        .args([
-            "tool",
-            "run_command",
-            &format!("command=echo $$ > {}; sleep 300", mark.display()),
-        ])
-        .spawn();
-    let pid = found("the command begins", || {
-        let text = fs::read_to_string(&mark).ok()?;
-        Some(text.strip_suffix('\n')?.to_owned())
-    });
-    running.signal(rustix::process::Signal::INT);
-    let output = running.wait();
-    assert!(output.took() < Duration::from_secs(10));
-    assert_ne!(output.code(), Some(0));
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "{state}");
-}
-
-#[test]
-fn long_output_is_clipped_and_complete_on_disk() {
-    let home = Home::new();
-    let output = run(
-        &home,
-        &[
-            "tool",
-            "run_command",
-            "command=seq 1 100000; seq 1 90000 >&2",
-        ],
-    )
-    .expect(0);
-    let text = output.text();
-    assert!(text.len() < 60_000, "{} bytes", text.len());
-    assert!(
-        text.starts_with("1\n2\n") && text.contains("\n100000\n") && text.contains("\n90000\n"),
-        "{text}"
-    );
-    let files: Vec<&str> = text
-        .split_whitespace()
-        .map(|word| word.trim_matches(['[', ']', ';', '\u{2026}', ',']))
-        .filter(|word| word.starts_with('/') && word.ends_with(".txt"))
-        .collect();
-    assert_eq!(files.len(), 2, "{text}");
-    let whole = |last: u32| -> String { (1..=last).map(|n| format!("{n}\n")).collect() };
-    assert_eq!(fs::read_to_string(files[0]).unwrap(), whole(100_000));
-    assert_eq!(fs::read_to_string(files[1]).unwrap(), whole(90_000));
-    assert!(files[0].starts_with(&home.work().display().to_string()));
-    // A log folder that is a link out of the project is not followed.
-    let other = Home::new();
-    fs::create_dir(other.path().join("outside")).unwrap();
-    std::os::unix::fs::symlink("../outside", other.work().join(".marvin")).unwrap();
-    run(&other, &["tool", "run_command", "command=seq 1 100000"]).expect(0);
-    assert_eq!(
-        fs::read_dir(other.path().join("outside")).unwrap().count(),
-        0
-    );
-}
-
-#[test]
-fn no_key_reaches_a_command() {
-    let home = Home::new();
-    let keys = [
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "GROQ_API_KEY",
-        "GEMINI_API_KEY",
-        "OPENAI_COMPAT_API_KEY",
-        "NTFY_TOKEN",
-        "GITHUB_TOKEN",
-        "SPOTIFY_CLIENT_SECRET",
-        "NEWSAPI_KEY",
-        "AWS_SECRET_ACCESS_KEY",
-        "HF_AUTH",
-        "GIT_DIR",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "BASH_ENV",
-        "LD_PRELOAD",
-        "MARVIN_TICKET_TOKEN",
-    ];
-    let mut run = home.marvin().args([
-        "tool",
-        "run_command",
-        "command=env; cat /proc/self/environ | tr '\\0' '\\n'",
-    ]);
-    for key in keys {
-        run = run.env(key, "hunter2");
-    }
-    run.env("LANG", "C.UTF-8")
-        .run()
-        .expect(0)
-        .stdout_lacks(&["hunter2"])
-        .stdout_has(&["LANG=C.UTF-8", "PATH="]);
 }
 
 #[test]

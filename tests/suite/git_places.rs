@@ -92,7 +92,7 @@ fn a_git_entry_pointing_to_a_foreign_repository_is_refused() {
         set(&trap);
         refused(&home, &trap, "knows nothing of this directory");
         fs::create_dir(trap.join("below")).unwrap();
-        let output = git(&home, &trap.join("below"), "git_log", json!({})).expect(1);
+        let output = git(&home, trap.join("below"), "git_log", json!({})).expect(1);
         assert!(output.errors().contains("knows nothing"), "{name}");
         assert_eq!(state(&victim), before, "{name}");
     }
@@ -213,7 +213,7 @@ fn folders_that_only_look_like_repositories_are_skipped() {
     works(&home, &repo.path().join("below"));
     // git does not recognise this as a repository and would search further up; it is kept here.
     fs::write(repo.path().join("below/.git/HEAD"), "nonsense").unwrap();
-    git(&home, &repo.path().join("below"), "git_log", json!({}))
+    git(&home, repo.path().join("below"), "git_log", json!({}))
         .expect(1)
         .stderr_has(&["not in a git repository"]);
     // A bare one has a history and no working tree.

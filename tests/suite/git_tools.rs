@@ -424,7 +424,7 @@ fn names_that_are_not_plain_are_shown_and_taken_as_they_are() {
 #[test]
 fn outside_a_repository_the_message_is_plain() {
     let home = Home::new();
-    git(&home, &home.work(), "git_status", json!({}))
+    git(&home, home.work(), "git_status", json!({}))
         .expect(1)
         .stderr_has(&["not in a git repository", "git init"]);
     let repo = Repo::new();

@@ -15,7 +15,7 @@ use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::refused;
 use crate::support::words::TextAssertions;
 
-const KEY: &str = "sk-0123456789abcdef";
+pub(crate) const KEY: &str = "sk-0123456789abcdef";
 
 /// Our own list of this name, in the form of its provider.
 fn fixture(name: &str) -> Vec<u8> {
@@ -23,7 +23,7 @@ fn fixture(name: &str) -> Vec<u8> {
     fs::read(folder.join(format!("{name}.json"))).expect(name)
 }
 
-fn list(name: &str) -> Answer {
+pub(crate) fn list(name: &str) -> Answer {
     Answer::text("application/json", fixture(name))
 }
 
@@ -442,170 +442,6 @@ fn a_signal_ends_the_waiting_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
-/// The finding of `marvin doctor` about a provider: whether there is nothing to do, and its words.
-fn doctor_about(run: Marvin, area: &str, name: &str) -> (bool, String) {
-    let done = run
-        .args(["doctor", "--json"])
-        .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
-        .run()
-        .expect(0);
-    assert!(!done.text().contains(KEY));
-    let findings: Vec<Value> = serde_json::from_str(done.text()).unwrap();
-    let mut findings = findings.iter();
-    let found = findings.find(|found| found["area"] == area && found["name"] == name);
-    let found = found.expect("a finding");
-    let word = |key: &str| found[key].as_str().unwrap().to_owned();
-    (
-        found["ok"].as_bool().unwrap(),
-        format!("{} → {}", word("state"), word("advice")),
-    )
-}
-
-#[test]
-fn doctor_asks_each_provider_with_a_key_whether_key_and_model_are_good() {
-    let home = Home::new();
-    let refusal = json!({"error": {"message": format!("Incorrect API key: {KEY}"), "code": "invalid_api_key"}});
-    let server = Server::answering(move |request, _| match request.path.as_str() {
-        "/good/models" => list("openai"),
-        "/refused/models" => Answer::json(&refusal).with_status(401),
-        "/slow/models" => Answer::silence(),
-        _ => Answer::status(404),
-    });
-    let asked = |path: &str, model: &str| {
-        home.marvin()
-            .env("OPENAI_API_KEY", KEY)
-            .env("OPENAI_BASE_URL", server.url(path))
-            .env("OPENAI_MODEL", model)
-    };
-    let about = |path: &str, model: &str| doctor_about(asked(path, model), "provider", "openai");
-    let (ok, words) = about("/good", "gpt-6.1-terra");
-    assert!(
-        ok && words.contains("OPENAI_API_KEY set, at http")
-            && words.contains("answers with 4 models"),
-        "{words}"
-    );
-    let (ok, words) = about("/good", "gpt-6.1-tera");
-    assert!(
-        !ok && words.contains("gpt-6.1-tera is not among the 4 models of openai")
-            && words.contains("Did you mean \"gpt-6.1-terra\"? Set OPENAI_MODEL"),
-        "{words}"
-    );
-    let (ok, words) = doctor_about(asked("/good", "gpt-6.1-tera"), "choice", "model");
-    assert!(
-        !ok && words.contains("Did you mean \"gpt-6.1-terra\"?"),
-        "{words}"
-    );
-    let (ok, words) = about("/refused", "gpt-6.1-terra");
-    assert!(
-        !ok && words.contains("openai refused the key (401")
-            && words.ends_with("Check OPENAI_API_KEY."),
-        "{words}"
-    );
-    let (ok, words) = about("/other", "gpt-6.1-terra");
-    assert!(ok && words.contains("gives no list of models"), "{words}");
-    let begun = Instant::now();
-    let (ok, words) = about("/slow", "gpt-6.1-terra");
-    assert!(
-        !ok && words.contains("not reached: ") && words.contains("OPENAI_BASE_URL"),
-        "{words}"
-    );
-    assert!(begun.elapsed() < Duration::from_secs(30));
-    let run = home.marvin().env("OPENAI_API_KEY", KEY);
-    let run = run.env("OPENAI_BASE_URL", format!("http://{}/v1", refused()));
-    let (ok, words) = doctor_about(run, "provider", "openai");
-    assert!(!ok && words.contains("not reached: "), "{words}");
-}
-
-#[test]
-fn doctor_tells_of_a_model_that_has_ended_at_a_provider_that_is_not_chosen() {
-    let home = Home::new();
-    let run = home.marvin().env("GROQ_MODEL", "llama-3.3-70b-versatile");
-    let (ok, words) = doctor_about(run, "provider", "groq");
-    assert!(
-        !ok && words.contains("llama-3.3-70b-versatile ended on 2026-08-16")
-            && words.contains("Set GROQ_MODEL=openai/gpt-oss-120b"),
-        "{words}"
-    );
-}
-
-#[test]
-fn doctor_tells_what_a_local_model_takes() {
-    let server = Server::with([
-        Exchange::get("/api/tags")
-            .any_times()
-            .by(|_, _| list("ollama")),
-        Exchange::post("/api/show").any_times().by(|_, _| {
-            let info = json!({"llama.context_length": 131_072});
-            Answer::json(&json!({"model_info": info, "capabilities": ["completion", "vision"]}))
-        }),
-    ]);
-    let home = Home::new();
-    let run = home.marvin().env("LLM_PROVIDER", "ollama");
-    let run = run
-        .env("OLLAMA_URL", server.url(""))
-        .env("OLLAMA_MODEL", "our-own");
-    let (ok, words) = doctor_about(run, "choice", "model");
-    assert!(
-        !ok && words
-            .contains("window 32,768 tokens of 131,072 (OLLAMA_CONTEXT sets it), no tools, images"),
-        "{words}"
-    );
-}
-
-/// The finding of `marvin doctor` about the model that would answer.
-fn doctors_word(run: Marvin) -> (bool, String) {
-    let done = run
-        .args(["doctor", "--json"])
-        .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
-        .run()
-        .expect(0);
-    let findings: Value = serde_json::from_str(done.text()).unwrap();
-    let found = findings
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|found| found["name"] == "model");
-    let found = found.expect("a finding about the model");
-    let words = format!(
-        "{} → {}",
-        found["state"].as_str().unwrap(),
-        found["advice"].as_str().unwrap()
-    );
-    (found["ok"].as_bool().unwrap(), words)
-}
-
-#[test]
-fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
-    let home = Home::new();
-    let server = Server::always(Answer::status(404));
-    for (model, ok, wanted) in [
-        (
-            "gpt-6.1-terra",
-            true,
-            "gpt-6.1-terra, as OPENAI_MODEL says → ",
-        ),
-        (
-            "gpt-4",
-            false,
-            "gpt-4 ended on 2026-10-23 → Set OPENAI_MODEL=gpt-6-luna; marvin models openai lists what it serves.",
-        ),
-        (
-            "gpt-5-2025-08-07",
-            false,
-            "gpt-5-2025-08-07 ends on 2026-12-11 → Set OPENAI_MODEL=gpt-6.1-sol; ",
-        ),
-        ("gpt-5.1", true, "gpt-5.1 ends on 2027-04-01 → "),
-    ] {
-        let run = home
-            .marvin()
-            .env("OPENAI_API_KEY", "k")
-            .env("OPENAI_BASE_URL", server.url("/v1"))
-            .env("OPENAI_MODEL", model);
-        let (found, words) = doctors_word(run);
-        assert!(found == ok && words.starts_with(wanted), "{words}");
-    }
-}
-
 #[test]
 fn an_answer_of_a_model_that_ends_soon_comes_with_a_warning() {
     let server = Server::always(says("Hello"));
@@ -632,31 +468,6 @@ fn an_answer_of_a_model_that_ends_soon_comes_with_a_warning() {
             "Warning: \"gpt-5\" ends on 2026-12-11 at openai; its successor is \"gpt-6.1-sol\".";
         assert_eq!(done.errors().contains(warning), warned, "{}", done.errors());
     }
-}
-
-#[test]
-fn doctor_asks_a_server_of_this_machine_whether_it_has_the_model() {
-    let server = Server::always(list("ollama"));
-    let home = Home::new();
-    let doctor = |model: &str| {
-        let run = home.marvin().env("LLM_PROVIDER", "ollama");
-        doctors_word(
-            run.env("OLLAMA_URL", server.url(""))
-                .env("OLLAMA_MODEL", model),
-        )
-    };
-    assert_eq!(
-        doctor("qwen3-coder:30b"),
-        (true, "qwen3-coder:30b, as OLLAMA_MODEL says → ".to_owned())
-    );
-    assert_eq!(
-        doctor("our-own"),
-        (true, "our-own, as OLLAMA_MODEL says → ".to_owned())
-    );
-    assert_eq!(
-        doctor("nobody:7b"),
-        (false, "nobody:7b is not among the 2 models of ollama → ollama pull nobody:7b, or set OLLAMA_MODEL.".to_owned())
-    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The socket with short limits. What the built binary does with a misbehaving add-on is in `tests/suite/blender.rs`.
+//! The socket with short limits. What the built binary does with a misbehaving add-on is in `tests/suite/blender.rs` and `blender_pictures.rs`.
 
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
