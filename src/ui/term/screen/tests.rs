@@ -96,8 +96,9 @@ impl Pair {
 
 const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
 
+type CellTest = fn(&vt100::Cell) -> bool;
 /// The modifiers that the emulator knows, and whether a cell has them.
-const EMULATED_MODIFIERS: [(Modifier, fn(&vt100::Cell) -> bool); 5] = [
+const EMULATED_MODIFIERS: [(Modifier, CellTest); 5] = [
     (Modifier::BOLD, vt100::Cell::bold),
     (Modifier::DIM, vt100::Cell::dim),
     (Modifier::ITALIC, vt100::Cell::italic),
