@@ -231,7 +231,7 @@ fn an_open_session_announces_timers_and_alarms_of_all_processes() {
         ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
         ("PATH", desk.path.as_str()),
     ]);
-    let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
+    let bounds = ToolPolicy::new(&env, &mut |_| {});
     let session = SessionContext::new(env, bounds);
     let (tell, told) = channel();
     session

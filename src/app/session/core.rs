@@ -379,7 +379,7 @@ impl Core {
                 }
                 Effect::HistoryCompacted => self.conversation.reload(run, orders),
                 Effect::SwitchProfile(name) => {
-                    start::switch_profile(name, again.clone(), run, orders)
+                    start::switch_profile(name, again.clone(), run, orders);
                 }
             }
         }

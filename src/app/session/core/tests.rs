@@ -196,6 +196,6 @@ fn a_command_in_the_background_is_told_to_the_model_after_the_answer() {
     alone.handle(WorkerEvent::TurnEnded(1, Box::new(end)));
     let messages = alone.core.conversation.messages();
     assert!(
-        matches!(&messages[..], [Message::User(_), Message::System { text }] if text.contains("sleep 9"))
+        matches!(messages, [Message::User(_), Message::System { text }] if text.contains("sleep 9"))
     );
 }

@@ -227,7 +227,7 @@ impl Model {
         if line.is_empty() {
             match step {
                 Step::Key(_) => {
-                    self.show_list(menu::key_providers(&model_env(&run.context)), orders)
+                    self.show_list(menu::key_providers(&model_env(&run.context)), orders);
                 }
                 _ => {
                     self.offer_set_up(false, run, orders);
@@ -243,7 +243,7 @@ impl Model {
             }
             Step::Address => match check::address(&line) {
                 Ok(base) => {
-                    check_on_thread(Check::Server(OwnServer { base, key: None }), run, orders)
+                    check_on_thread(Check::Server(OwnServer { base, key: None }), run, orders);
                 }
                 Err(problem) => self.ask_for_address(problem.one_line(), orders),
             },
