@@ -21,8 +21,8 @@
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::settings`] says what flags and environment mean, once →
-//! [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a closed standard output → [`agent::turn`] builds the
-//! system prompt, sends a request by [`model_call::ask`], which retries what [`llm`] could not do and counts what it cost, runs the calls of a round by
+//! [`app::headless`] has [`app::session::one_shot`] answer it, while [`app::watch`] watches for signals and a closed standard output → the core makes a
+//! [`app::session::turn_job`] of it, as of every message → [`agent::turn`] builds the system prompt, sends a request by [`model_call::ask`], which retries what [`llm`] could not do and counts what it cost, runs the calls of a round by
 //! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
 //! # Life of a run of the pipeline
@@ -42,14 +42,15 @@
 //! question means no → the tool goes on, or its result is the refusal. A pipe, a script and a child have nobody to ask: there `Approval` says so from the start.
 //!
 //! # Life of a background job
-//! `!make &` is read by `app::session::commands` → the workplace orders a job → `app::session::jobs` gives it a number and a token that Esc, `/stop` and the end of the
-//! session fire → a thread runs it by [`proc::shell`] in a process group of its own, and its last lines go to the status line → its end is an entry of the chat log,
-//! a row on the screen and a system message to the model, unless the conversation has been left meanwhile. A review that `review_codebase` starts is a process of its own:
+//! `!make &` is read by `app::session::commands` → the workplace orders a job → `app::session::jobs` gives it a number and a token that `/stop` and the end of the
+//! session fire (that of a command in the foreground is Esc's) → a thread runs it by [`proc::shell`] in a process group of its own, and its last lines go to the status line → its end is an entry of the chat log
+//! and a row on the screen, and the model is told of it if the conversation is still the one in which it began. A review that `review_codebase` starts is a process of its own:
 //! it outlives the session, and [`store::review_jobs`] is where both look.
 //!
 //! # Life of a session on disk
 //! The first message makes a file ([`store::sessions`]): a header, then one record for each thing that happens, appended on the turn's thread before the model is asked
-//! → pieces of the answer, calls and results are records as they come, so that what was on the screen outlives a kill → [`store::sessions`]'s replay makes the messages
+//! → pieces of the answer, calls and results are records as they come, so that what was on the screen outlives a kill (of an answer of the reply flow only the whole is
+//! free of secrets, so nothing of it is written before) → [`store::sessions`]'s replay makes the messages
 //! of it again, [`app::sessions`] what a screen shows → a copy (`--fork-session`) and an export read the same records.
 //!
 //! # Life of a spoken message
@@ -66,8 +67,8 @@
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]).
 //! - The Copilot CLI ends with Marvin: [`llm::copilot::close_all`] runs before every exit, and a killed Marvin closes its standard input.
-//! - Every path from a model goes through [`disk::beneath`]; every child process through [`proc::child`].
-//! - Tools never hold a session: they return effects. Providers know tools only as schemas.
+//! - Every path from a model goes through [`disk::beneath`]; every program that is run for its output through [`proc::child`]; the others in [`proc`] hold a pipe or give up the terminal.
+//! - Tools know what their session shares ([`crate::tools::engine::context`]), never the session: what they want of it are effects. Providers know tools only as schemas.
 //! - Text from outside reaches a terminal only through [`ui::text::clean`].
 //! - A tool's failure is a result; only a provider's failure ends a turn.
 

@@ -156,7 +156,7 @@ fn example(provider: &str, models: &ModelRegistry) -> Option<&'static str> {
         .find(|name| models.facts(provider, name).images)
 }
 
-/// Refuses `images` before they are sent where the model would, or its provider. `before` are images of earlier messages, which are sent again.
+/// Refuses `images` before they are sent where the model would, or its provider.
 ///
 /// # Errors
 /// The model takes none, or one is too large, or of a kind that the provider does not read, or there are too many.

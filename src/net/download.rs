@@ -44,10 +44,10 @@ pub(crate) struct SavedFile {
     pub address: Address,
 }
 
-/// Downloads `address`. `told` is called from time to time with the bytes received and expected. Nothing stays in the folder after a failure.
+/// Downloads `address`. `progress` is called from time to time with the bytes received and expected. Nothing stays in the folder after a failure.
 ///
 /// # Errors
-/// `Refused` for private addresses, also in redirects; `Limit` when it is too large for `most` or the disk; `Network` for an invalid or truncated
+/// `Refused` for private addresses, also in redirects; `Limit` when it is too large for its limit or the disk; `Network` for an invalid or truncated
 /// response; `Cancelled`.
 pub(crate) fn download(
     client: &GuardedClient,

@@ -339,7 +339,7 @@ impl Response {
         })
     }
 
-    /// Reads at most `most` bytes of the body and stops at the first error.
+    /// Reads at most `max` bytes of the body and stops at the first error.
     pub fn read_some(&mut self, max: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut buffer = [0u8; 8192];

@@ -25,7 +25,7 @@ impl Trace {
         }
     }
 
-    /// A line for those who want to know everything: a category (`planning`, `memory`, `tools`, `mcp`) and a sentence.
+    /// A line for those who want to know everything: a category such as `planning`, and a sentence.
     pub(crate) fn detail(&self, category: &str, text: impl FnOnce() -> String) {
         if self.level == TraceLevel::Full {
             self.emit(format!("[{category}] {}", text()));

@@ -65,7 +65,7 @@ pub(crate) fn read(body: &[u8], seen: &LastSeen) -> TopicMessages {
 }
 
 impl TopicMessages {
-    /// The first messages, at most `most` and about `chars` characters, but at least one. Messages whose ids cannot be sent back are shown with the
+    /// The first messages, at most `max` and about `chars` characters, but at least one. Messages whose ids cannot be sent back are shown with the
     /// next one that has an id; otherwise they would be repeated forever.
     pub(crate) fn shown(&self, label: &str, max: usize, characters: usize) -> ShownMessages {
         let mut shown = ShownMessages::default();

@@ -1,4 +1,5 @@
-//! Jobs: what the user started and waits for, a shell command, a tool, a question to Blender. Each runs on a thread of its own, and Esc stops it.
+//! Jobs: what the user started and waits for, a shell command, a tool, a question to Blender. Each runs on a thread of its own. Esc stops
+//! the last one that the user waits for, `/stop` those in the background.
 
 use std::sync::Arc;
 use std::time::Instant;

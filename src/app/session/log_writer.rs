@@ -61,7 +61,7 @@ impl LogWriter {
         }
     }
 
-    /// Removes the last message of `profile` and everything after it from the pending entries, provided that its text is `said`.
+    /// Removes the last message of `profile` and everything after it from the pending entries, provided that its text is `message`.
     pub(super) fn take_back(&self, profile: &str, message: &str) -> bool {
         let mut unsaved = self.lock();
         let of_user = |entry: &PendingEntry| entry.profile == profile && entry.role == LogRole::You;

@@ -53,7 +53,7 @@ pub(super) enum Request {
     SaveMessages(ContextCause),
     /// Add a system message to this conversation, if it is still the one.
     TellModel { conversation: u64, text: String },
-    /// Run a job, which Esc stops and the status line shows.
+    /// Run a job, which can be stopped and is in the status line.
     Job {
         command: String,
         background: bool,

@@ -46,7 +46,7 @@ pub(crate) enum Unread {
     Net(NetError),
 }
 
-/// Reads and decompresses a body of at most `most` bytes. The compression is recognised by the header or the first bytes, because some proxies drop
+/// Reads and decompresses a body of at most `max` bytes. The compression is recognised by the header or the first bytes, because some proxies drop
 /// the header (Stack Exchange always compresses).
 pub(crate) fn body(response: &mut Response, max: usize) -> Result<Vec<u8>, Unread> {
     match body_so_far(response, max)? {
@@ -189,7 +189,7 @@ impl ServiceResponse {
     /// The body of a successful response as JSON.
     ///
     /// # Errors
-    /// Every other status, with the service's own message if `said` finds one in the body; a body that is not JSON.
+    /// Every other status, with the service's own message if `error_message` finds one in the body; a body that is not JSON.
     pub fn json(&self, error_message: impl FnOnce(&Value) -> Option<String>) -> Outcome<Value> {
         let value = self.value();
         match value {

@@ -108,7 +108,7 @@ impl<'a> Launch<'a> {
         ceiling.filter(|path| !path.contains(':'))
     }
 
-    /// Makes sure that git uses `place` and not a repository above it, where GIT_CEILING_DIRECTORIES cannot express the path.
+    /// Makes sure that git uses `repository` and not a repository above it, where GIT_CEILING_DIRECTORIES cannot express the path.
     ///
     /// # Errors
     /// `Missing` when git finds another repository or none.

@@ -79,7 +79,7 @@ rows! {
     "planner_enabled", "a plan is made first (true)", "true or false", |s, v| s.planner_enabled, flag(v);
     "direct_exec", "planned steps run without the chat model where that is safe: auto, off", "auto or off",
         |s, v| s.direct_exec, word(v, &[("auto", true), ("off", false)]);
-    "dialogue_window_sec", "seconds that a conversation lasts without a word (300)", "a number of seconds from 1 to 86400",
+    "dialogue_window_sec", "seconds for which what was said is sent again (300)", "a number of seconds from 1 to 86400",
         |s, v| s.dialogue_window, seconds(v, 86_400);
     "dialogue_max_messages", "latest messages sent (20)", "a whole number from 2 to 200", |s, v| s.dialogue_max_messages, count(v, 2, 200);
     "tool_carryover_max_turns", "replies whose tool results are sent again (2)", "a whole number from 0 to 16",

@@ -113,7 +113,7 @@ impl Registry {
         self.built_in().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
-    /// What is offered to the model: at most `most` of the tools that the policy allows, because providers limit their number.
+    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number.
     pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize) -> Offer {
         let offered = self.allowed(bounds).into_iter().take(max);
         Offer::new(offered.map(|tool| tool.offered()).collect())

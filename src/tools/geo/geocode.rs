@@ -31,7 +31,7 @@ pub(crate) struct GeocodeMatches {
     pub(crate) remark: Option<String>,
 }
 
-/// Places called `name`, at most `most`. Requests are rate-limited, so two lookups run one after the other.
+/// Places called `name`, at most `max`. Requests are rate-limited, so two lookups run one after the other.
 pub(crate) fn look_up(ctx: &ToolContext, name: &str, max: u64) -> Outcome<GeocodeMatches> {
     let Err(problem) = ctx.service(&NOMINATIM).allowed() else {
         return Ok(GeocodeMatches {

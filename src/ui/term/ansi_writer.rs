@@ -63,7 +63,7 @@ pub(super) struct AnsiWriter {
 }
 
 impl AnsiWriter {
-    /// A writer for a screen of this width, whose cursor is at `at` and whose current style is `look`.
+    /// A writer for a screen of this width, whose cursor is at `at` and whose current style is `style_now`.
     pub(super) fn new(width: u16, at: Option<(u16, u16)>, style_now: CellStyle) -> Self {
         Self {
             bytes: Vec::new(),

@@ -54,7 +54,7 @@ pub struct Screen<W: Write> {
     italics: bool,
     /// Whether what it erases gets the current background.
     fills: bool,
-    /// The terminal's contents, normalized (see [`settle`]).
+    /// The terminal's contents, normalized (see [`normalize`]).
     shown: Buffer,
     /// The frame being drawn.
     frame: Buffer,

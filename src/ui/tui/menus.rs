@@ -1,4 +1,4 @@
-//! Draws the menus of commands and files over the rows above the status line.
+//! Draws the menus of commands and files over the rows above the input.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};

@@ -1,4 +1,4 @@
-//! Commands that the user types: no approval, no path fence, and a timeout of two minutes. Their output becomes part of the conversation.
+//! Commands that the user types: no approval, no path fence, and a timeout of two minutes, or a day in the background. Their output becomes part of the conversation.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::proc::last_lines::LastLines;
 use crate::proc::shell::ShellCommand;
 use crate::tools::engine::context::SessionContext;
 
-/// Applies in the foreground and in the background.
+/// Of a command that the user waits for.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
@@ -58,7 +58,7 @@ pub(in crate::app::session) fn command(text: &str) -> Outcome<(String, bool)> {
     Ok((text.to_owned(), background))
 }
 
-/// The new directory when the line is only `cd DIR`, relative to `now`; `None` for any other line. Each line runs in a new shell, so the session has
+/// The new directory when the line is only `cd DIR`, relative to `current`; `None` for any other line. Each line runs in a new shell, so the session has
 /// to keep the directory.
 ///
 /// # Errors

@@ -52,7 +52,7 @@ pub(crate) fn around(centre: Coordinates, radius: f64) -> String {
     format!("{west:.6},{north:.6},{east:.6},{south:.6}")
 }
 
-/// Places that match `what`, at most `most`, and only those inside `inside` (see [`around`]) if given.
+/// Places that match `query`, at most `max`, and only those inside `inside` (see [`around`]) if given.
 ///
 /// # Errors
 /// `Config` without the contact that the public server requires; errors of the server or the network.

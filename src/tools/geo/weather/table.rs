@@ -29,7 +29,7 @@ pub(super) struct Day {
     set: Option<String>,
 }
 
-/// The days of the response, at most `most`. Its lists are parallel, and any of them may be missing, short or full of nulls.
+/// The days of the response, at most `max`. Its lists are parallel, and any of them may be missing, short or full of nulls.
 pub(super) fn days(value: &Value, max: usize) -> Vec<Day> {
     let times = value.list("daily/time");
     let day = |(index, time): (usize, &Value)| {

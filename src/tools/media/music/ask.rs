@@ -41,7 +41,7 @@ pub(super) fn escaped(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Requests `path` below the service's root, with its query, not later than `end`.
+/// Requests `path` below the service's root, with its query, not later than `deadline`.
 ///
 /// # Errors
 /// A refusal, after three attempts if it is temporary; an unreadable response.

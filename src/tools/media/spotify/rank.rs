@@ -73,7 +73,7 @@ fn words(text: &str) -> Vec<String> {
     if telling.is_empty() { all } else { telling }
 }
 
-/// The share of `these` words that occur among `those`.
+/// The share of `these` words that occur among `others`.
 fn share(these: &[String], others: &[String]) -> f64 {
     if these.is_empty() {
         return 0.0;

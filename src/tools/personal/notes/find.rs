@@ -169,7 +169,7 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
         .map(|length| at + length + 1)
 }
 
-/// Adds at most `most` hits of a note with the lines around them; returns their number.
+/// Adds at most `max` hits of a note with the lines around them; returns their number.
 fn show(name: &str, bytes: &[u8], pattern: &Regex, max: usize, out: &mut Vec<String>) -> usize {
     let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let mut hits = Vec::new();
