@@ -1,7 +1,7 @@
 //! Floor 0: used by every other floor. No input or output policy, and no knowledge of Marvin's domain.
 //!
 //! Problems and how they are worded, cancel tokens, the environment, time and zones, parameters declared once, and what texts need: cutting, matching,
-//! masking. It opens files only to read zones, and knows no other floor: not that there are models, tools or sessions.
+//! masking. It opens files only to read what a caller names, and zones; it knows no other floor: not that there are models, tools or sessions.
 
 pub(crate) mod cancel;
 pub(crate) mod clock;

@@ -36,12 +36,12 @@ pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-/// The text of a regular file of at most `cap` bytes.
+/// The text of a regular file of at most `cap` bytes; a longer one is an error, and so is one that is not UTF-8.
 pub(crate) fn text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(bytes(path, cap)?).map_err(io::Error::other)
 }
 
-/// The content of a regular file of at most `cap` bytes.
+/// The content of a regular file of at most `cap` bytes; a longer one is an error.
 pub(crate) fn bytes(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let file = read(path)?;
     let mut bytes = Vec::new();

@@ -121,6 +121,9 @@ pub(crate) enum LockState {
 
 /// The state of the lock whose `.lock` file was opened, without changing that file. Holds a shared lock for an instant, so that two processes can ask at a
 /// time.
+///
+/// # Errors
+/// The file system has no locks.
 pub(crate) fn state(file: &mut File) -> Outcome<LockState> {
     match FileExt::try_lock_shared(&*file) {
         Ok(()) => {

@@ -89,6 +89,7 @@ fn a_wait_says_what_for_from_its_first_second() {
     pty.send("think about it\r");
     pty.wait_for("the wait", |screen| {
         let waits = |row: &String| {
+            // Blanks may be left of a longer row before it.
             row.contains("waiting for openai-compat") && row.trim_end().ends_with("Esc to stop")
         };
         rows(screen).iter().any(waits)

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
@@ -63,8 +63,12 @@ impl Project {
 
     /// The status as soon as it holds `words`.
     fn wait_status(&self, words: &str) -> String {
-        found_within(LONG, words, || {
-            Some(self.status()).filter(|status| status.contains(words))
+        let end = Instant::now() + LONG;
+        found_within(LONG * 2, words, || {
+            let status = self.status();
+            let found = status.contains(words);
+            assert!(found || Instant::now() < end, "no {words:?} in {status}");
+            found.then_some(status)
         })
     }
 

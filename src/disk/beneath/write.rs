@@ -60,6 +60,9 @@ impl Root {
     }
 
     /// [`Root::put`] with the permissions of the file `like`, for one that is moved.
+    ///
+    /// # Errors
+    /// As [`Root::put`], and when `like` is missing.
     pub fn put_like(&self, rel: &RelPath, bytes: &[u8], like: &RelPath) -> Outcome<()> {
         let mode = || -> Result<Mode, AccessError> {
             let stat = self.locate(like, FinalLink::Follow)?.stat()?;
@@ -71,6 +74,9 @@ impl Root {
     }
 
     /// True when both paths, with links resolved, are the same file: writing one and removing the other would lose it.
+    ///
+    /// # Errors
+    /// The fence refuses one of them.
     pub fn is_same_file(&self, one: &RelPath, other: &RelPath) -> Outcome<bool> {
         let found = |rel: &RelPath| match self.locate(rel, FinalLink::Follow) {
             Ok(spot) => {

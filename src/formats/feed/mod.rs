@@ -1,8 +1,7 @@
 //! RSS (<https://www.rssboard.org/rss-specification>) and Atom (RFC 4287) as found in practice: bytes, a content type and an address become titles,
 //! dates, summaries and links.
 //!
-//! `walk` reads the elements, `scope` their namespaces and bases, `field` their texts, `date` their dates, `page` the feeds that a web page names. Called by
-//! the news tools, which fetch.
+//! `walk` reads the elements, `scope` their namespaces and bases, `field` their texts, `date` their dates, `page` the feeds that a web page names.
 
 mod date;
 mod field;

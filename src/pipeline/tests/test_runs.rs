@@ -263,7 +263,11 @@ fn the_own_run_of_the_tests_decides_and_not_the_marker() {
         stage.rounds()[..3],
         ["4a tests 1/50", "4a tests 2/50", "4a tests 3/50"]
     );
-    assert_has(&stage.labels().join(" "), &["review-code-conformance"]);
+    let labels = stage.labels();
+    let reviewed = labels
+        .iter()
+        .any(|label| label == "review-code-conformance");
+    assert!(reviewed, "{labels:?}");
 }
 
 #[test]

@@ -19,9 +19,9 @@ impl ModuleState {
         Arc::clone(value).downcast().unwrap_or_default()
     }
 
-    /// Replaces the session's `T`.
-    pub fn set<T: Send + Sync + 'static>(&self, value: T) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Replaces the session's `T`. Whoever got it before keeps the old one, so this is for a state that nobody shares yet.
+    pub fn set<T: Send + Sync + 'static>(&mut self, value: T) {
+        let values = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         values.insert(TypeId::of::<T>(), Arc::new(value));
     }
 }

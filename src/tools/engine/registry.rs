@@ -39,8 +39,8 @@ impl SessionContext {
         self.modules.get()
     }
 
-    /// Replaces the tools of the session.
-    pub(crate) fn set_registry(&self, registry: Registry) {
+    /// Replaces the tools of the session, before anybody shares it.
+    pub(crate) fn set_registry(&mut self, registry: Registry) {
         self.modules.set(registry);
     }
 }

@@ -66,6 +66,7 @@ pub(crate) enum WordKind {
     Profile,
     /// A provider, or a model of the one that answers.
     Provider,
+    /// A model of this provider.
     Model(String),
     /// A reasoning effort.
     Effort,
@@ -73,6 +74,7 @@ pub(crate) enum WordKind {
     Topic,
     /// A tool's name.
     Tool,
+    /// A parameter of this tool.
     Parameter(String),
 }
 

@@ -226,8 +226,15 @@ impl<'t> BlockLayout<'t> {
                 let link = (dest_url.to_string(), title.to_string(), self.inline.len());
                 self.links.push(link);
             }
-            // Of extensions that are not enabled.
-            _ => {}
+            Tag::TableCell => {}
+            // These extensions are not enabled, so they never occur.
+            Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
         }
     }
 
@@ -284,7 +291,13 @@ impl<'t> BlockLayout<'t> {
                 self.styles.pop();
                 self.end_link();
             }
-            _ => {}
+            TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
         }
     }
 

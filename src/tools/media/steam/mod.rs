@@ -157,15 +157,13 @@ fn reply(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
 
 /// The key of the Web API, which `tool` needs, or how to get it.
 fn key(ctx: &ToolContext, tool: &str) -> Outcome<String> {
+    let variable = STEAM_API.key.unwrap_or_default();
     STEAM_API.key_in(&ctx.session.env).ok_or_else(|| {
         Problem::new(
             ProblemKind::Auth,
-            format!("STEAM_API_KEY is not set, and {tool} needs it."),
+            format!("{variable} is not set, and {tool} needs it."),
         )
-        .next(web_links::how_to_get_key(
-            web_links::STEAM_KEY,
-            "STEAM_API_KEY",
-        ))
+        .next(web_links::how_to_get_key(web_links::STEAM_KEY, variable))
         .next(KEY_ADVICE)
     })
 }

@@ -58,12 +58,12 @@ impl App {
         }
     }
 
-    /// Gives the keys to the question, although there is a draft, or back to that.
     /// The user writes why they decline.
     pub(super) fn is_declining(&self) -> bool {
         (self.open_question.as_ref()).is_some_and(|question| question.declining)
     }
 
+    /// Gives the keys to the question, although there is a draft, or back to that.
     pub(super) fn choose_question(&mut self) {
         if let Some(question) = &mut self.open_question {
             question.is_chosen = !question.is_chosen && !self.editor.is_empty();
