@@ -328,7 +328,6 @@ fn best_question<'a>(node: &Node, questions: &[(&'a String, Vec<String>)]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::testing::assert_has;
     use crate::reply::settings::TraceLevel;
     use crate::reply::testing::{Scripted, TraceLines, memory_store};
     use crate::store::memory::{Branch, DiaryRow, DiarySource};
