@@ -28,9 +28,9 @@ check:
     just lint
     just test
 
-# Measures Marvin against plain sockets, curl, ripgrep and aichat, and writes tests/bench/RESULTS.md.
-bench:
-    scripts/bench.sh
+# Measures Marvin against plain sockets, curl, ripgrep and aichat, and writes tests/bench/RESULTS.md. `just bench run reply` measures these alone.
+bench *sections:
+    scripts/bench.sh {{sections}}
 
 # Nanoseconds to decode one streamed piece.
 bench-decode:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures an installed copy of the release binary and writes tests/bench/RESULTS.md: one commit on one machine. Earlier tables are in the
-# history of that file. Wants a quiet machine; `rg` and `curl` on PATH, and aichat (or BENCH_AICHAT), join the comparison.
+# history of that file. Wants a quiet machine; `rg` and `curl` on PATH, and aichat (or BENCH_AICHAT), join the comparison. Words name the
+# sections to measure (run, interactive, reply, files, services); without any it is all of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 results=tests/bench/RESULTS.md
@@ -14,7 +15,10 @@ cp target/release/marvin "$work/marvin"
 export BENCH_MARVIN="$work/marvin"
 before=$(load)
 
+wanted="$*"
+
 section() { # NAME TITLE WHAT
+    case " ${wanted:-$1} " in *" $1 "*) ;; *) return 0 ;; esac
     printf '\n## %s\n\n%s\n\n' "$2" "$3"
     cargo bench --quiet --bench "$1"
 }
@@ -29,7 +33,7 @@ section() { # NAME TITLE WHAT
 
 {
     printf '# Results\n\n'
-    printf 'Written by `just bench`: commit %s, %s, load %s at the start.\n' "$(git describe --always --dirty)" "$(date -u +%F)" "$before"
+    printf 'Written by `just bench`: commit %s, %s, load %s at the start%s.\n' "$(git describe --always --dirty)" "$(date -u +%F)" "$before" "${wanted:+; only $wanted}"
     printf '\n## Limits that do not hold\n\n'
     grep -F '**no**' "$work/tables" || printf 'All hold.\n'
     cat "$work/tables"
