@@ -1,6 +1,6 @@
 //! The core of a session: what concerns several parts. How a line becomes a turn, how a turn ends, how one conversation takes the place of another.
 //!
-//! It starts nothing itself: what there is to do is an order.
+//! What has to be waited for, or written, is an order; the core starts none of it itself.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -240,7 +240,7 @@ impl Core {
                 orders.send_next();
             }
             WorkerEvent::Undone(conversation, outcome) => {
-                let undone = (self.conversation).undone(conversation, outcome, run, orders);
+                let undone = (self.conversation).undone(conversation, outcome, run, &facts, orders);
                 if let Some(said) = undone {
                     self.flow.undo(&said);
                 }
@@ -327,7 +327,6 @@ impl Core {
                 saved.note_waiting(waiting);
                 saved.save_waiting(run, orders);
             }
-            Request::SaveMessages(cause) => self.conversation.save(cause, run, orders),
             Request::TellModel { conversation, text } => {
                 self.tell_model(conversation, text, run, orders);
             }
@@ -339,7 +338,6 @@ impl Core {
                 let number = self.conversation.number();
                 (self.jobs).start((command, background), work, number, run, orders);
             }
-            Request::ChooseModel(choice) => self.model.choose(choice, run, orders),
             Request::NewSession => self.new_session(run, orders),
             Request::Heard(transcript) => {
                 let kept = self.flow.for_history(&transcript.text, run, &self.facts());
@@ -394,7 +392,7 @@ impl Core {
         let text = self.flow.for_conversation(&text, run, &facts);
         let now = run.context.clock.now().timestamp();
         self.flow.note(now, &text);
-        (self.conversation).tell_model(text, facts.is_answering, orders);
+        (self.conversation).tell_model(text, facts.is_answering, run, orders);
     }
 }
 

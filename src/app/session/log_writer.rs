@@ -56,7 +56,7 @@ impl LogWriter {
     pub(super) fn flush(&self, context: &SessionContext) {
         let mut unsaved = self.lock();
         if !unsaved.entries.is_empty() {
-            // What still cannot be written is reported by `left`.
+            // What still cannot be written is reported by `unsaved_notice`.
             let _ = unsaved.write(context, &mut |_| {});
         }
     }

@@ -12,10 +12,8 @@ use super::run::Run;
 use super::turn_job::TurnJob;
 use super::ui_update::UiUpdate;
 use super::worker_event::{AwaitedBy, WorkerEvent};
-use crate::app::settings::ModelChoice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::store::sessions::record::ContextCause;
 use crate::tools::Effect;
 use crate::tools::engine::context::SessionContext;
 use crate::voice::transcribe::Transcript;
@@ -49,8 +47,6 @@ pub(super) enum Request {
     Queue(Queued),
     /// The messages that wait have changed: write them.
     SaveWaiting,
-    /// Write what the conversation has become without a turn.
-    SaveMessages(ContextCause),
     /// Add a system message to this conversation, if it is still the one.
     TellModel { conversation: u64, text: String },
     /// Run a job, which can be stopped and is in the status line.
@@ -59,8 +55,6 @@ pub(super) enum Request {
         background: bool,
         work: JobWork,
     },
-    /// Take another model.
-    ChooseModel(ModelChoice),
     /// Begin a new session with an empty conversation.
     NewSession,
     /// What the user said was written down.

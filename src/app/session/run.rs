@@ -22,7 +22,7 @@ pub(super) struct Run {
     pub(super) inbox: Arc<Inbox>,
     /// The entries of the chat log that are not on disk.
     pub(super) log_writer: LogWriter,
-    /// Fires when the session is dropped, so that nothing it started outlives it.
+    /// Fires when the session is closed or dropped, so that nothing it started outlives it.
     pub(super) stop: Cancel,
     pub(super) started: Instant,
     /// The number that was given last.

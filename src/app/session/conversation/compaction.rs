@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Conversation;
 use crate::app::session::facts::Facts;
-use crate::app::session::orders::{Orders, Request};
+use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::worker_event::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
@@ -72,7 +72,7 @@ impl Conversation {
                 self.messages = messages;
                 self.meter = TokenMeter::default();
                 self.gauge(run);
-                orders.request(Request::SaveMessages(ContextCause::Compaction));
+                self.save(ContextCause::Compaction, run, orders);
                 let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
                 let count = self.messages.len();
                 orders.remark(format!(

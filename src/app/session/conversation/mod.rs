@@ -10,7 +10,7 @@ mod undo;
 
 use std::sync::Arc;
 
-use super::orders::{Orders, Request};
+use super::orders::Orders;
 use super::run::Run;
 use super::worker_event::{AwaitedBy, ConversationState, WorkerEvent};
 use crate::agent::system::SystemPrompt;
@@ -134,12 +134,18 @@ impl Conversation {
     }
 
     /// Adds a system message, after the answer that is on its way.
-    pub(super) fn tell_model(&mut self, text: String, is_answering: bool, orders: &mut Orders) {
+    pub(super) fn tell_model(
+        &mut self,
+        text: String,
+        is_answering: bool,
+        run: &Run,
+        orders: &mut Orders,
+    ) {
         if is_answering {
             self.held_rows.push(text);
         } else {
             self.messages.push(Message::System { text });
-            orders.request(Request::SaveMessages(ContextCause::Change));
+            self.save(ContextCause::Change, run, orders);
         }
     }
 
@@ -175,7 +181,7 @@ impl Conversation {
         }
         self.release_rows();
         if !is_written {
-            orders.request(Request::SaveMessages(ContextCause::Change));
+            self.save(ContextCause::Change, run, orders);
         }
     }
 
@@ -224,7 +230,7 @@ impl Conversation {
 
     /// Writes what it has become without a turn. Nothing before the first message. After a compaction the next message waits: its turn would write the same
     /// without the cause.
-    pub(super) fn save(&self, cause: ContextCause, run: &Run, orders: &mut Orders) {
+    fn save(&self, cause: ContextCause, run: &Run, orders: &mut Orders) {
         let Some(turn) = self.saved.latest_turn() else {
             return;
         };

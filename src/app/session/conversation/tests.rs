@@ -45,13 +45,13 @@ impl Alone {
 fn what_comes_during_an_answer_follows_it() {
     let mut alone = Alone::new();
     let text = "news".to_owned();
-    alone.conversation.tell_model(text, true, &mut alone.orders);
+    (alone.conversation).tell_model(text, true, &alone.run, &mut alone.orders);
     assert!(alone.conversation.messages().is_empty());
     alone.say(&[Message::user("a"), Message::assistant("b")]);
     let last = alone.conversation.messages().last();
     assert!(matches!(last, Some(Message::System { text }) if text == "news"));
     let text = "more".to_owned();
-    (alone.conversation).tell_model(text, false, &mut alone.orders);
+    (alone.conversation).tell_model(text, false, &alone.run, &mut alone.orders);
     assert_eq!(alone.conversation.messages().len(), 4);
 }
 

@@ -66,6 +66,7 @@ impl Conversation {
         conversation: u64,
         outcome: Outcome<()>,
         run: &Run,
+        facts: &Facts,
         orders: &mut Orders,
     ) -> Option<String> {
         let more = std::mem::take(&mut self.undos).saturating_sub(1);
@@ -88,7 +89,7 @@ impl Conversation {
             orders.remark("What its tools have changed stays changed.");
         }
         if more > 0 {
-            match self.undo(run, &Facts::default(), orders) {
+            match self.undo(run, facts, orders) {
                 // The undos that are queued behind this one need it to succeed.
                 Ok(()) => self.undos = more,
                 Err(problem) => orders.fail(problem),

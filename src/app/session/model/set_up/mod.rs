@@ -13,7 +13,7 @@ use super::{Backend, Model};
 use crate::app::session::choice::{ChoiceKind, ChoiceList, LinePrompt, TypedLine};
 use crate::app::session::facts::Facts;
 use crate::app::session::model_env::{add_settings, model_env};
-use crate::app::session::orders::{Orders, Request};
+use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::{ProgramToRun, UiUpdate};
 use crate::app::session::worker_event::AwaitedBy;
@@ -393,10 +393,11 @@ impl Model {
         orders.remark(format!(
             "{provider} is chosen, also for later sessions.{words}{later}"
         ));
-        orders.request(Request::ChooseModel(ModelChoice {
+        let choice = ModelChoice {
             provider: Some(provider.to_owned()),
             model,
-        }));
+        };
+        self.choose(choice, run, orders);
     }
 
     /// Goes on as it is.
