@@ -59,7 +59,8 @@ const LETTERS: &[&str] = &[
     "\u{fe0f}",
 ];
 
-/// Keys and half keys. No Ctrl-C, Ctrl-D, Ctrl-Q: they leave.
+/// Keys and half keys. No Ctrl-C, Ctrl-D, Ctrl-Q: they leave. No Ctrl-Z: while `$EDITOR` has the terminal it makes the kernel drop what is on its way to the
+/// terminal (`NOFLSH` in termios(3)), the sequences of the program as well.
 const KEYS_OF_ALL_KINDS: &[&str] = &[
     "\r",
     "\r",
@@ -105,7 +106,6 @@ const KEYS_OF_ALL_KINDS: &[&str] = &[
     "\x15",
     "\x17",
     "\x19",
-    "\x1a",
     "\x1f",
     "\x7f",
     "\x7f",
