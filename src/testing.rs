@@ -95,6 +95,23 @@ pub mod reply {
     pub use crate::reply::answer::clean::printed;
     pub use crate::reply::answer::guard::is_malformed;
     pub use crate::reply::answer::written_calls::read;
+
+    /// What is on the screen at last while `text` arrives in pieces of so many characters.
+    pub fn drafted(text: &str, size: usize) -> String {
+        use crate::formats::model_text::draft::{DraftChange, DraftFilter};
+        let mut filter = DraftFilter::new(vec!["web_search".to_owned()], Vec::new());
+        let chars: Vec<char> = text.chars().collect();
+        let mut screen = String::new();
+        for piece in chars.chunks(size.max(1)) {
+            for change in filter.feed(&piece.iter().collect::<String>()) {
+                match change {
+                    DraftChange::Show(piece) => screen.push_str(&piece),
+                    DraftChange::Drop => screen.clear(),
+                }
+            }
+        }
+        screen
+    }
     pub use crate::reply::preparation::plan::Plan;
     pub use crate::reply::tools::aliases::KnownTools;
     pub use crate::reply::tools::call::WrittenCall;

@@ -1,0 +1,63 @@
+//! What language models write besides prose: calls of tools, thoughts, template tokens and results of tools, in the formats that their families publish.
+//!
+//! A provider reads most of it for us. What it hands through arrives here as text: [`read`] tells apart what is for a person, what is a call, and what is
+//! machinery. [`families`] is the table of formats, each with the page that publishes it; [`reader`] goes through a text once; [`body`] reads what
+//! stands inside a call in any of the ways; [`draft`] decides piece by piece what can be shown of an answer that is still arriving.
+//!
+//! What is quoted as code is shown as it is: a page that explains these formats is an answer. Called by [`crate::reply`] and [`crate::agent`].
+
+mod body;
+pub(crate) mod draft;
+mod families;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub(crate) use reader::{read, without_thoughts};
+
+/// What a text turned out to be.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct ModelText {
+    /// What is for a person.
+    pub prose: String,
+    /// Calls, in order.
+    pub calls: Vec<RawCall>,
+    /// Something was thought.
+    pub has_thought: bool,
+    /// A call was meant that cannot be read, because it is cut or broken.
+    pub has_broken_call: bool,
+}
+
+/// A call as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RawCall {
+    pub name: String,
+    pub arguments: RawArguments,
+}
+
+/// What was given to a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RawArguments {
+    /// JSON: an object, or what stands for one.
+    Json(Value),
+    /// Keys with text, whose types only the tool knows.
+    Texts(Vec<(String, String)>),
+}
+
+impl RawCall {
+    fn json(name: &str, arguments: Value) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: RawArguments::Json(arguments),
+        }
+    }
+
+    fn texts(name: &str, pairs: Vec<(String, String)>) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: RawArguments::Texts(pairs),
+        }
+    }
+}
