@@ -109,6 +109,8 @@ pub struct Quirks {
     pub cache_marks: bool,
     /// Serves both of OpenAI's wires, and some models over Responses only.
     pub both_wires: bool,
+    /// Serves models of many families, and may hand their calls through as they wrote them, as text.
+    pub written_calls: bool,
     /// OpenAI itself: tools need `"strict": false`, padding of the stream can be left out, later instructions may be the developer's.
     pub openai_options: bool,
 }
@@ -153,6 +155,7 @@ const PLAIN: Quirks = Quirks {
     cache_key: false,
     cache_marks: false,
     both_wires: false,
+    written_calls: true,
     openai_options: false,
 };
 
@@ -215,6 +218,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         other_urls: &[before("GOOGLE_GEMINI_BASE_URL", "/v1beta/openai")],
         quirks: Quirks {
             effort: EffortForm::Gemini,
+            written_calls: false,
             ..PLAIN
         },
         ..keyed(
@@ -257,6 +261,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             call_ids: CallIds::Forty,
             cache_key: true,
             both_wires: true,
+            written_calls: false,
             openai_options: true,
             ..PLAIN
         },
@@ -274,6 +279,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         other_urls: &[base_in("ANTHROPIC_BASE_URL")],
         quirks: Quirks {
             call_ids: CallIds::Plain,
+            written_calls: false,
             ..PLAIN
         },
         ..keyed(
@@ -342,6 +348,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         first_byte_secs: 900,
         quirks: Quirks {
             cache_key: true,
+            written_calls: false,
             ..PLAIN
         },
         ..keyed("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4.7")

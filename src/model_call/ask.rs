@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::limits::check_cost;
 use super::model_target::ModelTarget;
+use super::written_calls::WrittenCalls;
 use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
@@ -42,15 +43,28 @@ pub(crate) fn ask(
     loop {
         now.tools = !offer.tools.is_empty();
         let request = Request { offer, ..*request };
+        let mut written = WrittenCalls::of(target, &request);
         let mut on = |delta: Delta<'_>| {
             ctx.listener.emit(match delta {
-                Delta::Text(text) => Event::Delta(text.to_owned()),
+                Delta::Text(text) => match &mut written {
+                    Some(written) => match written.shown(text) {
+                        shown if shown.is_empty() => return,
+                        shown => Event::Delta(shown.into_owned()),
+                    },
+                    None => Event::Delta(text.to_owned()),
+                },
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
                 Delta::Notice(level, words) => Event::Notice(level, words.to_owned()),
             });
         };
         let failure = match ask_once(ctx, target, &request, &mut on, &ctx.stop) {
-            Ok(reply) => return Ok(reply),
+            Ok(mut reply) => {
+                let rest = written.and_then(|written| written.take(&mut reply));
+                if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                    ctx.listener.emit(Event::Delta(rest));
+                }
+                return Ok(reply);
+            }
             Err(failure) => failure,
         };
         match decide(&failure, now.limited_to(retries(ctx))) {

@@ -7,3 +7,4 @@ pub(crate) mod fallback;
 pub(crate) mod limits;
 pub(crate) mod model_target;
 pub(crate) mod user_facts;
+mod written_calls;

@@ -1,0 +1,88 @@
+//! Calls that a provider hands through as the model wrote them: servers of open models read the formats of some families, and not of all.
+//!
+//! What is shown meanwhile is everything up to where a call may begin. Without one, the rest is shown at the end.
+
+use std::borrow::Cow;
+
+use super::model_target::ModelTarget;
+use crate::base::ids;
+use crate::chat::message::ToolCall;
+use crate::formats::model_text::draft::{DraftChange, DraftFilter};
+use crate::formats::model_text::{self, RawArguments, RawCall};
+use crate::llm::catalog;
+use crate::llm::provider::{Reply, Request};
+
+/// Holds calls back while a reply arrives, and moves them where calls belong at its end.
+pub(super) struct WrittenCalls {
+    filter: DraftFilter,
+    names: Vec<String>,
+    /// Bytes of the text that were shown.
+    shown: usize,
+}
+
+impl WrittenCalls {
+    /// For a request with tools to a provider that may hand calls through.
+    pub(super) fn of(target: &ModelTarget, request: &Request<'_>) -> Option<Self> {
+        let hands_through = catalog::row(target.provider.name())?.quirks.written_calls;
+        let names = request.offer.tools.iter().map(|tool| tool.name.to_string());
+        let names: Vec<String> = names.collect();
+        (hands_through && request.may_call && !names.is_empty()).then(|| Self {
+            filter: DraftFilter::of_calls(names.clone()),
+            names,
+            shown: 0,
+        })
+    }
+
+    /// What to show of a piece, and of what was held back before it.
+    pub(super) fn shown<'p>(&mut self, piece: &'p str) -> Cow<'p, str> {
+        let shown = if self.filter.passes(piece) {
+            Cow::Borrowed(piece)
+        } else {
+            let mut shown = String::new();
+            for change in self.filter.feed(piece) {
+                if let DraftChange::Show(text) = change {
+                    shown.push_str(&text);
+                }
+            }
+            Cow::Owned(shown)
+        };
+        self.shown += shown.len();
+        shown
+    }
+
+    /// Makes calls of what was written as calls of tools that there are. Returns what is still to be shown when there are none.
+    pub(super) fn take(self, reply: &mut Reply) -> Option<String> {
+        // Steps are prose until they turn out to be those of an agent.
+        let may_have = self.filter.is_holding() || reply.text.contains("Action");
+        if !may_have || !reply.calls.is_empty() {
+            return None;
+        }
+        let is_known = |name: &str| self.names.iter().any(|known| known == name);
+        let found = model_text::read(&reply.text, &is_known);
+        let calls = found.calls.into_iter().filter(|call| is_known(&call.name));
+        let calls: Vec<ToolCall> = calls.map(native).collect();
+        if calls.is_empty() {
+            return reply.text.get(self.shown..).map(str::to_owned);
+        }
+        // The conversation holds what the user saw.
+        reply.text.truncate(self.shown);
+        reply.text.truncate(reply.text.trim_end().len());
+        reply.calls = calls;
+        None
+    }
+}
+
+fn native(call: RawCall) -> ToolCall {
+    let arguments = match call.arguments {
+        // The text of an object, as in the provider's own field.
+        RawArguments::Json(serde_json::Value::String(text)) => text,
+        RawArguments::Json(serde_json::Value::Null) => "{}".to_owned(),
+        RawArguments::Json(value) => value.to_string(),
+        RawArguments::Texts(pairs) => {
+            let pairs = pairs.into_iter();
+            let pairs = pairs.map(|(key, value)| (key, serde_json::Value::from(value)));
+            serde_json::Value::Object(pairs.collect()).to_string()
+        }
+    };
+    ToolCall::new(ids::call(), call.name, arguments)
+}
