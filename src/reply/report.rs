@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
-use crate::reply::models::stage::{Stage, StageModel, StageRequest};
+use crate::reply::models::stage::{StageModel, StageRequest};
 
 /// How a reply came about.
 #[derive(Debug, Clone, Default)]
@@ -39,10 +39,11 @@ pub(crate) struct StageReport {
     pub note: String,
 }
 
-/// A call of a model.
+/// A request to a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelCall {
-    pub stage: Stage,
+    /// The stage that asked, or `embeddings`.
+    pub stage: &'static str,
     pub took: Duration,
     pub failed: bool,
 }
@@ -104,7 +105,7 @@ impl ReplyRecorder {
     /// Calls a model for a stage.
     pub(crate) fn call<T, E>(
         &self,
-        stage: Stage,
+        stage: &'static str,
         call: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         let since = Instant::now();
@@ -138,10 +139,10 @@ pub(crate) struct RecordedModel<'a> {
 impl StageModel for RecordedModel<'_> {
     fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
         self.recorder
-            .call(request.stage, || self.model.ask(request))
+            .call(request.stage.id(), || self.model.ask(request))
     }
 
     fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {
-        self.model.embed(texts)
+        self.recorder.call("embeddings", || self.model.embed(texts))
     }
 }

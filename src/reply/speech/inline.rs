@@ -106,7 +106,15 @@ fn tag_len(cells: &[Cell], at: usize) -> usize {
     let is_element = ELEMENTS
         .split_whitespace()
         .any(|element| name.eq_ignore_ascii_case(element));
-    if is_comment || is_element { len } else { 0 }
+    // Words that are no attributes stand between two signs of comparison.
+    let attributes = inside.trim_start_matches('/').get(name.len()..);
+    let attributes = attributes.unwrap_or_default().trim().trim_end_matches('/');
+    let is_tag = attributes.is_empty() || attributes.contains('=');
+    if is_comment || is_element && is_tag {
+        len
+    } else {
+        0
+    }
 }
 
 /// Removes pairs of a mark; what they enclose stays.

@@ -6,7 +6,7 @@ use crate::base::text;
 
 /// `line` with a phrase in place of every link and every bare address outside parentheses.
 pub(super) fn in_words(line: &str) -> Cow<'_, str> {
-    if !line.contains(['[', ':', '.', '<']) {
+    if !line.contains(['[', ':', '.']) {
         return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(line.len());
@@ -40,22 +40,22 @@ fn line_in_words(line: &str, out: &mut String) {
             previous = ')';
             continue;
         }
+        if let Some((place, len)) = bracketed(rest) {
+            out.push_str(&place.to_string());
+            at += len;
+            previous = 'x';
+            continue;
+        }
         match c {
             '(' if at < last_close => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
         if depth == 0 && !(previous.is_ascii_alphanumeric() || previous == '_') {
-            let (open, close) = if c == '<' { (1, ">") } else { (0, "") };
-            let address = rest.get(open..).unwrap_or_default();
-            let len = address_len(address);
-            if let Some(place) = address.get(..len).and_then(place)
-                && address
-                    .get(len..)
-                    .is_some_and(|after| after.starts_with(close))
-            {
+            let len = address_len(rest);
+            if let Some(place) = rest.get(..len).and_then(place) {
                 out.push_str(&place.to_string());
-                at += open + len + close.len();
+                at += len;
                 previous = 'x';
                 continue;
             }
@@ -64,6 +64,19 @@ fn line_in_words(line: &str, out: &mut String) {
         previous = c;
         at += c.len_utf8();
     }
+}
+
+/// An address that is all there is in a pair of brackets, and the bytes of both.
+fn bracketed(text: &str) -> Option<(Place<'_>, usize)> {
+    let pairs = [('(', ')'), ('[', ']'), ('<', '>')];
+    let (_, close) = pairs
+        .into_iter()
+        .find(|(open, _)| text.starts_with(*open))?;
+    let address = text.get(1..)?;
+    let len = address_len(address);
+    let place = address.get(..len).and_then(place)?;
+    let is_all = address.get(len..)?.starts_with(close);
+    is_all.then_some((place, len + 2))
 }
 
 struct Link<'a> {

@@ -3,8 +3,11 @@
 mod inline;
 mod links;
 pub(crate) mod stream;
+mod table;
 
 use std::borrow::Cow;
+
+use table::Table;
 
 /// Highest number of a list; beyond it, a number at the start of a line is a year or a count.
 const MAX_LIST_NUMBER: u32 = 99;
@@ -35,6 +38,7 @@ struct LineCleaner {
     /// The mark of the block of code that is open.
     fence: Option<&'static str>,
     previous_is_text: bool,
+    table: Table,
 }
 
 impl LineCleaner {
@@ -53,6 +57,10 @@ impl LineCleaner {
         if let Some(mark) = opening_fence(trimmed) {
             self.fence = Some(mark);
             return None;
+        }
+        if let Some(row) = self.table.row(trimmed) {
+            self.previous_is_text = false;
+            return row.map(|row| inline::plain(&row));
         }
         if self.previous_is_text && is_underline(trimmed) {
             self.previous_is_text = false;
@@ -148,6 +156,8 @@ mod tests {
                 "at x.example homepage, a page under y.example!",
             ),
             ("(see https://x.example/a)", "(see https://x.example/a)"),
+            ("(https://x.example/a)", "a page under x.example"),
+            ("[www.x.example] is it", "x.example homepage is it"),
             ("( https://x.example/a", "( a page under x.example"),
             (
                 "awww.such nonsense https:// and www.",
@@ -156,7 +166,7 @@ mod tests {
             ("訪問https://x.example/a。", "訪問a page under x.example。"),
             (
                 "[no link] (https://x.example)",
-                "[no link] (https://x.example)",
+                "[no link] x.example homepage",
             ),
         ] {
             assert_eq!(spoken(text), want);
@@ -194,6 +204,14 @@ mod tests {
                 "Boats\nfirst\nsecond\nthird\n#tag -dash",
             ),
             ("Boats\n-----\nrow\n\n-----", "Boats\nrow\n\n-----"),
+            ("where a<b and c>d, or a < b", "where a<b and c>d, or a < b"),
+            ("<a href=\"x\">a boat</a>, <br />", "a boat, "),
+            (
+                "| Town | Height |\n|---|--:|\n| **Wick** | 12 m |\n| Thurso | |\nBoth are small.",
+                "Town: Wick, Height: 12 m.\nTown: Thurso.\nBoth are small.",
+            ),
+            ("| Town | Height |\n|---|---|", ""),
+            ("|x| is a size.", "|x| is a size."),
             ("1. one\n2. two\n\n3. alone", "one\ntwo\n\n3. alone"),
             ("7) one\n8) two", "one\ntwo"),
             ("100. one\n101. two", "100. one\n101. two"),

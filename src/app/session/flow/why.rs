@@ -21,24 +21,24 @@ pub(super) fn table(report: &ReplyReport) -> String {
         "{}\n{} in {}, with {}.\n",
         wrapped("", &format!("\"{}\"", clip(&report.query, MAX_QUERY_CHARS))),
         sentence_case(report.end.words()),
-        seconds(report.took),
+        time(report.took),
         plural(report.calls.len(), "model call")
     );
     let rows: Vec<[String; 4]> = report
         .stages
         .iter()
         .map(|stage| {
-            let calls = report
-                .calls
-                .iter()
-                .filter(|call| call.stage.id() == stage.name);
+            let calls = report.calls.iter();
+            let calls = calls.filter(|call| label(call.stage) == label(stage.name));
             [
-                stage.name.replace('_', " "),
-                seconds(stage.took),
+                label(stage.name),
+                time(stage.took),
                 calls_words(calls),
                 clip(&stage.note, MAX_NOTE_CHARS),
             ]
         })
+        // Without a request and without a result it did not run.
+        .filter(|[_, _, called, note]| !called.is_empty() || !note.is_empty())
         .chain(unlisted(report))
         .collect();
     if !rows.is_empty() {
@@ -47,14 +47,14 @@ pub(super) fn table(report: &ReplyReport) -> String {
             let widest = cells.map(|cell| cell.chars().count()).max();
             widest.unwrap_or_default().max(heading.len())
         };
-        let (stage, time, calls) = (width(0, "Stage"), width(1, "Time"), width(2, "Calls"));
+        let (stage, took, calls) = (width(0, "Stage"), width(1, "Time"), width(2, "Calls"));
         let _ = writeln!(
             out,
-            "\n{:<stage$}  {:>time$}  {:<calls$}  Result",
+            "\n{:<stage$}  {:>took$}  {:<calls$}  Result",
             "Stage", "Time", "Calls"
         );
-        for [name, took, called, note] in &rows {
-            let row = format!("{name:<stage$}  {took:>time$}  {called:<calls$}  ");
+        for [name, time, called, note] in &rows {
+            let row = format!("{name:<stage$}  {time:>took$}  {called:<calls$}  ");
             let _ = writeln!(out, "{}", wrapped(&row, note).trim_end());
         }
     }
@@ -73,10 +73,10 @@ pub(super) fn table(report: &ReplyReport) -> String {
 fn unlisted(report: &ReplyReport) -> Vec<[String; 4]> {
     let mut rows: Vec<[String; 4]> = Vec::new();
     for call in &report.calls {
-        let name = call.stage.id();
-        let is_listed = report.stages.iter().any(|stage| stage.name == name);
-        let label = name.replace('_', " ");
-        if is_listed || rows.iter().any(|row| row.first() == Some(&label)) {
+        let name = label(call.stage);
+        let mut stages = report.stages.iter();
+        let is_listed = stages.any(|stage| label(stage.name) == name);
+        if is_listed || rows.iter().any(|row| row.first() == Some(&name)) {
             continue;
         }
         let same = || {
@@ -86,8 +86,8 @@ fn unlisted(report: &ReplyReport) -> Vec<[String; 4]> {
                 .filter(|other| other.stage == call.stage)
         };
         rows.push([
-            label,
-            seconds(same().map(|call| call.took).sum()),
+            name,
+            time(same().map(|call| call.took).sum()),
             calls_words(same()),
             String::new(),
         ]);
@@ -160,8 +160,18 @@ fn new_line(out: &mut String, column: &mut usize, indent: usize) {
     *column = indent;
 }
 
-fn seconds(took: Duration) -> String {
-    format!("{:.1} s", took.as_secs_f64())
+fn label(stage: &str) -> String {
+    stage.replace('_', " ")
+}
+
+/// In milliseconds where tenths of a second say nothing.
+fn time(took: Duration) -> String {
+    let milliseconds = took.as_secs_f64() * 1_000.0;
+    match milliseconds {
+        ..9.95 => format!("{milliseconds:.1} ms"),
+        ..999.5 => format!("{milliseconds:.0} ms"),
+        _ => format!("{:.1} s", took.as_secs_f64()),
+    }
 }
 
 fn sentence_case(words: &str) -> String {
@@ -184,8 +194,8 @@ mod tests {
             took: Duration::from_millis(took),
             note: note.to_owned(),
         };
-        let call = |stage, took, failed| ModelCall {
-            stage,
+        let call = |stage: Stage, took, failed| ModelCall {
+            stage: stage.id(),
             took: Duration::from_millis(took),
             failed,
         };
@@ -194,6 +204,7 @@ mod tests {
             took: Duration::from_millis(2_345),
             stages: vec![
                 stage("router", 600, "convert_units"),
+                stage("planner", 0, ""),
                 stage("memory", 0, "not asked for"),
             ],
             calls: vec![
@@ -213,10 +224,10 @@ mod tests {
             "\"how far is 26 miles\"\n\
              Answered in 2.3 s, with 3 model calls.\n\
              \n\
-             Stage    Time  Calls         Result\n\
-             router  0.6 s  1             convert_units\n\
-             memory  0.0 s                not asked for\n\
-             chat    1.7 s  2 (1 failed)\n\
+             Stage     Time  Calls         Result\n\
+             router  600 ms  1             convert_units\n\
+             memory  0.0 ms                not asked for\n\
+             chat     1.7 s  2 (1 failed)\n\
              \n\
              Tools shown (llm): convert_units, stop\n\
              \n\
