@@ -24,3 +24,54 @@ pub(crate) const EXTRACTOR: &str = include_str!("../prompts/reply/extractor.md")
 pub(crate) const MEMORY_DIGEST: &str = include_str!("../prompts/reply/memory_digest.md");
 pub(crate) const WARM_USER: &str = include_str!("../prompts/reply/warm_user.md");
 pub(crate) const WARM_DIRECTIVES: &str = include_str!("../prompts/reply/warm_directives.md");
+
+/// The prompts that the system message of the chat model is made of.
+pub(crate) const SYSTEM: [&str; 17] = [
+    PERSONA,
+    INPUT_SPOKEN,
+    INPUT_TYPED,
+    INFERENCE,
+    INCENTIVE_SMALL,
+    INCENTIVE_LARGE,
+    STYLE_SPOKEN,
+    STYLE_TYPED,
+    GUIDANCE,
+    CONSTRAINTS_SMALL,
+    CONSTRAINTS_LARGE,
+    LANGUAGE_FOLLOW,
+    DIARY,
+    GRAPH,
+    MEMORY_NOTE,
+    ACTION_PLAN,
+    TEXT_TOOLS,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// More words than a small model keeps in mind, and why they are needed.
+    const LONGER: [(&str, &str); 1] = [(
+        "summariser.md",
+        "what must not be written is understood by pairs of examples in several languages",
+    )];
+    const MAX_WORDS: usize = 200;
+
+    #[test]
+    fn each_prompt_is_short_and_its_examples_are_filled_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/prompts/reply");
+        for file in fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path).unwrap();
+            let is_word = |word: &&str| word.contains(char::is_alphanumeric);
+            let words = text.split_whitespace().filter(is_word).count();
+            let is_argued = LONGER.iter().any(|(longer, _)| *longer == name);
+            assert!(words <= MAX_WORDS || is_argued, "{name} has {words} words");
+            for placeholder in ["\"…\"", "'…'", "\"tool name\"", "\"...\"", "{...}"] {
+                assert!(!text.contains(placeholder), "{name}: {placeholder}");
+            }
+        }
+    }
+}

@@ -128,3 +128,4 @@ mod web;
 mod wiki;
 mod wire_selftest;
 mod wires;
+mod written_calls;

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::clean;
+use super::echoes::OwnLines;
 use super::guard;
-use super::thinking;
 use super::written_calls;
 use crate::base::ids;
 use crate::chat::message::{Assistant, ToolCall};
@@ -24,6 +24,8 @@ pub(crate) enum ChatAnswer {
     Calls(Assistant),
     /// The checked answer.
     Final(String),
+    /// A call was meant, but it cannot be run; with what else was said, checked.
+    BrokenCall(Option<String>),
     /// Something that is never shown.
     Malformed,
     /// Only thinking.
@@ -33,43 +35,46 @@ pub(crate) enum ChatAnswer {
 }
 
 /// Reads a reply of the chat model.
-pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
-    let (thought, content) = thinking::split(&reply.text);
-    let content = content.trim();
+pub(crate) fn read(reply: Reply, tools: &KnownTools, own: &OwnLines) -> ChatAnswer {
+    let answer = written_calls::read_answer(&reply.text, tools);
     if !reply.calls.is_empty() {
         let calls = reply.calls.into_iter().take(MAX_NATIVE_CALLS);
         return ChatAnswer::Calls(Assistant {
-            text: content.to_owned(),
+            text: answer.prose,
             calls: unique(calls.map(|call| native(call, tools)).collect()),
             provider_state: reply.provider_state,
         });
     }
-    let written = written_calls::read(content, tools);
-    if !written.is_empty() {
-        let calls = written.into_iter().map(|call| {
+    if !answer.calls.is_empty() {
+        let calls = answer.calls.into_iter().map(|call| {
             ToolCall::new(
                 ids::call(),
                 sendable_name(&call.name),
                 Value::Object(call.args).to_string(),
             )
         });
-        return ChatAnswer::Calls(Assistant::new(prose(content), calls.collect()));
+        return ChatAnswer::Calls(Assistant::new(answer.prose, calls.collect()));
+    }
+    let said = own.without(&answer.prose);
+    if answer.is_broken || guard::is_broken_call(&said) {
+        let rest = Some(clean::printed(&said));
+        let rest = rest.filter(|text| !text.is_empty() && !guard::is_malformed(text));
+        return ChatAnswer::BrokenCall(rest);
     }
     let content = match &reply.finish {
-        FinishReason::Refused(words) if content.is_empty() => words.trim(),
-        _ => content,
+        FinishReason::Refused(words) if said.trim().is_empty() => words.trim(),
+        _ => said.trim(),
     };
     if content.is_empty() {
-        let has_thought =
-            thought.is_some_and(|thought| !thought.is_empty()) || !reply.thinking.trim().is_empty();
+        let has_thought = answer.has_thought || !reply.thinking.trim().is_empty();
         return if has_thought {
             ChatAnswer::Thinking
         } else {
             ChatAnswer::Empty
         };
     }
-    if let Some(answer) = guard::answer_field(content) {
-        return finished(&answer);
+    if let Some(field) = guard::answer_field(content) {
+        return finished(&own.without(&field));
     }
     if guard::is_malformed(content) {
         return ChatAnswer::Malformed;
@@ -84,22 +89,6 @@ fn finished(text: &str) -> ChatAnswer {
     } else {
         ChatAnswer::Final(text)
     }
-}
-
-/// The text around the written calls.
-fn prose(content: &str) -> String {
-    let fences = written_calls::fences(content);
-    if fences.is_empty() {
-        return String::new();
-    }
-    let mut prose = String::new();
-    let mut at = 0;
-    for fence in fences {
-        prose.push_str(content.get(at..fence.range.start).unwrap_or_default());
-        at = fence.range.end;
-    }
-    prose.push_str(content.get(at..).unwrap_or_default());
-    prose.trim().to_owned()
 }
 
 /// A call of the provider's protocol, with the name of a tool and arguments that are an object.

@@ -1,21 +1,13 @@
 //! An answer as it is printed.
 
-use super::thinking;
-use super::written_calls::fences;
+use crate::formats::model_text;
 
 /// How a line of a broken protocol begins.
 const PROTOCOL: &str = "TOOL:";
 
 /// `answer` without thoughts, calls that were not run and lines of a protocol. Empty when nothing else was said.
 pub fn printed(answer: &str) -> String {
-    let answer = thinking::without(answer);
-    let mut kept = String::with_capacity(answer.len());
-    let mut from = 0;
-    for fence in fences(&answer) {
-        kept.push_str(answer.get(from..fence.range.start).unwrap_or_default());
-        from = fence.range.end;
-    }
-    kept.push_str(answer.get(from..).unwrap_or_default());
+    let mut kept = model_text::read(answer, &|_| false).prose;
     if kept.contains(PROTOCOL) {
         let lines = kept
             .lines()

@@ -3,14 +3,15 @@
 use serde_json::{Map, Value};
 
 use super::notes::unfenced;
-use super::written_calls::{FENCE, TAG, fences};
+use super::written_calls::FENCE;
+use crate::formats::model_text;
 
 /// Fields in which models put an answer, the best first.
 const ANSWER_FIELDS: [&str; 7] = [
     "response", "message", "text", "content", "answer", "reply", "error",
 ];
 /// What only broken calls begin with.
-const BROKEN_STARTS: [&str; 4] = ["tool_calls:", "tool_code", "tool_output", TAG];
+const BROKEN_STARTS: [&str; 4] = ["tool_calls:", "tool_code", "tool_output", "<tool_call>"];
 /// Keys of what tools return and nobody says.
 const DUMP_KEYS: [&str; 15] = [
     "specVersion",
@@ -53,7 +54,7 @@ pub fn is_malformed(text: &str) -> bool {
     }
     // An object without an answer, or half of one.
     text.starts_with('{')
-        || has_broken_start(text)
+        || is_broken_call(text)
         || has_unused_token(text)
         || is_dump(text)
         || is_list_of_records(text)
@@ -78,7 +79,9 @@ fn bare(text: &str) -> &str {
     })
 }
 
-fn has_broken_start(text: &str) -> bool {
+/// True when a text begins like a call, but is none that can be read.
+pub(crate) fn is_broken_call(text: &str) -> bool {
+    let text = bare(text);
     let starts = |text: &str| {
         let begins = |word: &&str| {
             let start = text.get(..word.len());
@@ -87,7 +90,7 @@ fn has_broken_start(text: &str) -> bool {
         BROKEN_STARTS.iter().any(begins)
     };
     if text.starts_with(FENCE) {
-        return !fences(text).iter().any(|fence| fence.is_readable());
+        return model_text::read(text, &|_| false).calls.is_empty();
     }
     let Some(opened) = text.strip_prefix("```") else {
         return starts(text);
@@ -128,8 +131,14 @@ fn is_dump(text: &str) -> bool {
             || inside.contains("\"api.github.com\""))
 }
 
-/// True for a JSON list with objects or lists in it and nothing around it. A list of numbers or words may be the answer.
+/// True for a JSON list with objects or lists in it and nothing around it, or half of one. A list of numbers or words may be the answer.
 fn is_list_of_records(text: &str) -> bool {
+    let is_half = text
+        .strip_prefix('[')
+        .is_some_and(|inside| inside.trim_start().starts_with("{\""));
+    if is_half && !text.contains(']') {
+        return true;
+    }
     let list = Some(text).filter(|text| text.starts_with('['));
     let list: Option<Vec<Value>> = list.and_then(|text| serde_json::from_str(text).ok());
     list.is_some_and(|list| {
@@ -182,6 +191,7 @@ mod tests {
             "{\"answer\": \"\"}",
             "\u{feff}{\"town\": \"Wick\"}",
             "[{\"high\": 9}]",
+            "[{\"town\": \"Wick\"",
             "[1, {\"lang\" : \"json\"}]",
             "```json\n[{\"site\": 1}]\n```",
             "```json\n{\"paths\": 1}",

@@ -3,9 +3,8 @@
 
 pub(crate) mod chat_answer;
 pub(crate) mod clean;
-pub(crate) mod drafts;
+pub(crate) mod echoes;
 pub(crate) mod guard;
 pub(crate) mod json_span;
 pub(crate) mod notes;
-pub(crate) mod thinking;
 pub(crate) mod written_calls;

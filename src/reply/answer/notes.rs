@@ -1,14 +1,14 @@
 //! Notes that a model wrote about a part of a longer text, and the parts.
 
-use super::thinking;
 use crate::base::text;
+use crate::formats::model_text;
 
 /// How models say that there is nothing to note.
 const NOTHING: [&str; 5] = ["none", "(none)", "[none]", "n/a", "nil"];
 
 /// A note without quotes, of at most `max` characters and `…`; `None` when it says that there is nothing.
 pub(crate) fn kept(note: &str, max: usize) -> Option<String> {
-    let note = thinking::without(note);
+    let note = model_text::without_thoughts(note);
     let note = unquoted(unfenced(note.trim()));
     let is_markup =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '*' | '_' | '“' | '”');

@@ -1,12 +1,13 @@
 //! Calls of tools that a model wrote in the text of its answer.
 //!
-//! One shape is taught, the fence; the others are what models write by habit. A shape counts only where it cannot be prose.
-
-use std::ops::Range;
+//! One shape is taught, the fence. Those of the model families are read by [`crate::formats::model_text`]; what else models write by habit is read here,
+//! because it is a call only by the name of a tool.
 
 use serde_json::{Deserializer, Map, Value};
 
 use super::notes::unquoted;
+use crate::formats::lenient_json::whole_value;
+use crate::formats::model_text::{self, ModelText, RawArguments, RawCall};
 use crate::reply::tools::aliases::{KnownTool, KnownTools};
 use crate::reply::tools::call::WrittenCall;
 use crate::reply::tools::step;
@@ -14,18 +15,25 @@ use crate::reply::tools::step;
 /// The shape that is taught.
 pub(crate) const FENCE: &str = "```tool_call";
 /// The shape that models of the Qwen and Hermes families learned.
-pub(crate) const TAG: &str = "<tool_call>";
-/// How written calls open and close.
-const MARKS: [(&str, &str); 2] = [(FENCE, "```"), (TAG, "</tool_call>")];
+const TAG: &str = "<tool_call>";
 const LIST: &str = "tool_calls:";
 /// Fences of an answer that are run.
 const MAX_FENCES: usize = 3;
-/// Fences that are looked at: more are no answer but a loop.
-const MAX_TRIED: usize = 12;
-/// Entries of a list that are run.
+/// Calls of another shape that are run.
 const MAX_ENTRIES: usize = 5;
-/// Brackets that a model may have forgotten at the end.
-const MAX_MISSING: usize = 4;
+
+/// What a model wrote, read with the tools in hand.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct WrittenAnswer {
+    /// Calls to run or to refuse.
+    pub calls: Vec<WrittenCall>,
+    /// What is for the user.
+    pub prose: String,
+    /// Something was thought.
+    pub has_thought: bool,
+    /// A call was meant that cannot be read, or whose tool nobody has.
+    pub is_broken: bool,
+}
 
 impl WrittenCall {
     /// A call of the provider's own protocol, whose arguments are an object or its text, sometimes wrapped as `{"tool": {"name", "args"}}`.
@@ -43,140 +51,75 @@ impl WrittenCall {
     }
 }
 
-/// The calls in an answer, in order; the first shape that fits decides.
-pub fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
-    let fenced: Vec<WrittenCall> = fences(text)
-        .iter()
-        .flat_map(|fence| fence.values.iter())
-        .filter_map(|value| entry(value, tools))
-        .take(MAX_FENCES)
-        .collect();
-    if !fenced.is_empty() {
-        return fenced;
+/// Reads the text of an answer.
+pub(crate) fn read_answer(text: &str, tools: &KnownTools) -> WrittenAnswer {
+    let ModelText {
+        prose,
+        calls,
+        has_thought,
+        has_broken_call,
+    } = model_text::read(text, &|name| tools.meant(name).is_some());
+    let mut answer = WrittenAnswer {
+        prose,
+        has_thought,
+        is_broken: has_broken_call,
+        ..WrittenAnswer::default()
+    };
+    if calls.is_empty() {
+        answer.calls = by_name(text, &answer.prose, tools);
+        if !answer.calls.is_empty() {
+            answer.prose.clear();
+        }
+        return answer;
     }
-    let listed = list(text, tools);
+    let most = match text.contains(FENCE) {
+        true => MAX_FENCES,
+        false => MAX_ENTRIES,
+    };
+    // A tool that nobody has is refused with words, in the shapes that models are shown; in another shape the model is shown the right one.
+    let is_taught = text.contains(FENCE) || text.contains(TAG);
+    let is_known = |call: &RawCall| tools.meant(&call.name).is_some();
+    if is_taught || calls.iter().any(is_known) {
+        let calls = calls.into_iter().take(most);
+        answer.calls = calls.map(|call| written(call, tools)).collect();
+    } else {
+        answer.is_broken = true;
+    }
+    answer
+}
+
+/// The calls in an answer, in order.
+pub fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
+    read_answer(text, tools).calls
+}
+
+fn written(call: RawCall, tools: &KnownTools) -> WrittenCall {
+    match call.arguments {
+        RawArguments::Json(given) => WrittenCall::native(&call.name, &given, tools),
+        RawArguments::Texts(pairs) => {
+            let typed = tools.meant(&call.name).and_then(|tool| tool.typed(&pairs));
+            let texts = || {
+                let pairs = pairs.iter();
+                pairs
+                    .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
+                    .collect()
+            };
+            tools.call(&call.name, typed.unwrap_or_else(texts))
+        }
+    }
+}
+
+/// Calls whose shape is one only because a tool has that name.
+fn by_name(text: &str, prose: &str, tools: &KnownTools) -> Vec<WrittenCall> {
+    let listed = list(&model_text::without_thoughts(text), tools);
     if !listed.is_empty() {
         return listed;
     }
-    let text = text.trim();
-    parenthesised(text, tools)
-        .or_else(|| colons(text, tools))
+    let prose = prose.trim();
+    parenthesised(prose, tools)
+        .or_else(|| colons(prose, tools))
         .into_iter()
         .collect()
-}
-
-/// A fence of calls, and what of the text it takes up.
-pub(crate) struct CallFence {
-    pub range: Range<usize>,
-    /// The JSON inside; empty when it cannot be read.
-    values: Vec<Value>,
-}
-
-impl CallFence {
-    /// True when something inside names a tool.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.values
-            .iter()
-            .any(|value| name_and_arguments(value).is_some())
-    }
-}
-
-/// The fences in an answer, tags included; the last one need not be closed.
-pub(crate) fn fences(text: &str) -> Vec<CallFence> {
-    let mut found: Vec<CallFence> = Vec::new();
-    let mut at = 0;
-    let mut next = MARKS.map(|(open, _)| text.find(open));
-    loop {
-        for ((open, _), place) in MARKS.iter().zip(&mut next) {
-            if place.is_some_and(|place| place < at) {
-                *place = find_from(text, at, open);
-            }
-        }
-        let openings = next.iter().zip(MARKS);
-        let openings = openings.filter_map(|(place, mark)| Some(((*place)?, mark)));
-        let Some((start, (open, close))) = openings.min_by_key(|(start, _)| *start) else {
-            break;
-        };
-        let mut inside = start + open.len();
-        let rest = text.get(inside..).unwrap_or_default();
-        if open == TAG && !rest.trim_start().starts_with(['{', '[']) {
-            // Somebody writes about the tag.
-            at = inside;
-            continue;
-        }
-        if open == FENCE && rest.starts_with('s') {
-            inside += 1;
-        }
-        let (values, read) = match found.len() {
-            0..MAX_TRIED => objects(text.get(inside..).unwrap_or_default(), close),
-            _ => (Vec::new(), 0),
-        };
-        // The closing fence; one inside a string of the JSON is not it.
-        let end = match find_from(text, inside + read, close) {
-            _ if values.is_empty() => block_end(text, inside, close),
-            Some(closed)
-                if text
-                    .get(inside + read..closed)
-                    .is_some_and(|gap| gap.trim().is_empty()) =>
-            {
-                closed + close.len()
-            }
-            _ => inside + read,
-        };
-        found.push(CallFence {
-            range: start..end,
-            values,
-        });
-        at = end;
-    }
-    found
-}
-
-/// Where an unreadable fence ends: at a closing fence on a line of its own or at the closing tag, else with the text.
-fn block_end(text: &str, from: usize, close: &str) -> usize {
-    if close != "```" {
-        return find_from(text, from, close).map_or(text.len(), |at| at + close.len());
-    }
-    let mut at = from;
-    for line in text.get(from..).unwrap_or_default().split_inclusive('\n') {
-        at += line.len();
-        if line.trim() == "```" {
-            break;
-        }
-    }
-    at
-}
-
-fn find_from(text: &str, from: usize, what: &str) -> Option<usize> {
-    Some(from + text.get(from..)?.find(what)?)
-}
-
-/// The JSON objects at the start of a text, one after the other or in a list, up to `close`, and how many bytes they take.
-fn objects(text: &str, close: &str) -> (Vec<Value>, usize) {
-    if !text.trim_start().starts_with(['{', '[']) {
-        return (Vec::new(), 0);
-    }
-    let mut values = Vec::new();
-    let mut stream = Deserializer::from_str(text).into_iter::<Value>();
-    let mut read = 0;
-    while values.len() < MAX_FENCES
-        && let Some(Ok(value)) = stream.next()
-    {
-        read = stream.byte_offset();
-        match value {
-            Value::Array(items) => values.extend(items),
-            value => values.push(value),
-        }
-    }
-    // Half a call that was cut off is not guessed: it could write half a file.
-    if values.is_empty()
-        && let Some(json) = text.get(..block_end(text, 0, close))
-        && let Some(json) = json.trim_end().strip_suffix(close)
-        && let Some(map) = repaired(json)
-    {
-        return (vec![Value::Object(map)], json.len());
-    }
-    (values, read)
 }
 
 fn entry(value: &Value, tools: &KnownTools) -> Option<WrittenCall> {
@@ -226,55 +169,15 @@ pub(crate) fn arguments(given: &Value, tool: Option<&KnownTool>) -> Map<String, 
 /// The object at the start of a text; more brackets may follow, and the last ones may be missing.
 fn lenient_object(text: &str) -> Option<Map<String, Value>> {
     let text = text.trim();
-    if !text.starts_with('{') {
-        return None;
-    }
-    let mut stream = Deserializer::from_str(text).into_iter::<Map<String, Value>>();
-    match stream.next() {
-        Some(Ok(map)) => Some(map),
-        _ => repaired(text),
+    let text = Some(text).filter(|text| text.starts_with('{'))?;
+    match whole_value(text)?.0 {
+        Value::Object(map) => Some(map),
+        _ => None,
     }
 }
 
-/// An object whose strings contain line breaks, or whose last brackets are missing.
-fn repaired(text: &str) -> Option<Map<String, Value>> {
-    let text = text.trim();
-    if !text.starts_with('{') {
-        return None;
-    }
-    let mut json = String::with_capacity(text.len() + 16);
-    let mut open = Vec::new();
-    let (mut inside, mut escaped) = (false, false);
-    for c in text.chars() {
-        match c {
-            '"' if !escaped => inside = !inside,
-            '{' if !inside => open.push('}'),
-            '[' if !inside => open.push(']'),
-            '}' | ']' if !inside => {
-                // One too many: what came before was all.
-                if open.last() != Some(&c) {
-                    break;
-                }
-                open.pop();
-            }
-            c if inside && c < ' ' => {
-                json.push_str(&format!("\\u{:04x}", u32::from(c)));
-                escaped = false;
-                continue;
-            }
-            _ => {}
-        }
-        escaped = inside && c == '\\' && !escaped;
-        json.push(c);
-        if open.is_empty() {
-            break;
-        }
-    }
-    if inside || open.len() > MAX_MISSING {
-        return None;
-    }
-    json.extend(open.iter().rev());
-    serde_json::from_str(&json).ok()
+fn find_from(text: &str, from: usize, what: &str) -> Option<usize> {
+    Some(from + text.get(from..)?.find(what)?)
 }
 
 /// `tool_calls: [ … ]`, the provider's protocol as text.
@@ -359,7 +262,7 @@ fn value_at(text: &str, from: usize) -> Option<(Value, usize)> {
     let mut stream = Deserializer::from_str(rest).into_iter::<Value>();
     match stream.next() {
         Some(Ok(value)) => Some((value, start + stream.byte_offset())),
-        _ => Some((Value::Object(repaired(rest)?), text.len())),
+        _ => Some((Value::Object(lenient_object(rest)?), text.len())),
     }
 }
 

@@ -10,13 +10,13 @@ use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
+use crate::formats::model_text;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{CallOptions, Delta, Effort, Offer, Reply, Request};
 use crate::model_call::ask::{self, announce_wait, ask_once, retries};
 use crate::model_call::model_target::ModelTarget;
 use crate::net::service::time_limit::timed;
-use crate::reply::answer::thinking;
 use crate::reply::settings::ReplySettings;
 use crate::tools::engine::context::ToolContext;
 
@@ -204,7 +204,7 @@ impl StageModel for StageCaller {
         };
         let reply = self.call(&call, &mut |_| {});
         let reply = reply.map_err(|failure| *failure.problem)?;
-        Ok(thinking::without(&reply.text).trim().to_owned())
+        Ok(model_text::without_thoughts(&reply.text).trim().to_owned())
     }
 
     fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {

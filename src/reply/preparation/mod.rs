@@ -7,7 +7,7 @@ pub(crate) mod plan;
 mod planner;
 mod router;
 pub(crate) mod split;
-mod system_message;
+pub(crate) mod system_message;
 mod tool_vectors;
 mod tool_words;
 
@@ -295,7 +295,8 @@ impl PreparationInput<'_> {
                 )
             },
             |digest| match digest {
-                MemoryDigest::Raw => "as it is".to_owned(),
+                // Nothing was condensed.
+                MemoryDigest::Raw => String::new(),
                 MemoryDigest::Note(note) => format!("{} characters", note.chars().count()),
                 MemoryDigest::Nothing => "nothing that bears on the message".to_owned(),
             },

@@ -1,7 +1,7 @@
 //! The planner's answer as steps.
 
 use crate::base::text;
-use crate::reply::answer::thinking;
+use crate::formats::model_text;
 use crate::reply::tools::step::{leading_name, pairs};
 
 const MAX_STEPS: usize = 5;
@@ -20,7 +20,7 @@ pub struct Plan {
 impl Plan {
     /// One step a line, without what models put around it.
     pub fn parse(answer: &str) -> Self {
-        let answer = thinking::without(answer);
+        let answer = model_text::without_thoughts(answer);
         let steps = answer.lines().filter_map(step).take(MAX_STEPS).collect();
         Self { steps }
     }

@@ -137,7 +137,8 @@ fn ask(
         stage: Stage::Router,
         system: prompts::ROUTER.trim_end(),
         user: &user_message(input),
-        limit: settings.tools_limit,
+        // The words of the question pick tools as well; a router that stalls costs no more than a planner that does.
+        limit: settings.tools_limit.min(settings.planner_limit),
     })?;
     Ok(parse(&answer, &|name| input.catalogue.canonical(name)))
 }

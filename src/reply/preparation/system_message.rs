@@ -1,5 +1,7 @@
 //! The system message of the chat model.
 
+use serde_json::{Map, Value, json};
+
 use crate::base::template::fill;
 use crate::base::text::clip;
 use crate::reply::prompts;
@@ -102,12 +104,35 @@ pub(crate) fn build(parts: &SystemParts<'_>) -> String {
     if let Some(catalogue) = parts.text_tools {
         let entries = parts.tools.iter().map(|name| catalogue.entry(name));
         let entries: Vec<String> = entries.collect();
+        let example = example(parts.tools, catalogue);
         out.add(&fill(
             prompts::TEXT_TOOLS,
-            &[("tools", &entries.join("\n"))],
+            &[("tools", &entries.join("\n")), ("example", &example)],
         ));
     }
     out.0
+}
+
+/// A call of the first tool that needs arguments, filled in: a small model copies placeholders as they are.
+pub(crate) fn example(tools: &[String], catalogue: &Catalogue) -> String {
+    let required = |name: &&String| {
+        let inputs = catalogue.inputs(name).into_iter();
+        let given = inputs.filter(|input| input.is_required).map(|input| {
+            let value = match input.kind {
+                "integer" | "number" => json!(3),
+                "boolean" => json!(true),
+                "array" => json!(["Porto"]),
+                _ => json!("Porto"),
+            };
+            (input.name, value)
+        });
+        given.collect::<Map<String, Value>>()
+    };
+    let with_arguments = tools.iter().find(|name| !required(name).is_empty());
+    match with_arguments.or(tools.first()) {
+        Some(name) => json!({"name": name, "arguments": required(&name)}).to_string(),
+        None => json!({"name": TOOL_SEARCH, "arguments": {"query": "weather"}}).to_string(),
+    }
 }
 
 fn add_facts(out: &mut Sections, parts: &SystemParts<'_>) {

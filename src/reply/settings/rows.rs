@@ -95,9 +95,9 @@ rows! {
     "tool_result_digest_enabled", "tool results are condensed first (for small models)", "true, false or null",
         |s, v| s.tool_result_digest_enabled, flag_or_null(v);
     "llm_chat_timeout_sec", "seconds for an answer (180)", "a number of seconds from 1 to 3600", |s, v| s.chat_limit, seconds(v, 3_600);
-    "llm_tools_timeout_sec", "seconds to pick tools, and to find what to recall (30)", "a number of seconds from 1 to 3600",
+    "llm_tools_timeout_sec", "seconds to find what to recall, and at most to pick tools (30)", "a number of seconds from 1 to 3600",
         |s, v| s.tools_limit, seconds(v, 3_600);
-    "planner_timeout_sec", "seconds for a plan, and for each of its steps (6)", "a number of seconds from 1 to 3600",
+    "planner_timeout_sec", "seconds to pick tools, for a plan, and for each of its steps (6)", "a number of seconds from 1 to 3600",
         |s, v| s.planner_limit, seconds(v, 3_600);
     "llm_digest_timeout_sec", "seconds to condense (8)", "a number of seconds from 1 to 3600", |s, v| s.digest_limit, seconds(v, 3_600);
     "llm_embed_timeout_sec", "seconds for embeddings (10)", "a number of seconds from 1 to 3600", |s, v| s.embed_limit, seconds(v, 3_600);

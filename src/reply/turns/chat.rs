@@ -3,9 +3,9 @@
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
 use crate::chat::reply_event::ReplyEvent;
+use crate::formats::model_text::draft::{DraftChange, DraftFilter};
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Offer, Reply};
-use crate::reply::answer::drafts::DraftFilter;
 use crate::reply::models::chat_model::ChatModel;
 use crate::reply::models::protocol::{ToolProtocol, may_refuse_tools, render};
 use crate::reply::models::stage::Stage;
@@ -26,8 +26,13 @@ pub(crate) struct ChatCalls<'a> {
     pub listener: &'a dyn EventSink,
     pub system: &'a SystemMessage<'a>,
     pub protocol: ToolProtocol,
+    /// Names of tools, and lines of the prompt: a draft shows neither calls nor echoes.
+    pub names: Vec<String>,
+    pub own_lines: Vec<String>,
     /// A piece of the latest answer was shown.
     pub has_draft: bool,
+    /// The latest answer, as far as it arrived.
+    pub arrived: String,
 }
 
 impl ChatCalls<'_> {
@@ -81,17 +86,25 @@ impl ChatCalls<'_> {
         let system = (self.system)(tools, self.protocol);
         let messages = render(rows, self.protocol);
         let offer = self.offer(tools);
-        let mut filter = DraftFilter::default();
+        let mut filter = DraftFilter::new(self.names.clone(), self.own_lines.clone());
         let listener = self.listener;
+        let mut arrived = String::new();
         let mut show = |piece: &str| {
-            if let Some(piece) = filter.feed(piece) {
-                listener.emit(Event::Reply(ReplyEvent::Draft { piece }));
+            arrived.push_str(piece);
+            for change in filter.feed(piece) {
+                listener.emit(Event::Reply(match change {
+                    DraftChange::Show(piece) => ReplyEvent::Draft { piece },
+                    DraftChange::Drop => ReplyEvent::DraftDropped,
+                }));
             }
         };
-        let reply = self.recorder.call(Stage::Chat, || {
+        let reply = self.recorder.call(Stage::Chat.id(), || {
             self.model.chat(&system, &messages, &offer, &mut show)
         });
         self.has_draft |= filter.has_shown();
+        if !arrived.is_empty() {
+            self.arrived = arrived;
+        }
         reply
     }
 }

@@ -32,7 +32,8 @@ pub(crate) fn digest(
     let answer = model.ask(&request).ok()?;
     // Before the fence goes: what is in it may be a call.
     let answer = Some(answer).filter(|answer| !guard::is_malformed(answer.trim()))?;
-    let text = clean(&answer);
+    // A digest of nothing is none.
+    let text = clean(&notes::kept(&answer, usize::MAX)?);
     (!text.is_empty()).then_some(text)
 }
 

@@ -7,6 +7,7 @@ mod direct;
 mod loop_digest;
 mod nudges;
 mod refusals;
+mod repair;
 mod results;
 mod room;
 mod tool_digest;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use self::chat::{ChatCalls, SystemMessage};
 use self::direct::StepResolver;
 use self::refusals::CallLedger;
+use self::repair::Repair;
 use self::results::ResultPolicy;
 use self::tool_digest::ToolDigest;
 use crate::base::problem::{Outcome, Problem};
@@ -30,12 +32,15 @@ use crate::llm::provider::Reply;
 use crate::model_call::fallback;
 use crate::reply::answer::chat_answer::{self, ChatAnswer};
 use crate::reply::answer::clean;
+use crate::reply::answer::echoes::OwnLines;
 use crate::reply::answer::guard;
+use crate::reply::answer::written_calls;
 use crate::reply::models::chat_model::ChatModel;
 use crate::reply::models::protocol::ToolProtocol;
 use crate::reply::models::stage::StageModel;
 use crate::reply::preparation::context_line;
 use crate::reply::preparation::plan::Plan;
+use crate::reply::preparation::system_message::example;
 use crate::reply::report::ReplyRecorder;
 use crate::reply::settings::ReplySettings;
 use crate::reply::tools::aliases::KnownTools;
@@ -123,6 +128,11 @@ pub(crate) struct TurnLoop<'a> {
     message: Message,
     /// Calls and results of this reply.
     pub rows: Vec<Message>,
+    /// Lines of the prompt, which are no answer.
+    own: OwnLines,
+    /// What the next request says of a call that could not be run.
+    repair: Option<Repair>,
+    has_repaired: bool,
     /// Results of calls that ran.
     done: usize,
     /// Labels stand for secrets in one of the results.
@@ -148,6 +158,9 @@ impl<'a> TurnLoop<'a> {
             && !input
                 .plan
                 .is_under_specified(&|name| input.known.canonical(name));
+        let steps = input.plan.steps().iter().enumerate();
+        let steps = steps.map(|(n, step)| format!("{}. {step}", n + 1));
+        let own = OwnLines::new(&input.settings.assistant_name, steps);
         Self {
             input,
             chat: ChatCalls {
@@ -158,8 +171,14 @@ impl<'a> TurnLoop<'a> {
                 listener: &*input.ctx.listener,
                 system: input.system,
                 protocol,
+                names: input.known.names().map(str::to_owned).collect(),
+                own_lines: own.lines().to_vec(),
                 has_draft: false,
+                arrived: String::new(),
             },
+            own,
+            repair: None,
+            has_repaired: false,
             tools,
             ledger: CallLedger::default(),
             history: input.history.to_vec(),
@@ -195,20 +214,30 @@ impl<'a> TurnLoop<'a> {
                 }
                 continue;
             }
-            let reply = match self.ask() {
+            let asked = self.ask();
+            let repair = self.repair.take();
+            let reply = match asked {
                 Ok(reply) => reply,
                 Err(failure) => {
-                    self.chat.drop_draft();
                     if failure.kind == FailureKind::Cancelled || self.is_stopped() {
+                        self.chat.drop_draft();
                         return TurnOutcome::Cancelled;
                     }
                     let words = failure.problem.to_string();
                     let listener = &self.input.ctx.listener;
                     listener.emit(Event::Notice(Level::Warning, words));
+                    if let Some(text) = self.half_answer() {
+                        return TurnOutcome::Answer(text);
+                    }
+                    self.chat.drop_draft();
+                    if let Some(repair) = repair {
+                        return repair.end();
+                    }
                     break;
                 }
             };
-            let answer = chat_answer::read(reply, self.input.known);
+            let written = reply.text.clone();
+            let answer = chat_answer::read(reply, self.input.known, &self.own);
             if !matches!(answer, ChatAnswer::Final(_)) {
                 self.chat.drop_draft();
             }
@@ -220,6 +249,12 @@ impl<'a> TurnLoop<'a> {
                     }
                 }
                 ChatAnswer::Final(text) => return TurnOutcome::Answer(text),
+                ChatAnswer::BrokenCall(said) if !self.has_repaired && turn < turns => {
+                    empty = 0;
+                    self.has_repaired = true;
+                    self.repair = Some(self.repair(&written, said));
+                }
+                ChatAnswer::BrokenCall(said) => return Repair::ending(said),
                 ChatAnswer::Malformed => return TurnOutcome::Malformed,
                 ChatAnswer::Thinking => empty = 0,
                 ChatAnswer::Empty => {
@@ -234,6 +269,21 @@ impl<'a> TurnLoop<'a> {
             return TurnOutcome::Cancelled;
         }
         self.without_answer()
+    }
+
+    /// What arrived of an answer before the connection was cut, as far as it may be shown.
+    fn half_answer(&self) -> Option<String> {
+        let arrived = written_calls::read_answer(&self.chat.arrived, self.input.known);
+        let said = clean::printed(&self.own.without(&arrived.prose));
+        let is_shown = arrived.calls.is_empty() && !said.is_empty() && !guard::is_malformed(&said);
+        is_shown.then(|| format!("{said}\n\n[unfinished]"))
+    }
+
+    /// The request for a call that can be run, in the form that this model is shown.
+    fn repair(&self, written: &str, said: Option<String>) -> Repair {
+        let names = self.tools.advertised();
+        let example = example(names, self.input.catalogue);
+        Repair::new(written, self.chat.protocol, names, &example, said)
     }
 
     /// What was found, when the model came to no answer.
@@ -256,6 +306,7 @@ impl<'a> TurnLoop<'a> {
 
     /// The chat model's answer, or that of the one that takes over.
     fn ask(&mut self) -> Result<Reply, Failure> {
+        self.chat.arrived.clear();
         self.make_room();
         let mut rows = self.messages();
         let mut asked = self.chat.ask(&rows, &self.tools);
@@ -272,6 +323,7 @@ impl<'a> TurnLoop<'a> {
         if !self.input.chat.fall_back(&failure, self.has_written()) {
             return Err(failure);
         }
+        self.chat.drop_draft();
         match self.chat.ask(&rows, &self.tools) {
             Err(second) if second.kind != FailureKind::Cancelled => {
                 let words = fallback::also_failed(&second);
@@ -302,7 +354,8 @@ impl<'a> TurnLoop<'a> {
     /// The conversation up to now.
     fn messages(&self) -> Vec<Message> {
         let before = self.history.iter().chain([&self.message]);
-        before.chain(&self.rows).cloned().collect()
+        let repair = self.repair.iter().flat_map(Repair::rows);
+        before.chain(&self.rows).chain(repair).cloned().collect()
     }
 
     /// The call of the next planned step, where steps run without the chat model.

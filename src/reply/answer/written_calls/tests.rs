@@ -185,7 +185,6 @@ fn prose_is_no_call() {
         "erase_disk(all)",
         "find_trains: colour: red",
         "{\"name\": \"web_search\"}",
-        "```json\n{\"name\": \"web_search\", \"arguments\": {}}\n```",
         "```tool_call\n```",
         "```tool_call\n{}\n```",
         "```tool_call\n{\"name\": \"web_search\"",
@@ -232,6 +231,30 @@ fn native_arguments_are_unwrapped_in_every_form() {
         let call = WrittenCall::native(name, &given, &tools());
         assert_eq!(Value::Object(call.args), want, "{given}");
     }
+}
+
+#[test]
+fn the_shapes_of_other_families_are_calls_of_tools_that_there_are() {
+    let owls = json!({"query": "owls"});
+    for text in [
+        "```json\n{\"name\": \"web_search\", \"arguments\": {\"query\": \"owls\"}}\n```",
+        "[TOOL_CALLS]webSearch[ARGS]{\"q\": \"owls\"}",
+        "<function=web_search><parameter=query>owls</parameter></function>",
+        "Action: web_search\nAction Input: owls",
+    ] {
+        expect(text, &[("web_search", owls.clone())]);
+        let unknown = text
+            .replace("web_search", "look_up")
+            .replace("webSearch", "look_up");
+        let answer = read_answer(&unknown, &tools());
+        assert!(
+            answer.calls.is_empty() && answer.is_broken,
+            "{unknown}: {answer:?}"
+        );
+    }
+    // Only the tool knows that this is a number.
+    let days = "<function=find_trains><parameter=days>2</parameter></function>";
+    expect(days, &[("find_trains", json!({"days": 2}))]);
 }
 
 /// Many beginnings of calls and steps and no end.

@@ -22,8 +22,6 @@ fn thinking_is_a_pass_and_two_empty_answers_are_the_end() {
 fn data_is_never_an_answer_and_never_a_draft() {
     for text in [
         "{\"location\": \"Harrowgate\", \"forecast\": \"drizzle\"}",
-        "tool_calls: []",
-        "```tool_call\nnot json\n```",
         "{\"broken\": ",
         "<unused12>",
     ] {
@@ -36,6 +34,57 @@ fn data_is_never_an_answer_and_never_a_draft() {
     let events = run.script.events.lock().unwrap();
     let is_draft = |event: &Event| matches!(event, Event::Reply(ReplyEvent::Draft { .. }));
     assert!(!events.iter().any(is_draft));
+}
+
+#[test]
+fn a_call_that_cannot_be_run_is_asked_for_once_in_the_right_form() {
+    for text in [
+        "tool_calls: []",
+        "```tool_call\nnot json\n```",
+        "[TOOL_CALLS]look_up[ARGS]{\"query\": \"tides\"}",
+        "<tool_call>{\"name\": \"read_note\", \"argu",
+    ] {
+        // The second try is an answer, none either, or a failure.
+        let run = run_small(vec![Turn::Text(text), Turn::Text("Mira Okafor.")]);
+        assert_eq!(run.answer(), "Mira Okafor.", "{text}");
+        let seen = run.script.seen.lock().unwrap();
+        assert!(
+            seen[1]
+                .last()
+                .contains("```tool_call\n{\"name\":\"read_note\""),
+            "{text}: {}",
+            seen[1].last()
+        );
+        drop(seen);
+        for again in [
+            vec![Turn::Text(text), Turn::Text(text)],
+            vec![Turn::Text(text), Turn::Down],
+        ] {
+            let run = run_small(again);
+            assert_eq!(run.outcome, TurnOutcome::Malformed, "{text}");
+            assert_eq!(run.requests(), 2, "{text}");
+        }
+    }
+    let said = "It is Wick.\n<tool_call>{\"name\": \"read_no";
+    let run = run_small(vec![Turn::Text(said), Turn::Text(said)]);
+    assert_eq!(run.answer(), "It is Wick.");
+    // What the request was is not remembered.
+    assert!(run.rows.is_empty());
+}
+
+#[test]
+fn what_arrived_before_the_connection_was_lost_is_kept_once() {
+    let run = run_small(vec![Turn::Cut("<think>hm</think>It opened in 1932 and ")]);
+    assert_eq!(run.answer(), "It opened in 1932 and\n\n[unfinished]");
+    for text in [
+        "<tool_call>{\"name\": \"read_note\", \"argu",
+        "{\"location\": \"Harrowgate\"",
+        "<think>hm",
+        "",
+    ] {
+        let run = run_small(vec![Turn::Cut(text)]);
+        assert_eq!(run.outcome, TurnOutcome::Nothing, "{text}");
+    }
 }
 
 #[test]
@@ -84,13 +133,20 @@ fn at_the_limit_what_was_found_is_told() {
         ..small()
     });
     assert_eq!(prose.answer(), "I read the note.");
-    let nothing = run(Case {
-        settings: limited(),
-        turns: vec![read("film.md")],
-        stages: vec![(Stage::LoopDigest, Some("{\"name\": \"read_note\"}"))],
-        ..Case::default()
-    });
-    assert_eq!(nothing.outcome, TurnOutcome::Nothing);
+    for digest in [
+        "{\"name\": \"read_note\"}",
+        "NONE",
+        "(none).",
+        "```\nNONE\n```",
+    ] {
+        let nothing = run(Case {
+            settings: limited(),
+            turns: vec![read("film.md")],
+            stages: vec![(Stage::LoopDigest, Some(digest))],
+            ..Case::default()
+        });
+        assert_eq!(nothing.outcome, TurnOutcome::Nothing, "{digest}");
+    }
 }
 
 #[test]

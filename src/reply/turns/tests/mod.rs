@@ -27,6 +27,8 @@ use crate::reply::tools::session_tools;
 /// What the chat model does with a request.
 pub(crate) enum Turn {
     Text(&'static str),
+    /// The connection is lost behind this text.
+    Cut(&'static str),
     Calls(Vec<(&'static str, Value)>),
     Thinking,
     Status(u16),
@@ -125,6 +127,13 @@ impl ChatModel for Script {
                     text: text.to_owned(),
                     ..Reply::default()
                 })
+            }
+            Turn::Cut(text) => {
+                on_piece(text);
+                Err(Failure::new(
+                    FailureKind::Cut,
+                    Problem::network("It is gone."),
+                ))
             }
             Turn::Calls(calls) => Ok(Reply {
                 calls: calls
