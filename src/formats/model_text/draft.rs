@@ -2,9 +2,10 @@
 
 use super::body;
 use super::families::{self, Found, Kind, Opened, find_close};
-use super::reader::{
-    CALL_LANGUAGES, CHANNEL_ENDS, MAX_CODE, MAX_HEADER, OTHER_ROLES, OWN_TURN, STEPS,
-};
+use super::harmony::{CHANNEL_ENDS, MAX_HEADER};
+use super::quoted::{CALL_LANGUAGES, MAX_CODE};
+use super::reader::{OTHER_ROLES, OWN_TURN};
+use super::steps::STEPS;
 
 /// Words at the start of a line that begin something which is never shown.
 const NEVER: [&str; 5] = [
