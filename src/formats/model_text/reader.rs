@@ -2,7 +2,6 @@
 
 use super::body;
 use super::families::{self, Found, Kind, Opened, find_close};
-use super::harmony::glued_channels;
 use super::{ModelText, RawCall};
 use crate::formats::lenient_json::value;
 
@@ -267,4 +266,13 @@ impl<'a> Reader<'a> {
         };
         find_close(self.text, inside + read, &mark.closers)
     }
+}
+
+/// The answer of a harmony text whose marks were stripped: the names of the channels are glued to what they hold.
+fn glued_channels(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let thought = text.strip_prefix("analysis")?;
+    let is_glued = thought.starts_with(|c: char| !c.is_ascii_lowercase() && c != ' ' && c != '.');
+    let (_, answer) = thought.split_once("assistantfinal").filter(|_| is_glued)?;
+    Some(answer.trim())
 }
