@@ -21,6 +21,13 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return; // `cargo test --all-targets` starts this too.
     }
+    let ripgrep = std::process::Command::new("rg").arg("--version").output();
+    if ripgrep.is_err() {
+        println!(
+            "ripgrep is not on PATH; its times are what these are compared with. Not measured."
+        );
+        return;
+    }
     let quick = std::env::args().any(|arg| arg == "--quick");
     let marvin =
         std::env::var("BENCH_MARVIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_marvin").into());
