@@ -62,7 +62,38 @@ pub(crate) struct Knowledge {
     pub tool: Option<String>,
     /// A word that the answer must have.
     pub word: String,
+    /// Every stage has something to say, so that the next ones are asked too.
+    pub thorough: bool,
 }
+
+/// What the stages around the chat model answer when every one has something to say.
+const THOROUGH: [(&str, &str); 10] = [
+    (
+        "planner",
+        "searchMemory topic='tea'\nread_note path='tea.md'\nsearch_notes query='<the tea that is named there>'\nReply to the user.",
+    ),
+    (
+        "extractor",
+        r#"{"keywords": ["tea", "garden"], "questions": ["which tea does the user like"]}"#,
+    ),
+    (
+        "resolver",
+        r#"{"name": "search_notes", "arguments": {"query": "sencha"}}"#,
+    ),
+    ("memory_digest", "The user likes green tea."),
+    ("tool_digest", "The note tea.md says that sencha is best."),
+    (
+        "summariser",
+        "SUMMARY: The user likes sencha.\nTOPICS: tea, garden, notes",
+    ),
+    (
+        "graph_extract",
+        r#"[{"branch": "USER", "fact": "The user likes sencha."}]"#,
+    ),
+    ("graph_pick", "1"),
+    ("graph_merge", r#"{"facts": ["The user likes sencha."]}"#),
+    ("router", "read_note, search_notes"),
+];
 
 pub(crate) struct Recorder {
     server: Server,
@@ -131,7 +162,13 @@ fn played(
     if !request.path.ends_with("/api/chat") {
         return (404, Answer::status(404), String::new());
     }
-    let said = match stage_of(body).as_str() {
+    let stage = stage_of(body);
+    let thorough = THOROUGH.iter().filter(|_| known.thorough);
+    let thorough = thorough.filter(|(name, _)| *name == stage);
+    let said = match stage.as_str() {
+        _ if thorough.clone().next().is_some() => {
+            Said::Text(thorough.map(|(_, text)| *text).collect())
+        }
         "router" => Said::Text(known.tool.clone().unwrap_or("none".to_owned())),
         "planner" => Said::Text("Reply to the user.".to_owned()),
         "chat" => chat(family, known, body),

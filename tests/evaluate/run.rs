@@ -39,6 +39,15 @@ impl Item {
             .collect()
     }
 
+    /// A conversation of nobody's list.
+    pub(crate) fn own(conversation: Conversation) -> Self {
+        Self {
+            part: Part::Conversations,
+            number: 0,
+            conversation,
+        }
+    }
+
     fn of(part: Part, limit: usize) -> Vec<Self> {
         let all = match part {
             Part::Cases => cases(),
@@ -67,7 +76,7 @@ impl Item {
     }
 }
 
-fn turn(say: &str, tools: Option<Vec<String>>) -> ConversationTurn {
+pub(crate) fn turn(say: &str, tools: Option<Vec<String>>) -> ConversationTurn {
     ConversationTurn {
         say: say.to_owned(),
         tools,
@@ -183,6 +192,7 @@ pub(crate) fn ask(item: &Item, model: &Model, options: &Options) -> Outcome {
         recorder.know(Knowledge {
             tool: tools.and_then(|tools| tools.first()).cloned(),
             word: turn.has.first().cloned().unwrap_or_default(),
+            thorough: options.prompts,
         });
         outcomes.push(say(&mut marvin, &world, turn, number + 1, options));
     }
