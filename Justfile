@@ -32,6 +32,15 @@ check:
 bench *sections:
     scripts/bench.sh {{sections}}
 
+# Asks a model the questions and conversations of fixtures/reply, prints a table, and keeps what went wrong in target/evaluate: `just evaluate gemma3:4b --limit 20`,
+# `just evaluate gpt-5-mini --provider openai`, `just evaluate scripted:` for the scripted models.
+evaluate model *options:
+    cargo test --quiet --release --test evaluate -- --model {{model}} {{options}}
+
+# Prints the prompts of the reply flow as a model gets them, each with its tokens.
+prompts:
+    cargo test --quiet --test evaluate -- --prompts
+
 # Nanoseconds to decode one streamed piece.
 bench-decode:
     cargo bench --bench decode

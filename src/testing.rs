@@ -150,6 +150,10 @@ pub mod text {
     pub use crate::ui::text::theme::{ColorMode, Theme};
 }
 
+pub mod tokens {
+    pub use crate::chat::tokens::o200k;
+}
+
 pub mod tools {
     pub use crate::tools::all;
     pub use crate::tools::engine::batch::run_one;

@@ -3,6 +3,7 @@
 //! Problems and how they are worded, cancel tokens, the environment, time and zones, parameters declared once, and what texts need: cutting, matching,
 //! masking. It opens files only to read what a caller names, and zones; it knows no other floor: not that there are models, tools or sessions.
 
+pub(crate) mod bm25;
 pub(crate) mod cancel;
 pub(crate) mod clock;
 #[cfg(test)]

@@ -108,6 +108,35 @@ impl Phrase {
     }
 }
 
+/// Letters from which a word stands for all that begin with it.
+const MIN_BEGINNING_LETTERS: usize = 4;
+
+/// A word that is looked for in texts, and with four letters or more also the beginning of one: "weck" is in "Wecker", and "fun" is not in "fungus".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WordBeginning(String);
+
+impl WordBeginning {
+    pub(crate) fn new(word: &str) -> Self {
+        Self(fold(word))
+    }
+
+    /// Whether the text, which is [folded](fold), has it at the beginning of a word. What is written without spaces between words has it anywhere.
+    pub(crate) fn is_in(&self, folded: &str) -> bool {
+        let (Some(first), Some(last)) = (self.0.chars().next(), self.0.chars().next_back()) else {
+            return false;
+        };
+        let is_whole = self.0.chars().count() < MIN_BEGINNING_LETTERS;
+        folded.match_indices(&self.0).any(|(at, found)| {
+            let before = folded.get(..at).and_then(|text| text.chars().next_back());
+            let after = folded.get(at + found.len()..);
+            let after = after.and_then(|text| text.chars().next());
+            let begins = before.is_none_or(|before| !is_one_word(before, first));
+            let ends = after.is_none_or(|after| !is_one_word(last, after));
+            begins && (ends || !is_whole)
+        })
+    }
+}
+
 /// Whether two neighbouring characters belong to one word, as [`runs`] cuts them.
 fn is_one_word(left: char, right: char) -> bool {
     let is_part = |c: char| (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c);
@@ -206,6 +235,28 @@ mod tests {
             ("", "anything", false),
         ] {
             assert_eq!(Phrase::new(phrase).is_in(text), is_in, "{phrase}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_beginning_is_found_where_words_begin() {
+        for (word, text, is_in) in [
+            ("weck", "Mein Wecker", true),
+            ("weck", "Zweck", false),
+            ("Ärzt", "die Ärztin", true),
+            ("fun", "fungus", false),
+            ("fun", "fun, fungus", true),
+            ("map", "road_map", true),
+            ("будильн", "два будильника", true),
+            ("傘", "今日は傘がいる", true),
+            ("天気", "京都の天気は", true),
+            ("", "anything", false),
+        ] {
+            assert_eq!(
+                WordBeginning::new(word).is_in(&fold(text)),
+                is_in,
+                "{word}: {text}"
+            );
         }
     }
 

@@ -14,7 +14,7 @@ const MAX_BYTES_PER_TOKEN: usize = 8;
 pub(crate) type Exact = fn(&str) -> u64;
 
 /// The exact count in the o200k encoding: right for OpenAI's models, close for others.
-pub(crate) fn o200k(text: &str) -> u64 {
+pub fn o200k(text: &str) -> u64 {
     tiktoken_rs::o200k_base_singleton()
         .encode_ordinary(text)
         .len() as u64

@@ -15,6 +15,7 @@ pub(crate) mod engine {
     pub(crate) mod call_pauses;
     pub(crate) mod context;
     pub(crate) mod context_gauge;
+    mod everyday_words;
     pub(crate) mod history_scope;
     pub(crate) mod module_state;
     pub(crate) mod owned_tool;
@@ -27,6 +28,7 @@ pub(crate) mod engine {
     pub(crate) mod rules;
     pub(crate) mod ticket_gate;
     pub(crate) mod tool;
+    pub(crate) mod tool_ranking;
     pub(crate) mod working_dir;
     pub(crate) mod write_allowlist;
 }

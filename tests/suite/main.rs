@@ -96,6 +96,7 @@ mod reply_cancel;
 mod reply_cases;
 mod reply_memory;
 mod reply_probes;
+mod reply_questions;
 mod reply_sessions;
 mod reply_web;
 mod responses;

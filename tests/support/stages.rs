@@ -277,14 +277,21 @@ pub fn ollama_by_stage(make: impl Fn(&str, &Value) -> Answer + Send + Sync + 'st
 
 /// A text as Ollama answers it: in lines if the request wants a stream.
 pub fn ollama_says(body: &Value, text: &str) -> Answer {
-    let text = StageAnswer::text("", text);
+    ollama_answers(body, &StageAnswer::text("", text)).0
+}
+
+/// Text and calls as Ollama answers them, and the bytes of that.
+pub fn ollama_answers(body: &Value, said: &StageAnswer) -> (Answer, String) {
     if body["stream"] == false {
-        return Answer::json(&ollama(&text, true));
+        let whole = ollama(said, true);
+        return (Answer::json(&whole), whole.to_string());
     }
-    let mut piece = ollama(&text, false);
+    let mut piece = ollama(said, false);
     piece["done"] = json!(false);
     let end = ollama(&StageAnswer::text("", ""), true);
-    Answer::ndjson([format!("{piece}\n"), format!("{end}\n")])
+    let lines = [format!("{piece}\n"), format!("{end}\n")];
+    let text = lines.concat();
+    (Answer::ndjson(lines), text)
 }
 
 /// The last message of a request.

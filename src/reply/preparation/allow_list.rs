@@ -1,7 +1,6 @@
 //! The tools that may be called in a reply, and those that are shown.
 
 use super::router::Routing;
-use super::tool_words;
 use crate::reply::tools::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 
 /// Shown to a small model when nothing could be picked: what most questions need.
@@ -114,14 +113,12 @@ impl AllowList {
         let own: Vec<&String> = (self.names.iter())
             .filter(|name| matches!(name.as_str(), STOP | TOOL_SEARCH))
             .collect();
-        let mut by_score = tool_words::scores(query, catalogue);
-        by_score.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
-        let scored = by_score.iter().map(|(name, _)| *name);
+        let ranked = catalogue.rank(query, max);
         let order = self
             .wanted
             .iter()
             .map(String::as_str)
-            .chain(scored)
+            .chain(ranked)
             .chain(CORE);
         let mut shown: Vec<String> = Vec::new();
         for name in order.filter(|name| self.contains(name)) {

@@ -9,7 +9,6 @@ mod router;
 pub(crate) mod split;
 pub(crate) mod system_message;
 mod tool_vectors;
-mod tool_words;
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Picks the tools that the chat model gets for a message.
 
+use std::collections::HashMap;
+
 use super::tool_vectors;
-use super::tool_words;
 use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::reply::dialogue::carry_over::dialogue_lines;
@@ -13,6 +14,12 @@ use crate::reply::tools::catalogue::Catalogue;
 
 /// Picks of the model that count.
 const MAX_PICKS: usize = 5;
+/// Picks by words, alone or together with meaning.
+const MAX_RANKED: usize = 8;
+/// How much of each ranking counts when two are put together, and how little the first places differ: reciprocal rank fusion as in Cormack, Clarke and
+/// Büttcher (2009), with their constant.
+const FUSED_RANKS: usize = 20;
+const RANK_OFFSET: f64 = 60.0;
 /// Characters of a description, in a short catalogue and in one with more than [`LONG_CATALOGUE`] tools.
 const ABOUT_CHARS: usize = 120;
 const SHORT_ABOUT_CHARS: usize = 60;
@@ -104,14 +111,37 @@ pub(crate) fn route(
                 Err(_) => some(all(catalogue), ToolStrategy::All),
             };
         }
-        ToolStrategy::Keyword => {}
+        ToolStrategy::Keyword | ToolStrategy::Both => {}
     }
-    let scored = tool_words::scores(input.query, catalogue);
-    if scored.is_empty() {
+    // Both together find more than either, so they also stand in for a router that failed, where there is a model for it.
+    if strategy != ToolStrategy::Keyword
+        && !settings.embed_model.is_empty()
+        && let Ok(near) = tool_vectors::by_nearness(input.query, catalogue, model)
+    {
+        let near: Vec<&str> = near.into_iter().map(|(name, _)| name).collect();
+        let names = fused(&catalogue.rank(input.query, FUSED_RANKS), &near);
+        return some(names, ToolStrategy::Both);
+    }
+    let ranked = catalogue.rank(input.query, MAX_RANKED);
+    if ranked.is_empty() {
         return some(all(catalogue), ToolStrategy::All);
     }
-    let names = scored.into_iter().map(|(name, _)| name.to_owned());
+    let names = ranked.into_iter().map(str::to_owned);
     some(names.collect(), ToolStrategy::Keyword)
+}
+
+/// The best of two rankings together.
+fn fused(one: &[&str], other: &[&str]) -> Vec<String> {
+    let mut scores: HashMap<&str, f64> = HashMap::new();
+    for ranking in [one, other] {
+        for (name, rank) in ranking.iter().take(FUSED_RANKS).zip(1_u32..) {
+            *scores.entry(name).or_default() += 1.0 / (RANK_OFFSET + f64::from(rank));
+        }
+    }
+    let mut names: Vec<_> = scores.into_iter().collect();
+    names.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(other.0)));
+    let names = names.into_iter().take(MAX_RANKED);
+    names.map(|(name, _)| name.to_owned()).collect()
 }
 
 fn all(catalogue: &Catalogue) -> Vec<String> {
@@ -123,6 +153,7 @@ const fn strategy_name(strategy: ToolStrategy) -> &'static str {
         ToolStrategy::All => "all",
         ToolStrategy::Keyword => "keyword",
         ToolStrategy::Embedding => "embedding",
+        ToolStrategy::Both => "both",
         ToolStrategy::Llm => "llm",
     }
 }
@@ -332,6 +363,44 @@ mod tests {
         assert_eq!(
             all.vectors(|| panic!("asked again")).unwrap().len(),
             all.len()
+        );
+    }
+
+    #[test]
+    fn two_rankings_together_prefer_what_both_have() {
+        assert_eq!(fused(&["a", "b"], &["c", "b", "a"]), ["a", "b", "c"]);
+        assert_eq!(fused(&[], &["c", "b"]), ["c", "b"]);
+        let many: Vec<String> = (0..30).map(|n| format!("t{n:02}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(fused(&many, &[]).len(), MAX_RANKED);
+    }
+
+    #[test]
+    fn words_and_meaning_stand_in_for_a_dead_router_and_words_for_a_dead_meaning() {
+        let all = catalogue(None);
+        let settings = |strategy| ReplySettings {
+            tool_selection_strategy: strategy,
+            embed_model: "nomic".to_owned(),
+            ..ReplySettings::default()
+        };
+        let query = input("wake me up at seven", &all);
+        for strategy in [ToolStrategy::Llm, ToolStrategy::Both] {
+            let alive = Scripted::new(&[]).with_vectors();
+            let routing = route(&query, &alive, &settings(strategy));
+            assert_eq!(
+                (routing.strategy, routing.names.len()),
+                ("both", MAX_RANKED)
+            );
+            assert!(
+                routing.names.contains(&"set_alarm".to_owned()),
+                "{routing:?}"
+            );
+        }
+        let routing = route(&query, &Scripted::new(&[]), &settings(ToolStrategy::Both));
+        assert_eq!(routing.strategy, "keyword");
+        assert!(
+            routing.names.contains(&"set_alarm".to_owned()),
+            "{routing:?}"
         );
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum ToolStrategy {
     All,
     Keyword,
     Embedding,
+    /// By keyword and by embedding.
+    Both,
     #[default]
     Llm,
 }

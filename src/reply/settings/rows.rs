@@ -66,10 +66,10 @@ rows! {
     "num_ctx", "context window with Ollama, in tokens (8192)", "a whole number from 1024 to 1048576",
         |s, v| s.num_ctx, whole(v, 1_024, 1 << 20);
     "max_turns", "passes of a reply (8)", "a whole number from 1 to 50", |s, v| s.max_turns, count(v, 1, 50);
-    "tool_selection_strategy", "how tools are picked: all, keyword, embedding, llm (llm)", "all, keyword, embedding or llm",
+    "tool_selection_strategy", "how tools are picked: all, keyword, embedding, both, llm (llm)", "all, keyword, embedding, both or llm",
         |s, v| s.tool_selection_strategy, word(v, &[
             ("all", ToolStrategy::All), ("keyword", ToolStrategy::Keyword),
-            ("embedding", ToolStrategy::Embedding), ("llm", ToolStrategy::Llm),
+            ("embedding", ToolStrategy::Embedding), ("both", ToolStrategy::Both), ("llm", ToolStrategy::Llm),
         ]);
     "tool_search_max_calls", "searches for further tools in a reply; 0 hides the tool (3)", "a whole number from 0 to 50",
         |s, v| s.tool_search_max_calls, count(v, 0, 50);

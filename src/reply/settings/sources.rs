@@ -37,9 +37,11 @@ pub(crate) fn load(
         None => {}
     }
     environment(&mut settings, env, warn);
-    if settings.tool_selection_strategy == ToolStrategy::Embedding
-        && settings.embed_model.is_empty()
-    {
+    let embeds = matches!(
+        settings.tool_selection_strategy,
+        ToolStrategy::Embedding | ToolStrategy::Both
+    );
+    if embeds && settings.embed_model.is_empty() {
         warn(
             "Reply flow: tools cannot be picked by embeddings without embed_model; they are picked by keyword."
                 .to_owned(),

@@ -11,6 +11,7 @@ use crate::base::text::clip;
 use crate::llm::provider::{Offer, Offered, Phrases};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::tool_ranking::ToolIndex;
 
 /// Ends the conversation.
 pub(crate) const STOP: &str = "stop";
@@ -33,6 +34,8 @@ pub(crate) struct Catalogue {
     tools: Vec<ToolRef>,
     /// What the tools are about, once it was asked for.
     vectors: OnceLock<Vec<Embedding>>,
+    /// Their words, likewise.
+    words: OnceLock<ToolIndex>,
 }
 
 /// A parameter of a tool as the flow shows it.
@@ -49,7 +52,14 @@ impl Catalogue {
         Self {
             tools: session.registry().allowed(&session.policy),
             vectors: OnceLock::new(),
+            words: OnceLock::new(),
         }
+    }
+
+    /// The tools that fit `query` by their words, the best first, at most `most`.
+    pub(crate) fn rank(&self, query: &str, most: usize) -> Vec<&str> {
+        let words = self.words.get_or_init(|| ToolIndex::new(&self.tools));
+        words.rank(query, most)
     }
 
     /// The vectors of the tools, in their order; `make` is called for the first time only, and again after it failed.

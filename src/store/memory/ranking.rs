@@ -1,26 +1,17 @@
 //! Search in the diary: BM25 over an inverted index in memory.
-//!
-//! BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009): rare words count more, repeated ones less and less, long rows less
-//! than short ones.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::row::DiaryRow;
+use crate::base::bm25::{Bm25, each_term};
 use crate::base::words;
 
-/// How soon repetitions stop to count.
-const K1: f64 = 1.2;
-/// How much the length of a row counts.
-const B: f64 = 0.75;
 /// A topic counts as often as so many words of the summary.
 const TOPIC_WEIGHT: u32 = 2;
-/// Letters from which a word also finds those that begin with it, and from which endings are dropped.
+/// Letters from which a word also finds those that begin with it.
 const MIN_PREFIX_LETTERS: usize = 4;
-const MIN_STEM_LETTERS: usize = 5;
-/// Endings of English words, the longest first.
-const ENDINGS: [&str; 4] = ["ing", "es", "ed", "s"];
 
 /// Where a term occurs: row and weighted count, by row.
 type Postings = Vec<(u32, u32)>;
@@ -32,7 +23,7 @@ pub(super) struct DiaryIndex {
     terms: Vec<(String, Postings)>,
     /// Weighted number of words of each row.
     lengths: Vec<u32>,
-    average_length: f64,
+    bm25: Bm25,
 }
 
 impl DiaryIndex {
@@ -60,10 +51,9 @@ impl DiaryIndex {
         }
         let mut terms: Vec<_> = terms.into_iter().collect();
         terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let words: f64 = lengths.iter().copied().map(f64::from).sum();
         Self {
             terms,
-            average_length: (words / lengths.len().max(1) as f64).max(1.0),
+            bm25: Bm25::new(&lengths),
             lengths,
         }
     }
@@ -105,15 +95,11 @@ impl DiaryIndex {
 
     /// Adds what a term is worth to each row that has it.
     fn add_scores(&self, postings: &Postings, scores: &mut [f64]) {
-        let rows = self.lengths.len() as f64;
-        let having = postings.len() as f64;
-        let rarity = libm::log(1.0 + (rows - having + 0.5) / (having + 0.5));
+        let rarity = self.bm25.rarity(postings.len());
         for (row, times) in postings {
             let row = *row as usize;
             if let (Some(score), Some(length)) = (scores.get_mut(row), self.lengths.get(row)) {
-                let (times, length) = (f64::from(*times), f64::from(*length));
-                let long = 1.0 - B + B * length / self.average_length;
-                *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
+                *score += self.bm25.score(rarity, *times, *length);
             }
         }
     }
@@ -167,73 +153,4 @@ pub(super) fn best<T>(
         best.truncate(k);
     }
     best
-}
-
-/// Calls `use_term` with each word of `text` as it is indexed and searched: in its folded form, without an English ending.
-fn each_term(text: &str, mut use_term: impl FnMut(&str)) {
-    let mut lower = String::new();
-    for piece in text.split_whitespace() {
-        if piece.is_ascii() {
-            // Nearly all of most texts; what follows would do the same, more slowly.
-            for word in piece.split(|c: char| !c.is_ascii_alphanumeric()) {
-                if !word.is_empty() {
-                    lower.clear();
-                    lower.push_str(word);
-                    lower.make_ascii_lowercase();
-                    use_term(stem(&lower));
-                }
-            }
-        } else {
-            words::runs(piece).for_each(|word| use_term(stem(&word)));
-        }
-    }
-}
-
-/// The word without an ending, if it is a long one in Latin letters.
-fn stem(word: &str) -> &str {
-    let latin = |c: char| {
-        c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
-    };
-    if word.chars().count() < MIN_STEM_LETTERS || !word.chars().all(latin) {
-        return word;
-    }
-    ENDINGS
-        .iter()
-        .find_map(|ending| word.strip_suffix(ending))
-        .unwrap_or(word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn terms(text: &str) -> Vec<String> {
-        let mut terms = Vec::new();
-        each_term(text, |term| terms.push(term.to_owned()));
-        terms
-    }
-
-    #[test]
-    fn words_lose_english_endings_and_other_scripts_are_cut_in_pairs() {
-        for (text, want) in [
-            ("Hiking boots, walked", "hik boot walk"),
-            ("the bus does", "the bus does"),
-            ("Straßen über", "strassen über"),
-            ("Москвы собаки", "москвы собаки"),
-            ("東京タワー", "東京 京タ タワ ワー"),
-            ("e-mail1s", "e mail1s"),
-        ] {
-            assert_eq!(terms(text).join(" "), want, "{text}");
-        }
-    }
-
-    #[test]
-    fn ascii_words_are_the_same_on_both_paths() {
-        for text in ["Hiking boots, WALKED", "snake_case don't x2", "a..b"] {
-            let slow: Vec<String> = words::runs(text)
-                .map(|word| stem(&word).to_owned())
-                .collect();
-            assert_eq!(terms(text), slow);
-        }
-    }
 }
