@@ -9,25 +9,24 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::diary::Diary;
+use super::file::MAX_FILE_BYTES;
 use super::graph::Graph;
 use super::graph_store::mutation;
 use super::listeners::{Mutation, MutationAction};
 use super::node::{Branch, Node, ROOT};
 use super::row::DiaryRow;
-use super::{Files, MemoryStore, apply};
+use super::{DIARY, Files, GRAPH, INDEX, MemoryStore, VECTORS, apply};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
 use crate::base::words::{self, Phrase};
 use crate::disk::atomic;
 
 /// Largest copy that is searched; a larger one is erased unread.
-const MAX_COPY_BYTES: u64 = 64 << 20;
+const MAX_COPY_BYTES: u64 = MAX_FILE_BYTES;
 /// The folder with dumps of prompts.
 const PROMPTS: &str = "prompts";
-/// Embeddings, as older and other builds may have left them.
-const VECTORS: &str = "vectors.json";
 /// The files of the memory; a file whose name begins with one of theirs is a copy: set aside, half written, or by an editor.
-const OWN_FILES: [&str; 3] = ["diary.json", "graph.json", VECTORS];
+const OWN_FILES: [&str; 4] = [DIARY, GRAPH, VECTORS, INDEX];
 /// The file of the lock.
 const LOCK: &str = "lock";
 /// Folders below the memory folder that are looked into; nothing of ours is so deep.
@@ -110,7 +109,8 @@ impl MemoryStore {
         let now = self.now();
         let dir = &self.0.dir;
         let mut guard = self.files();
-        let lock = dir.lock()?;
+        // What would be removed with the lock is among what the user is told of.
+        let lock = dir.lock_as_it_is()?;
         let files = &mut *guard;
         let diary = files.diary.get(dir, Some(&lock), |_| ())?;
         let touches = &files.touches;
@@ -143,8 +143,11 @@ impl MemoryStore {
         // What a text is about shows in its vector. They are made anew from what is left.
         files.vectors.invalidate();
         let vectors = files.vectors.path(dir);
+        // The words of all rows, too.
+        files.indexed = None;
+        let index = dir.path.join(INDEX);
         let mut kept = None;
-        for file in plan.erasure.files.iter().chain([&vectors]) {
+        for file in plan.erasure.files.iter().chain([&vectors, &index]) {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     kept = kept.or(Some((file, error)));

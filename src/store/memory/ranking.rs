@@ -1,146 +1,14 @@
-//! Search in the diary: BM25 over an inverted index in memory.
-//!
-//! BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009): rare words count more, repeated ones less and less, long rows less
-//! than short ones.
+//! The order of what a search finds, and the words that are looked for.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::ops::Range;
 
-use super::row::DiaryRow;
 use crate::base::words;
 
-/// How soon repetitions stop to count.
-const K1: f64 = 1.2;
-/// How much the length of a row counts.
-const B: f64 = 0.75;
-/// A topic counts as often as so many words of the summary.
-const TOPIC_WEIGHT: u32 = 2;
-/// Letters from which a word also finds those that begin with it, and from which endings are dropped.
-const MIN_PREFIX_LETTERS: usize = 4;
+/// Letters from which endings are dropped.
 const MIN_STEM_LETTERS: usize = 5;
 /// Endings of English words, the longest first.
 const ENDINGS: [&str; 4] = ["ing", "es", "ed", "s"];
-
-/// Where a term occurs: row and weighted count, by row.
-type Postings = Vec<(u32, u32)>;
-
-/// The words of all rows.
-#[derive(Debug)]
-pub(super) struct DiaryIndex {
-    /// Terms in order, so that those with a common beginning are neighbours.
-    terms: Vec<(String, Postings)>,
-    /// Weighted number of words of each row.
-    lengths: Vec<u32>,
-    average_length: f64,
-}
-
-impl DiaryIndex {
-    pub(super) fn new(rows: &[DiaryRow]) -> Self {
-        let mut terms: HashMap<String, Postings> = HashMap::new();
-        let mut lengths = Vec::with_capacity(rows.len());
-        for (row, number) in rows.iter().zip(0_u32..) {
-            let mut length = 0_u32;
-            let mut count = |term: &str, weight: u32| {
-                length = length.saturating_add(weight);
-                let postings = match terms.get_mut(term) {
-                    Some(postings) => postings,
-                    None => terms.entry(term.to_owned()).or_default(),
-                };
-                match postings.last_mut() {
-                    Some((last, times)) if *last == number => *times += weight,
-                    _ => postings.push((number, weight)),
-                }
-            };
-            each_term(&row.summary, |term| count(term, 1));
-            for topic in &row.topics {
-                each_term(topic, |term| count(term, TOPIC_WEIGHT));
-            }
-            lengths.push(length);
-        }
-        let mut terms: Vec<_> = terms.into_iter().collect();
-        terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let words: f64 = lengths.iter().copied().map(f64::from).sum();
-        Self {
-            terms,
-            average_length: (words / lengths.len().max(1) as f64).max(1.0),
-            lengths,
-        }
-    }
-
-    /// How well each row fits the words; 0 for one that has none of them.
-    pub(super) fn scores(&self, words: &[String]) -> Vec<f64> {
-        let mut wanted: Vec<String> = Vec::new();
-        for word in words {
-            each_term(word, |term| {
-                if !wanted.iter().any(|known| known == term) {
-                    wanted.push(term.to_owned());
-                }
-            });
-        }
-        let mut scores = vec![0.0; self.lengths.len()];
-        let mut counts = Vec::new();
-        for term in &wanted {
-            let mut found = self.matching(term).map(|(_, postings)| postings);
-            match (found.next(), found.next()) {
-                (None, _) => {}
-                (Some(only), None) => self.add_scores(only, &mut scores),
-                (Some(first), Some(second)) => {
-                    counts.clear();
-                    counts.resize(self.lengths.len(), 0);
-                    for (row, times) in [first, second].into_iter().chain(found).flatten() {
-                        if let Some(count) = counts.get_mut(*row as usize) {
-                            *count += times;
-                        }
-                    }
-                    let merged = counts.iter().zip(0_u32..);
-                    let merged = merged.filter(|(times, _)| **times > 0);
-                    let merged: Postings = merged.map(|(times, row)| (row, *times)).collect();
-                    self.add_scores(&merged, &mut scores);
-                }
-            }
-        }
-        scores
-    }
-
-    /// Adds what a term is worth to each row that has it.
-    fn add_scores(&self, postings: &Postings, scores: &mut [f64]) {
-        let rows = self.lengths.len() as f64;
-        let having = postings.len() as f64;
-        let rarity = libm::log(1.0 + (rows - having + 0.5) / (having + 0.5));
-        for (row, times) in postings {
-            let row = *row as usize;
-            if let (Some(score), Some(length)) = (scores.get_mut(row), self.lengths.get(row)) {
-                let (times, length) = (f64::from(*times), f64::from(*length));
-                let long = 1.0 - B + B * length / self.average_length;
-                *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
-            }
-        }
-    }
-
-    /// The terms that a term of the query stands for.
-    fn matching<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = &'a (String, Postings)> {
-        let letters = wanted.chars().count();
-        let unspaced = wanted.chars().next().is_some_and(words::is_unspaced);
-        let first = self
-            .terms
-            .partition_point(|(term, _)| term.as_str() < wanted);
-        let prefix = letters >= MIN_PREFIX_LETTERS && !unspaced;
-        let neighbours = self
-            .terms
-            .get(first..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(move |(term, _)| term == wanted || prefix && term.starts_with(wanted));
-        // A word of one character is a part of the pairs that longer words are cut into.
-        let inside = (letters == 1 && unspaced).then_some(&self.terms);
-        let inside = inside
-            .into_iter()
-            .flatten()
-            .filter(move |(term, _)| term != wanted && term.contains(wanted));
-        neighbours.chain(inside)
-    }
-}
 
 /// The best `k` of the rows in `range` that have a score, with it, the best first; of equal ones the later.
 pub(super) fn best_rows(scores: &[f64], range: Range<usize>, k: usize) -> Vec<(usize, f64)> {
@@ -170,7 +38,7 @@ pub(super) fn best<T>(
 }
 
 /// Calls `use_term` with each word of `text` as it is indexed and searched: in its folded form, without an English ending.
-fn each_term(text: &str, mut use_term: impl FnMut(&str)) {
+pub(super) fn each_term(text: &str, mut use_term: impl FnMut(&str)) {
     let mut lower = String::new();
     for piece in text.split_whitespace() {
         if piece.is_ascii() {
