@@ -3,6 +3,7 @@
 //! A small diary is read whole, a large one by its index. Whatever is wrong with the index, the diary read whole has the answer.
 
 use std::fs;
+use std::ops::Range;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -91,6 +92,21 @@ impl MemoryStore {
         let mut files = self.files();
         let diary = files.diary.get(&self.0.dir, None, |_| ())?;
         Ok(diary.rows().to_vec())
+    }
+
+    /// How many rows there are, and those of these numbers, the oldest being number 0.
+    pub(crate) fn diary_page(
+        &self,
+        numbers: impl Fn(usize) -> Range<usize>,
+    ) -> Outcome<(usize, Vec<DiaryRow>)> {
+        let mut files = self.files();
+        let dir = &self.0.dir;
+        if let Some(page) = files.by_index(dir, None, |index| index.page(&numbers)) {
+            return Ok(page);
+        }
+        let rows = files.diary.get(dir, None, |_| ())?.rows();
+        let page = rows.get(numbers(rows.len())).unwrap_or_default();
+        Ok((rows.len(), page.to_vec()))
     }
 
     /// The row of a day and source.

@@ -49,10 +49,20 @@ pub(crate) enum EraseTarget {
 impl EraseTarget {
     /// Whether something that was said is to be forgotten.
     pub(crate) fn covers(&self, text: &str, said: Timestamp) -> bool {
-        match self {
+        self.matcher()(text, Some(said))
+    }
+
+    /// [`EraseTarget::covers`] for many texts; when they were said need not be known.
+    pub(crate) fn matcher(&self) -> impl Fn(&str, Option<Timestamp>) -> bool + use<> {
+        let target = self.clone();
+        let phrase = match self {
+            Self::Word(word) => Phrase::new(word),
+            Self::Day(_) | Self::Node(_) | Self::All => Phrase::new(""),
+        };
+        move |text, said| match &target {
             Self::All => true,
-            Self::Word(word) => Phrase::new(word).is_in(text),
-            Self::Day(day) => said.to_zoned(TimeZone::UTC).date() == *day,
+            Self::Word(_) => phrase.is_in(text),
+            Self::Day(day) => said.is_some_and(|said| said.to_zoned(TimeZone::UTC).date() == *day),
             Self::Node(_) => false,
         }
     }
@@ -99,6 +109,16 @@ impl MemoryStore {
         let diary = diary.get(dir, None, |_| ())?;
         let graph = graph.get(dir, None, |graph| apply(touches, graph))?;
         Plan::new(diary, graph, target, &dir.path).map(|plan| plan.erasure)
+    }
+
+    /// The files below the memory folder beside its own: copies, then what others put there.
+    pub(crate) fn other_files(&self) -> Vec<PathBuf> {
+        let dir = &self.0.dir.path;
+        let kind = |path: &PathBuf| FileKind::of(dir, path);
+        let mut files = files_below(dir, MAX_DEPTH);
+        files.retain(|path| !matches!(kind(path), FileKind::Own));
+        files.sort_by_key(|path| (matches!(kind(path), FileKind::Foreign), path.clone()));
+        files
     }
 
     /// Erases what the target says, in the files and in every copy of them below the memory folder.
@@ -412,9 +432,14 @@ pub(crate) fn file_has_word(path: &Path, word: &str) -> bool {
 
 /// Whether a copy says it, or cannot be read.
 fn holds(path: &Path, says: impl Fn(&str) -> bool) -> bool {
-    let Ok(Some(mut text)) = atomic::read_text(path, MAX_COPY_BYTES) else {
-        return true;
-    };
+    match atomic::read_text(path, MAX_COPY_BYTES) {
+        Ok(Some(text)) => is_said_in_json(text, says),
+        _ => true,
+    }
+}
+
+/// Whether a text says it that may be JSON, whole or a part of it.
+pub(crate) fn is_said_in_json(mut text: String, says: impl Fn(&str) -> bool) -> bool {
     // An escaped line break is a letter beside a word until it is put in place.
     for _ in 0..MAX_ESCAPES {
         if !text.contains('\\') {

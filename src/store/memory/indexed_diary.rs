@@ -260,6 +260,15 @@ impl IndexedDiary {
         }
     }
 
+    /// How many rows there are, and those of `numbers`; `None` when the diary is not what it was.
+    pub(super) fn page(
+        &self,
+        numbers: impl Fn(usize) -> std::ops::Range<usize>,
+    ) -> Option<(usize, Vec<DiaryRow>)> {
+        let rows: Option<Vec<DiaryRow>> = numbers(self.rows.len()).map(|at| self.row(at)).collect();
+        Some((self.rows.len(), rows?))
+    }
+
     /// Writes the diary with this row, in the place of the one of its day and source if there is one. The other rows are copied as they are.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use self::diary::Diary;
-pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word};
+pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word, is_said_in_json};
 pub(crate) use self::exchange::MemoryExport;
 use self::file::{MemoryDir, MemoryFile};
 use self::graph::Graph;

@@ -104,6 +104,9 @@ fn check(home: &Path) {
     assert_eq!(get(first.date, first.source), Some(first));
     assert_eq!(get(date(1600, 1, 1), DiarySource::Voice), None);
     assert_eq!(memory.saved_rows().unwrap(), whole.saved);
+    let (count, page) = memory.diary_page(|count| count - 2..count).unwrap();
+    assert_eq!(count, whole.rows().len());
+    assert_eq!(page, whole.rows()[count - 2..]);
     assert!(memory.take_warnings().is_empty());
     let files = memory.files();
     assert!(files.indexed.is_some(), "it was read whole");
