@@ -68,13 +68,19 @@ fn with_model(command: &MemoryCommand, memory: &ProfileMemory, settings: &Settin
 }
 
 fn answer(memory: &ProfileMemory, command: MemoryCommand, dir: &Path) -> Outcome<String> {
-    let MemoryCommand::Forget { target, yes: false } = command else {
+    let MemoryCommand::Forget {
+        target,
+        everywhere,
+        yes: false,
+    } = command
+    else {
         return memory.run(&command, dir);
     };
-    if !memory.has(&target)? {
-        return memory.preview(&target);
+    let preview = memory.preview(&target, everywhere)?;
+    if !memory.has(&target, everywhere)? {
+        return Ok(preview);
     }
-    print_words(&memory.preview(&target)?)?;
+    print_words(&preview)?;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(
             Problem::refused("Nothing was erased: nobody can be asked here.")
@@ -92,7 +98,14 @@ fn answer(memory: &ProfileMemory, command: MemoryCommand, dir: &Path) -> Outcome
         .read_line(&mut line)
         .map_err(|error| Problem::system("Cannot read the answer", error))?;
     match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => memory.run(&MemoryCommand::Forget { target, yes: true }, dir),
+        "y" | "yes" => {
+            let confirmed = MemoryCommand::Forget {
+                target,
+                everywhere,
+                yes: true,
+            };
+            memory.run(&confirmed, dir)
+        }
         _ => Ok("Nothing was erased.\n".to_owned()),
     }
 }

@@ -1,5 +1,7 @@
 //! The subcommands, declared once: parsing, help, completions and the manual page are generated from this table.
 
+use crate::app::memory::command as memory;
+
 pub(crate) struct Subcommand {
     pub name: &'static str,
     /// What may follow the name, one form a line: arguments, a tab, what that does. One text, because a table of them would be relocated at every start.
@@ -77,14 +79,7 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     subcommand(
         "memory",
         "Show, search, export and erase what Marvin remembers.",
-        "show [--json]\tprint what is remembered\n\
-         search WORD… [--json]\tprint where the words occur\n\
-         forget WORD… [--yes]\terase what has these whole words in it, after showing it\n\
-         forget YYYY-MM-DD|node ID|all [--yes]\terase a day, a place of the graph, or everything\n\
-         export [FILE]\twrite it to a file, or to standard output\n\
-         import FILE\tread such a file\n\
-         clean\tremove failures of the assistant from the diary; asks the model\n\
-         topics\tmake one of topics that mean the same; asks the model",
+        memory::FORMS,
     )
     .flags(&["provider", "model", "max-cost"]),
     subcommand(

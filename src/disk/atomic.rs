@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -88,7 +88,19 @@ pub(crate) fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
 /// # Errors
 /// The disk is full or not writable; the old content is then intact and no temporary file is left.
 pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
-    let target = replace(path, bytes, access)?;
+    write_with(path, access, |file| file.write_all(bytes))
+}
+
+/// [`write`] for content that need not be in memory whole: `fill` writes it.
+///
+/// # Errors
+/// As [`write`], and what `fill` returns.
+pub(crate) fn write_with(
+    path: &Path,
+    access: Access,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Outcome<()> {
+    let target = replace_with(path, access, fill)?;
     // Makes the rename itself durable; where folders cannot be synced the content still is.
     let _ = File::open(folder(&target)).and_then(|dir| dir.sync_all());
     Ok(())
@@ -97,6 +109,14 @@ pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
 /// [`write`] without forcing the rename to the disk: a power cut in the next seconds may leave the old content, complete. For counters, whose loss costs less
 /// than the wait at the end of each run. Returns the path with links resolved.
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
+    replace_with(path, access, |file| file.write_all(bytes))
+}
+
+fn replace_with(
+    path: &Path,
+    access: Access,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Outcome<PathBuf> {
     let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
     let target = through_links(path).map_err(fail)?;
     let dir = folder(&target);
@@ -126,7 +146,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
         .tempfile_in(dir)
         .map_err(fail)?;
     let file = temp.as_file_mut();
-    file.write_all(bytes).map_err(fail)?;
+    fill(file).map_err(fail)?;
     if old.is_some() {
         // The umask may have removed permissions that the old file had.
         file.set_permissions(Permissions::from_mode(mode))
@@ -212,7 +232,7 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
 }
 
 /// Removes everybody else's permissions from an open file, which an older version or an editor may have created.
-pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
+pub(crate) fn make_private(file: &File) -> io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
@@ -268,7 +288,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// The end of a chain of symlinks, whether or not it exists.
-fn through_links(path: &Path) -> std::io::Result<PathBuf> {
+fn through_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {
         match fs::read_link(&path) {

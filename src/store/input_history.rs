@@ -54,7 +54,7 @@ impl InputHistory {
             .iter()
             .filter(|line| line.len() <= LINE_CAP && !line.trim_ascii().is_empty())
         {
-            history.remember(unescaped(&String::from_utf8_lossy(line)));
+            history.remember(entry_of(line));
         }
         history
     }
@@ -90,6 +90,33 @@ impl InputHistory {
         Ok(())
     }
 
+    /// The entries of a file that `goes` accepts.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn find_forgotten(path: &Path, goes: &dyn Fn(&str) -> bool) -> Outcome<Vec<String>> {
+        let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
+        let entries = lines(&bytes).into_iter().map(entry_of);
+        Ok(entries.filter(|entry| goes(entry)).collect())
+    }
+
+    /// Takes entries out of a file, under its lock; returns them. The other lines keep their bytes.
+    ///
+    /// # Errors
+    /// Another process holds the lock too long; the file cannot be read or written, and is as it was then.
+    pub(crate) fn forget(path: &Path, goes: &dyn Fn(&str) -> bool) -> Outcome<Vec<String>> {
+        if Self::find_forgotten(path, goes)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _lock = Lock::take(path, LOCK_TIMEOUT, &Cancel::new())?;
+        let gone = Self::find_forgotten(path, goes)?;
+        let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
+        let mut kept = lines(&bytes);
+        kept.retain(|line| !goes(&entry_of(line)));
+        write_lines(path, bytes.starts_with(MARK), &kept)?;
+        Ok(gone)
+    }
+
     fn remember(&mut self, entry: String) {
         if self.entries.last() == Some(&entry) {
             return;
@@ -110,19 +137,21 @@ impl InputHistory {
         let kept = all
             .get(all.len().saturating_sub(KEEP)..)
             .unwrap_or_default();
-        let mut after = Vec::new();
-        if bytes.starts_with(MARK) {
-            after.extend_from_slice(MARK);
-            after.push(b'\n');
-        }
-        for line in kept {
-            after.extend_from_slice(line);
-            after.push(b'\n');
-        }
-        atomic::write(&self.path, &after, Access::Private)?;
+        write_lines(&self.path, bytes.starts_with(MARK), kept)?;
         self.lines = Some(kept.len());
         Ok(())
     }
+}
+
+/// The caller holds the lock.
+fn write_lines(path: &Path, has_mark: bool, lines: &[&[u8]]) -> Outcome<()> {
+    let mut after = Vec::new();
+    let mark = has_mark.then_some(MARK);
+    for line in mark.into_iter().chain(lines.iter().copied()) {
+        after.extend_from_slice(line);
+        after.push(b'\n');
+    }
+    atomic::write(path, &after, Access::Private)
 }
 
 /// The end of the file from the start of a line, and whether that is the whole file.
@@ -184,6 +213,11 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let skipped = usize::from(text.is_empty() || text.split(|b| *b == b'\n').next() == Some(MARK));
     text.split(|b| *b == b'\n').skip(skipped).collect()
+}
+
+/// The entry of a line.
+fn entry_of(line: &[u8]) -> String {
+    unescaped(&String::from_utf8_lossy(line))
 }
 
 fn escaped(entry: &str) -> String {
@@ -277,6 +311,33 @@ mod tests {
         assert!(text.starts_with("_HiStOrY_V2_\nline 1001\n"), "{text:.60}");
         assert!(text.ends_with("\nline 1999\nlast\n"));
         assert_eq!(open(&path).entries(), history.entries());
+    }
+
+    #[test]
+    fn what_is_forgotten_goes_and_other_lines_keep_their_bytes() {
+        let (_dir, path) = place();
+        written(
+            &path,
+            b"_HiStOrY_V2_\nmy kayak\nC:\\dir\ntwo\\nlines of a kayak\nb\xffd\n",
+        );
+        let goes = |entry: &str| entry.contains("kayak");
+        let found = InputHistory::find_forgotten(&path, &goes).unwrap();
+        assert_eq!(found, ["my kayak", "two\nlines of a kayak"]);
+        let mut open_meanwhile = open(&path);
+        let held = Lock::take(&path, Duration::ZERO, &Cancel::new()).unwrap();
+        assert!(InputHistory::forget(&path, &goes).is_err(), "it is locked");
+        drop(held);
+        assert_eq!(InputHistory::forget(&path, &goes).unwrap(), found);
+        let left = b"_HiStOrY_V2_\nC:\\dir\nb\xffd\n";
+        assert_eq!(fs::read(&path).unwrap(), left);
+        assert!(InputHistory::forget(&path, &goes).unwrap().is_empty());
+        open_meanwhile.add("next").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [&left[..], b"next\n"].concat());
+        assert!(
+            InputHistory::find_forgotten(&path.with_extension("none"), &goes)
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

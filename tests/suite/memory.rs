@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::support::conversation::{playing, says};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
@@ -245,6 +246,191 @@ fn what_still_says_a_forgotten_word_is_named() {
     refused.assert_has(&["  file   graph.json.bak\n"]);
     assert!(!home.has(&format!("{MEMORY}/graph.json.bak")));
     assert!(home.has(&backup) && home.has(&format!("{MEMORY}/list.txt")));
+}
+
+#[test]
+fn everywhere_means_log_sessions_and_history_too() {
+    const PROFILE: &str = "config/profiles/main";
+    let home = filled();
+    home.write(
+        &format!("{PROFILE}/history"),
+        "where is my kayak\nlist files\n",
+    );
+    home.write(
+        &format!("{PROFILE}/chat_log.json.backup.20260101_000000"),
+        "[{\"role\":\"you\",\"text\":\"my kayak\"},{\"role\":\"you\",\"text\":\"tea\"}]",
+    );
+    home.write(
+        &format!("{PROFILE}/logs/context-backup-1.json"),
+        "[\"a kayak\"]",
+    );
+    let server = playing(["A kayak is a boat.", "Tea.", "Rain."].map(says));
+    home.chat(&server)
+        .stdin("tell me of my kayak\nand tea?\n")
+        .run()
+        .expect(0);
+    let profile = home.path().join(PROFILE);
+    let before = bytes_below(&profile);
+    let refused = run(&home, "forget kayak --everywhere").expect(1);
+    refused.stderr_has(&["Nothing was erased", "--yes"]);
+    refused.text().assert_has(&[
+        "  diary  2026-01-20",
+        "you: tell me of my kayak\n",
+        "you: my kayak (chat_log.json.backup.20260101_000000)\n",
+        ": A kayak is a boat.\n",
+        "  input  where is my kayak\n",
+        "  file   context-backup-1.json\n",
+        "Out of reach: what the provider",
+    ]);
+    assert_eq!(bytes_below(&profile), before);
+    let done = run(&home, "forget kayak --everywhere --yes")
+        .expect(0)
+        .text()
+        .to_owned();
+    done.assert_has(&[
+        "Erased: 1 diary entry, 1 fact, 3 entries of the chat log, ",
+        " in 1 session, ",
+        "1 backup.\n",
+    ]);
+    let left = bytes_below(&profile);
+    left.assert_has(&["it leaks", "and tea?", "list files", "tea."]);
+    left.assert_lacks(&["kayak"]);
+    run(&home, "forget kayak --everywhere")
+        .expect(0)
+        .stdout_starts_with("There is nothing to erase.\n");
+    // The session goes on, and what was before it is as it was.
+    let again = home.chat(&server).arg("-c").stdin("and rain?\n").run();
+    again.expect(0).stdout_has(&["[forgotten]"]);
+    let sent = server.request(2).json().to_string();
+    sent.assert_has(&["[forgotten]", "and tea?", "Tea.", "and rain?"]);
+    sent.assert_lacks(&["kayak"]);
+    run(&home, "forget all --everywhere --yes").expect(0);
+    bytes_below(&profile).assert_lacks(&["tea", "rain", "list files"]);
+}
+
+#[test]
+fn a_session_that_is_open_is_named_and_loses_nothing() {
+    let home = Home::new();
+    let server = playing(["A kayak is a boat.", "Tea."].map(says));
+    let mut open = home.chat(&server).stdin_open().spawn();
+    open.write(b"tell me of my kayak\n");
+    let limit = Duration::from_secs(30);
+    open.wait_stdout("A kayak is a boat.", limit);
+    let sessions = home.path().join("config/profiles/main/sessions");
+    until("the end of the turn", || {
+        bytes_below(&sessions).contains("\"type\":\"turn\"")
+    });
+    let told = run(&home, "forget kayak --everywhere --yes").expect(0);
+    told.stdout_has(&[
+        "Not changed; repeat it when that is possible:\n  Session ",
+        " is open in another Marvin",
+    ]);
+    open.write(b"and tea?\n");
+    open.wait_stdout("Tea.", limit);
+    open.close_stdin();
+    open.wait().expect(0);
+    bytes_below(&sessions).assert_has(&["tell me of my kayak", "and tea?"]);
+    run(&home, "forget kayak --everywhere --yes").expect(0);
+    let left = bytes_below(&home.path().join("config/profiles/main"));
+    left.assert_has(&["and tea?"]);
+    left.assert_lacks(&["kayak"]);
+}
+
+#[test]
+fn a_long_memory_is_shown_in_pages() {
+    let home = Home::new();
+    let rows: Vec<Value> = (0..120)
+        .map(|n| {
+            row(
+                &format!("2026-{:02}-{:02}", n / 28 + 1, n % 28 + 1),
+                &format!("Day {n}."),
+                &[],
+            )
+        })
+        .collect();
+    home.write(DIARY, json!({"version": 1, "rows": rows}).to_string());
+    let mut nodes = vec![node("user", Some("root"), "User", "Lives in Oban")];
+    nodes.extend((0..70).map(|n| {
+        node(
+            &format!("n{n:02}"),
+            Some("user"),
+            &format!("Place {n:02}"),
+            &format!("Fact {n}"),
+        )
+    }));
+    home.write(GRAPH, json!({"version": 1, "nodes": nodes}).to_string());
+    let first = run(&home, "show").expect(0).text().to_owned();
+    first.assert_has(&[
+        "  Day 70.\n",
+        "  Day 119.\n",
+        "User (user, changed 2026-01-10)\n  - Lives in Oban\n  Place 00 (n00",
+        "\n120 diary entries and 71 facts, in ",
+        "Page 1 of 3, the latest days first, with 50 days and places of the graph each. More: show --page 2.\n",
+    ]);
+    first.assert_lacks(&["  Day 69.\n", "Place 49"]);
+    let second = run(&home, "show --page 2").expect(0).text().to_owned();
+    second.assert_has(&["  Day 20.\n", "  Day 69.\n", "\nUser …\n  Place 49 (n49"]);
+    second.assert_lacks(&["  Day 70.\n", "Oban"]);
+    let last = run(&home, "show --limit 40 --page 3").expect(0);
+    last.stdout_has(&["  Day 0.\n", "  Day 39.\n", "Page 3 of 3"]);
+    last.stdout_lacks(&["  Day 40.\n", "Place", "More:"]);
+    run(&home, "show --page 4")
+        .expect(1)
+        .stderr_has(&["There is no page 4. The last one is 3."]);
+    let all: Value = serde_json::from_str(run(&home, "show --json").expect(0).text()).unwrap();
+    assert_eq!(all["rows"].as_array().unwrap().len(), 120);
+    let some = run(&home, "show --json --limit 3").expect(0);
+    let some: Value = serde_json::from_str(some.text()).unwrap();
+    assert_eq!(some["rows"][2]["summary"], "Day 119.");
+    assert_eq!(some["nodes"].as_array().unwrap().len(), 3);
+    // In a conversation the command alone shows the latest.
+    let chat = home.marvin().args(["--plain", "--provider", "offline"]);
+    let chat = chat.stdin("/memory\n").run().expect(0).text().to_owned();
+    chat.assert_has(&["Day 119.", "Day 112.", "More: show --limit 8 --page 2."]);
+    chat.assert_lacks(&["Day 111."]);
+}
+
+#[test]
+fn help_is_shown_and_nothing_done_behind_every_command() {
+    let home = filled();
+    let before = bytes_below(&home.path().join(MEMORY));
+    for command in [
+        "show",
+        "search tea",
+        "forget all --yes",
+        "export out.json",
+        "import none.json",
+        "clean",
+        "topics",
+    ] {
+        for flag in ["--help", "-h"] {
+            run(&home, &format!("{command} {flag}"))
+                .expect(0)
+                .stdout_has(&["marvin memory forget WORD… [--everywhere] [--yes]"]);
+        }
+        let chat = home.marvin().args(["--plain", "--provider", "offline"]);
+        let chat = chat.stdin(format!("/memory {command} --help\n")).run();
+        chat.expect(0)
+            .stdout_has(&["/memory forget WORD… [--everywhere] [--yes]"]);
+    }
+    run(&home, "--help")
+        .expect(0)
+        .stdout_has(&["show [--limit N]"]);
+    assert_eq!(bytes_below(&home.path().join(MEMORY)), before);
+    assert!(!home.has("work/out.json"));
+}
+
+#[test]
+fn a_conversation_forgets_what_was_typed_to_forget_it() {
+    let home = filled();
+    let chat = home.marvin().args(["--plain", "--provider", "offline"]);
+    let chat = chat.stdin("/memory search kayak\n/memory forget kayak --everywhere\n/memory forget kayak --everywhere --yes\n");
+    let said = chat.run().expect(0).text().to_owned();
+    said.assert_has(&[
+        "/memory forget kayak --everywhere --yes erases it",
+        "Erased: ",
+    ]);
+    bytes_below(&home.path().join("config/profiles/main")).assert_lacks(&["kayak"]);
 }
 
 #[test]

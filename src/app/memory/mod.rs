@@ -1,9 +1,10 @@
 //! What the user can do with the memory of a profile: `marvin memory …` and `/memory …`.
 //!
-//! [`command`] reads the words, [`report`] writes what is remembered, [`maintain`] has a model clean it up. What is on disk, and how, is known to
-//! [`crate::store::memory`] alone.
+//! [`command`] reads the words, [`report`] writes what is remembered, [`everywhere`] forgets outside of the memory too, [`maintain`] has a model clean it up.
+//! What is on disk, and how, is known to [`crate::store::memory`] alone.
 
 pub(crate) mod command;
+mod everywhere;
 pub(crate) mod maintain;
 mod report;
 
@@ -12,12 +13,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use self::command::MemoryCommand;
+use self::command::{MemoryCommand, Page};
+use self::everywhere::Elsewhere;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, one_line, plural};
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::{Paths, ProfilePaths};
+use crate::store::chat_log::ChatLog;
 use crate::store::memory::{
     DiaryRow, EraseTarget, Erasure, MemoryExport, MemoryStore, Node, file_has_word,
 };
@@ -26,12 +29,13 @@ use crate::store::sessions::SessionStore;
 /// Entries and nodes that a search shows.
 const MAX_HITS: usize = 10;
 /// Largest file that is imported, in bytes.
-const MAX_IMPORT_BYTES: u64 = 64 << 20;
+const MAX_IMPORT_BYTES: u64 = 256 << 20;
 
 /// The memory of one profile.
 pub(crate) struct ProfileMemory {
     pub store: MemoryStore,
     sessions: SessionStore,
+    log: ChatLog,
     profile: ProfilePaths,
     name: String,
 }
@@ -44,6 +48,7 @@ impl ProfileMemory {
         Ok(Self {
             store: MemoryStore::open(&profile, clock),
             sessions: SessionStore::new(profile.sessions(), clock),
+            log: ChatLog::new(profile.chat_log(), clock),
             profile,
             name: name.to_owned(),
         })
@@ -55,15 +60,22 @@ impl ProfileMemory {
     /// The memory or a file cannot be read or written; [`MemoryCommand::Forget`] without a yes, which erases nothing.
     pub(crate) fn run(&self, command: &MemoryCommand, dir: &Path) -> Outcome<String> {
         let text = match command {
-            MemoryCommand::Show { json: false } => self.show(),
-            MemoryCommand::Show { json: true } => self.show_json(),
+            MemoryCommand::Show { page, json: false } => self.show(page.unwrap_or_default()),
+            MemoryCommand::Show { page, json: true } => self.show_json(*page),
             MemoryCommand::Search { words, json } => self.search(words, *json),
-            MemoryCommand::Forget { target, yes: true } => self.forget(target),
-            MemoryCommand::Forget { target, yes: false } => {
-                Err(Problem::refused("Nothing was erased: it needs a yes.")
-                    .next("Add --yes.")
-                    .facts(self.preview(target)?))
-            }
+            MemoryCommand::Forget {
+                target,
+                everywhere,
+                yes: true,
+            } => self.forget(target, *everywhere),
+            MemoryCommand::Forget {
+                target,
+                everywhere,
+                yes: false,
+            } => Err(Problem::refused("Nothing was erased: it needs a yes.")
+                .next("Add --yes.")
+                .facts(self.preview(target, *everywhere)?)),
+            MemoryCommand::Help => Ok(command::help()),
             MemoryCommand::Export { file: None } => json(&self.store.export()?),
             MemoryCommand::Export { file: Some(file) } => self.export(&dir.join(file)),
             MemoryCommand::Import { file } => self.import(&dir.join(file)),
@@ -74,35 +86,57 @@ impl ProfileMemory {
         Ok(text)
     }
 
-    fn show(&self) -> Outcome<String> {
-        let (rows, nodes) = (self.store.diary_all()?, self.store.nodes()?);
+    fn show(&self, page: Page) -> Outcome<String> {
+        let (days, rows) = self.store.diary_page(|count| page.latest(count))?;
+        let places = report::places(&self.store)?;
+        let pages = page.pages(days.max(places.len()));
+        if page.number > pages {
+            return Err(Problem::input(format!("There is no page {}.", page.number))
+                .next(format!("The last one is {pages}.")));
+        }
         let mut out = report::diary(&rows);
-        out.push_str(&report::graph(&self.store)?);
-        if out.is_empty() {
+        out.push_str(&report::graph(&places, page));
+        if days == 0 && places.is_empty() {
             out.push_str(&format!(
                 "Nothing is remembered in the profile \"{}\".\n",
                 self.name
             ));
         } else {
-            let facts: usize = nodes.iter().map(|node| node.facts().count()).sum();
+            let facts: usize = places.iter().map(|(_, node)| node.facts().count()).sum();
             out.push_str(&format!(
                 "\n{} and {}, in {}.\n",
-                entries(rows.len()),
+                entries(days),
                 plural(facts, "fact"),
                 self.profile.memory().display()
             ));
         }
-        let all = self.store.preview(&EraseTarget::All)?;
-        if !all.files.is_empty() || !all.foreign.is_empty() {
+        if pages > 1 {
+            out.push_str(&format!(
+                "Page {} of {pages}, the latest days first, with {} days and places of the graph each.",
+                page.number, page.size
+            ));
+            if page.number < pages {
+                out.push_str(&match page.size == Page::default().size {
+                    true => format!(" More: show --page {}.", page.number + 1),
+                    false => {
+                        let next = page.number + 1;
+                        format!(" More: show --limit {} --page {next}.", page.size)
+                    }
+                });
+            }
+            out.push('\n');
+        }
+        let others = self.store.other_files();
+        if !others.is_empty() {
             out.push_str("\nOther files there:\n");
-            for path in all.files.iter().chain(&all.foreign) {
+            for path in &others {
                 out.push_str(&format!("  {}\n", report::file_name(path)));
             }
         }
         Ok(out)
     }
 
-    fn show_json(&self) -> Outcome<String> {
+    fn show_json(&self, page: Option<Page>) -> Outcome<String> {
         #[derive(Serialize)]
         struct Shown<'a> {
             profile: &'a str,
@@ -110,10 +144,17 @@ impl ProfileMemory {
             #[serde(flatten)]
             memory: MemoryExport,
         }
+        let mut memory = self.store.export()?;
+        if let Some(page) = page {
+            let days = page.latest(memory.rows.len());
+            memory.rows = memory.rows.drain(days).collect();
+            let nodes = page.of(memory.nodes.len());
+            memory.nodes = memory.nodes.drain(nodes).collect();
+        }
         json(&Shown {
             profile: &self.name,
             folder: self.profile.memory(),
-            memory: self.store.export()?,
+            memory,
         })
     }
 
@@ -150,22 +191,37 @@ impl ProfileMemory {
     ///
     /// # Errors
     /// There is no such node; the memory cannot be read.
-    pub(crate) fn preview(&self, target: &EraseTarget) -> Outcome<String> {
-        self.preview_or(target, "There is nothing to erase.")
+    pub(crate) fn preview(&self, target: &EraseTarget, everywhere: bool) -> Outcome<String> {
+        self.preview_or(target, everywhere, "There is nothing to erase.")
     }
 
     /// [`ProfileMemory::preview`] with these words when nothing would be erased.
     ///
     /// # Errors
     /// As there.
-    pub(crate) fn preview_or(&self, target: &EraseTarget, nothing: &str) -> Outcome<String> {
+    pub(crate) fn preview_or(
+        &self,
+        target: &EraseTarget,
+        everywhere: bool,
+        nothing: &str,
+    ) -> Outcome<String> {
         let erasure = self.store.preview(target)?;
         let mut out = report::erasure(&erasure);
-        if erasure.is_empty() {
+        let mut is_empty = erasure.is_empty();
+        if everywhere {
+            let elsewhere = self.find_elsewhere(target);
+            is_empty &= elsewhere.is_empty();
+            out.push_str(&elsewhere.lines(self.log.path()));
+            out.push_str(&left(&elsewhere.left));
+        }
+        if is_empty {
             out.push_str(nothing);
             out.push('\n');
         }
-        out.push_str(&self.out_of_reach(target, &erasure));
+        out.push_str(&match everywhere {
+            true => out_of_reach_everywhere(&erasure.foreign),
+            false => self.out_of_reach(target, &erasure),
+        });
         Ok(out)
     }
 
@@ -173,30 +229,34 @@ impl ProfileMemory {
     ///
     /// # Errors
     /// As [`ProfileMemory::preview`].
-    pub(crate) fn has(&self, target: &EraseTarget) -> Outcome<bool> {
-        Ok(!self.store.preview(target)?.is_empty())
+    pub(crate) fn has(&self, target: &EraseTarget, everywhere: bool) -> Outcome<bool> {
+        let is_in_memory = !self.store.preview(target)?.is_empty();
+        Ok(is_in_memory || everywhere && !self.find_elsewhere(target).is_empty())
     }
 
-    fn forget(&self, target: &EraseTarget) -> Outcome<String> {
+    fn forget(&self, target: &EraseTarget, everywhere: bool) -> Outcome<String> {
         let erased = self.store.erase(target)?;
-        let mut out = match erased.is_empty() {
-            true => "There was nothing to erase.\n".to_owned(),
-            false => format!("Erased: {}.\n", counts(&erased)),
+        let elsewhere = match everywhere {
+            true => self.forget_elsewhere(target),
+            false => Elsewhere::default(),
         };
-        out.push_str(&self.out_of_reach(target, &erased));
+        let mut counts = counts(&erased);
+        counts.extend(elsewhere.counts());
+        let mut out = match counts.is_empty() {
+            true => "There was nothing to erase.\n".to_owned(),
+            false => format!("Erased: {}.\n", counts.join(", ")),
+        };
+        out.push_str(&left(&elsewhere.left));
+        out.push_str(&match everywhere {
+            true => out_of_reach_everywhere(&erased.foreign),
+            false => self.out_of_reach(target, &erased),
+        });
         Ok(out)
     }
 
     /// The files that say the same and are not part of the memory.
     fn out_of_reach(&self, target: &EraseTarget, erasure: &Erasure) -> String {
-        // The chat log, its backups, and what was set aside or left half written of it.
-        let of_log = |path: &PathBuf| {
-            let log = self.profile.chat_log();
-            let name = report::file_name(path);
-            let plain = name.trim_start_matches('.');
-            plain.starts_with(&report::file_name(&log)) && !name.ends_with(".lock")
-        };
-        let logs = files_in(self.profile.dir()).filter(of_log);
+        let logs = self.log.all_files().into_iter();
         let contexts = files_in(&self.profile.logs());
         let mut files: Vec<PathBuf> = logs
             .chain([self.profile.history()])
@@ -227,6 +287,9 @@ impl ProfileMemory {
                 true => ".\n",
                 false => "; marvin sessions --delete ID… removes sessions.\n",
             });
+            if !matches!(target, EraseTarget::Node(_)) {
+                out.push_str("With --everywhere it is taken out of chat log, sessions and input history too.\n");
+            }
         }
         out.push_str("Exports, backups, snapshots of the disk and conversations of another Marvin that runs now are out of reach.\n");
         out
@@ -264,7 +327,7 @@ fn files_in(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     entries.map(|entry| entry.path())
 }
 
-fn counts(erased: &Erasure) -> String {
+fn counts(erased: &Erasure) -> Vec<String> {
     let counts = [
         (erased.rows.len(), entries(erased.rows.len())),
         (erased.facts.len(), plural(erased.facts.len(), "fact")),
@@ -272,10 +335,33 @@ fn counts(erased: &Erasure) -> String {
         (erased.files.len(), plural(erased.files.len(), "other file")),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    counts
-        .map(|(_, words)| words)
-        .collect::<Vec<_>>()
-        .join(", ")
+    counts.map(|(_, words)| words).collect()
+}
+
+/// What could not be changed, and why.
+fn left(left: &[String]) -> String {
+    let lines = left.iter().map(|why| format!("  {}\n", one_line(why)));
+    let lines: String = lines.collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!("\nNot changed; repeat it when that is possible:\n{lines}"),
+    }
+}
+
+/// What nobody can erase here, after everything else was.
+fn out_of_reach_everywhere(foreign: &[PathBuf]) -> String {
+    let mut out = String::new();
+    if !foreign.is_empty() {
+        out.push_str("\nFiles of others, which stay:\n");
+        for path in foreign {
+            out.push_str(&format!("  {}\n", escape_controls(&path.to_string_lossy())));
+        }
+    }
+    out.push_str(
+        "Out of reach: what the provider of a model keeps, exports, backups, snapshots of the disk, notes and files of projects, the shell's history, and \
+         conversations that are open now.\n",
+    );
+    out
 }
 
 fn entries(count: usize) -> String {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
+use super::command::Page;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, one_line, plural};
 use crate::store::memory::{
@@ -59,36 +60,66 @@ pub(super) fn diary(rows: &[DiaryRow]) -> String {
     out
 }
 
-/// The branches with their facts and the nodes below them; empty when there are no facts.
-pub(super) fn graph(store: &MemoryStore) -> Outcome<String> {
+/// The nodes in the order of the tree, with their depth below a branch; none when there are no facts.
+pub(super) fn places(store: &MemoryStore) -> Outcome<Vec<(usize, Node)>> {
     let nodes = store.nodes()?;
     let fixed = |node: &Node| node.id == ROOT || Branch::of_id(&node.id).is_some();
     let is_empty = |node: &Node| fixed(node) && node.facts().next().is_none();
     if nodes.iter().all(is_empty) {
-        return Ok(String::new());
+        return Ok(Vec::new());
     }
-    let mut out = String::new();
+    let mut places = Vec::new();
     for branch in Branch::ALL {
-        subtree(store, branch.id(), 0, &mut out)?;
+        subtree(store, branch.id(), 0, &mut places)?;
     }
     // What somebody changed by hand may hang on nothing.
-    for node in &nodes {
-        if !fixed(node) && store.branch(&node.id)?.is_none() {
-            write_node(node, 0, &mut out);
+    for node in nodes {
+        if !fixed(&node) && store.branch(&node.id)?.is_none() {
+            places.push((0, node));
         }
     }
-    Ok(out)
+    Ok(places)
 }
 
-fn subtree(store: &MemoryStore, id: &str, depth: usize, out: &mut String) -> Outcome<()> {
+fn subtree(
+    store: &MemoryStore,
+    id: &str,
+    depth: usize,
+    places: &mut Vec<(usize, Node)>,
+) -> Outcome<()> {
     let Some(node) = store.node(id)?.filter(|_| depth <= MAX_DEPTH) else {
         return Ok(());
     };
-    write_node(&node, depth, out);
+    places.push((depth, node));
     for child in store.children(id)? {
-        subtree(store, &child.id, depth + 1, out)?;
+        subtree(store, &child.id, depth + 1, places)?;
     }
     Ok(())
+}
+
+/// The places of a page with their facts, below those above the first one.
+pub(super) fn graph(places: &[(usize, Node)], page: Page) -> String {
+    let shown = page.of(places.len());
+    let (before, _) = places.split_at(shown.start);
+    let shown = places.get(shown).unwrap_or_default();
+    let mut above: Vec<String> = Vec::new();
+    let mut depth = shown.first().map_or(0, |(depth, _)| *depth);
+    for (other, node) in before.iter().rev() {
+        if *other < depth {
+            depth = *other;
+            let indent = "  ".repeat(depth);
+            above.push(format!("{indent}{} …\n", one_line(&node.name)));
+        }
+    }
+    let mut out = String::new();
+    if !above.is_empty() {
+        out.push('\n');
+    }
+    out.extend(above.into_iter().rev());
+    for (depth, node) in shown {
+        write_node(node, *depth, &mut out);
+    }
+    out
 }
 
 fn write_node(node: &Node, depth: usize, out: &mut String) {

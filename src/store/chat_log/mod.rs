@@ -4,6 +4,7 @@
 //! cuts off an incomplete end.
 
 mod entry;
+mod forget;
 mod style;
 
 use std::fs::{self, File, OpenOptions};
@@ -26,6 +27,7 @@ use crate::disk::lock::Lock;
 pub(crate) use entry::LogEntry;
 pub use entry::LogRole;
 pub(crate) use entry::messages;
+pub(crate) use forget::ForgetEntries;
 use style::{LogStyle, NewEntry};
 
 /// How long to wait for another Marvin that is writing.

@@ -298,3 +298,77 @@ fn only_entries_that_become_memory_say_when_to_the_second() {
     let stamps: Vec<_> = read.iter().map(|entry| entry.at).collect();
     assert_eq!(stamps, [None, Some(at)]);
 }
+
+#[test]
+fn what_is_forgotten_goes_from_the_log_and_its_copies() {
+    let entry = |text: &str, at: &str| {
+        format!(
+            "{{\"role\":\"you\",\"text\":\"{text}\",\"theirs\":[1],\"time\":\"14:30\",\"at\":\"{at}\"}}"
+        )
+    };
+    let (one, two) = (
+        entry("my kayak", "2026-11-01T10:00:00Z"),
+        entry("tea", "2026-11-02T10:00:00Z"),
+    );
+    let mut case = Case::new(format!("[\n{one},\n{two}\n]\n"));
+    let beside = |name: &str| case.dir.path().join(name);
+    let backup = beside("chat_log.json.backup.20260101_000000");
+    fs::write(&backup, format!("[{one}]")).unwrap();
+    let other = beside("chat_log.json.backup.20260102_000000");
+    let unchanged = format!("[{two}]  ");
+    fs::write(&other, &unchanged).unwrap();
+    let torn = beside("chat_log.json.corrupt-20260101_000000");
+    fs::write(&torn, "[{\"text\":\"my kay").unwrap();
+    let entry = |entry: &LogEntry| entry.text.contains("kayak");
+    let file = |path: &Path| fs::read_to_string(path).unwrap().contains("kay");
+    let wanted = ForgetEntries {
+        entry: &entry,
+        file: &file,
+    };
+    let found = case.log.find_forgotten(&wanted);
+    let files: Vec<&Path> = found
+        .entries
+        .iter()
+        .map(|(path, _)| path.as_path())
+        .collect();
+    assert_eq!(
+        (files, found.files.as_slice()),
+        (vec![case.log.path(), &backup], &[torn.clone()][..])
+    );
+    let text = case.text();
+    let warned = &mut case.warned;
+    assert_eq!(
+        case.log.forget(&wanted, &mut |w| warned.push(w)).unwrap(),
+        found
+    );
+    assert_ne!(case.text(), text);
+    assert_eq!(case.text(), format!("[\n{two}\n]\n"));
+    assert_eq!(fs::read_to_string(&backup).unwrap(), EMPTY);
+    assert_eq!(fs::read_to_string(&other).unwrap(), unchanged);
+    assert!(!torn.exists());
+    case.say(LogRole::You, "go on");
+    assert_eq!(case.parsed().len(), 2);
+    assert!(case.warned.is_empty());
+    let found = case.log.find_forgotten(&wanted);
+    assert!(found.entries.is_empty() && found.files.is_empty());
+}
+
+#[test]
+fn a_torn_log_loses_what_is_forgotten_and_its_torn_end() {
+    let mut case = Case::new(
+        "[\n{\"role\":\"you\",\"text\":\"my kayak\"},\n{\"role\":\"you\",\"text\":\"tea\"},\n{\"role\":\"you\",\"te",
+    );
+    let wanted = ForgetEntries {
+        entry: &|entry: &LogEntry| entry.text.contains("kayak"),
+        file: &|_: &Path| true,
+    };
+    let found = case.log.find_forgotten(&wanted);
+    assert_eq!((found.entries.len(), found.files.len()), (1, 0));
+    let warned = &mut case.warned;
+    assert_eq!(
+        case.log.forget(&wanted, &mut |w| warned.push(w)).unwrap(),
+        found
+    );
+    assert_eq!(case.parsed().len(), 1);
+    assert_eq!(case.warned.len(), 1, "{:?}", case.warned);
+}

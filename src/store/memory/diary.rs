@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::file::Content;
-use super::ranking::{DiaryIndex, best_rows};
+use super::ranking::best_rows;
 use super::row::{DiaryRow, DiarySource};
+use super::salvage::{Damage, salvage};
 use super::saved::SavedRows;
+use super::word_index::WordIndex;
 use super::{VERSION, lines_of};
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
@@ -20,11 +21,12 @@ pub(super) struct Diary {
     pub saved: SavedRows,
     rows: Vec<DiaryRow>,
     /// Made at the first search, and dropped by a change.
-    index: Option<DiaryIndex>,
+    index: Option<WordIndex>,
 }
 
+/// The file as it is parsed.
 #[derive(Deserialize)]
-struct DiaryFile<R> {
+pub(super) struct DiaryFile {
     version: u64,
     #[serde(default)]
     saved_through: Option<String>,
@@ -32,61 +34,74 @@ struct DiaryFile<R> {
     settled: Option<String>,
     #[serde(default)]
     saved: Vec<String>,
-    #[serde(default = "Vec::new")]
-    rows: Vec<R>,
+    #[serde(default)]
+    rows: Vec<DiaryRow>,
 }
 
-impl<R> DiaryFile<R> {
-    fn saved_rows(&self, clock: &Clock) -> SavedRows {
+impl DiaryFile {
+    /// The file without its rows; `None` when it is of another version, or none.
+    pub(super) fn of_head(head: &[u8]) -> Option<Self> {
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        let file: Self = serde_json::from_slice(head).ok()?;
+        (file.version == VERSION).then_some(file)
+    }
+
+    pub(super) fn saved_rows(&self, clock: &Clock) -> SavedRows {
         let (through, settled) = (self.saved_through.as_deref(), self.settled.as_deref());
         SavedRows::read(through, settled, &self.saved, clock.now().timestamp())
     }
 }
 
+/// The file's fields beside the rows.
+#[derive(Serialize)]
+pub(super) struct DiaryHead {
+    version: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved_through: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    saved: Vec<String>,
+}
+
+impl DiaryHead {
+    pub(super) fn new(saved: &SavedRows) -> Self {
+        let text = |moment: Timestamp| moment.to_string();
+        Self {
+            version: VERSION,
+            saved_through: saved.through().map(text),
+            settled: saved.settled().map(text),
+            saved: saved.recent().map(Timestamp::to_string).collect(),
+        }
+    }
+}
+
 impl Content for Diary {
-    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<String>) {
+    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<Damage>) {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         if bytes.trim_ascii().is_empty() {
             return (Self::default(), None);
         }
-        let problem = match serde_json::from_slice::<DiaryFile<DiaryRow>>(bytes) {
+        let why = match serde_json::from_slice::<DiaryFile>(bytes) {
             Ok(file) if file.version == VERSION => {
                 return (Self::of(file.saved_rows(clock), file.rows), None);
             }
-            Ok(file) => return (Self::default(), Some(super::unknown(file.version))),
+            Ok(file) => super::unknown(file.version),
             Err(problem) => problem.to_string(),
         };
-        // A row that somebody broke in an editor does not cost the others.
-        let rest = serde_json::from_slice::<DiaryFile<Box<RawValue>>>(bytes)
-            .ok()
-            .filter(|file| file.version == VERSION)
-            .map(|file| {
-                let rows = file.rows.iter();
-                let rows = rows.filter_map(|raw| serde_json::from_str(raw.get()).ok());
-                Self::of(file.saved_rows(clock), rows.collect())
-            });
-        (rest.unwrap_or_default(), Some(problem))
+        let salvaged = salvage::<DiaryRow>(bytes, "rows", &why);
+        let salvaged = salvaged.and_then(|parts| Some((DiaryFile::of_head(&parts.head)?, parts)));
+        match salvaged {
+            Some((head, parts)) => (
+                Self::of(head.saved_rows(clock), parts.records),
+                Some(parts.damage),
+            ),
+            None => (Self::default(), Some(Damage::Whole(why))),
+        }
     }
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
-        #[derive(Serialize)]
-        struct DiaryHead {
-            version: u64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            saved_through: Option<String>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            settled: Option<String>,
-            #[serde(skip_serializing_if = "Vec::is_empty")]
-            saved: Vec<String>,
-        }
-        let text = |moment: Timestamp| moment.to_string();
-        let head = DiaryHead {
-            version: VERSION,
-            saved_through: self.saved.through().map(text),
-            settled: self.saved.settled().map(text),
-            saved: self.saved.recent().map(Timestamp::to_string).collect(),
-        };
-        lines_of(&head, "rows", &self.rows)
+        lines_of(&DiaryHead::new(&self.saved), "rows", &self.rows)
     }
 }
 
@@ -144,9 +159,9 @@ impl Diary {
     }
 
     /// What is searched; made when it is wanted first.
-    pub(super) fn index(&mut self) -> &DiaryIndex {
+    pub(super) fn index(&mut self) -> &WordIndex {
         let rows = &self.rows;
-        self.index.get_or_insert_with(|| DiaryIndex::new(rows))
+        self.index.get_or_insert_with(|| WordIndex::new(rows))
     }
 
     /// The `k` rows between two days (inclusive) that fit the words best, the newest first. Words that are found nowhere leave the days themselves.
@@ -159,26 +174,50 @@ impl Diary {
         k: usize,
         cosines: Option<&[Option<f64>]>,
     ) -> Vec<DiaryRow> {
-        let first = from.map_or(0, |from| self.rows.partition_point(|row| row.date < from));
-        let end = to.map_or(self.rows.len(), |to| {
-            self.rows.partition_point(|row| row.date <= to)
-        });
-        let mut scores = self.index().scores(words);
+        // In memory nothing can be wrong with the lists.
+        let mut scores = self.index().scores(words).unwrap_or_default();
         if let Some(cosines) = cosines {
             mix(&mut scores, cosines);
         }
-        let mut hits = best_rows(&scores, first..end, k);
-        if hits.is_empty() && (from.is_some() || to.is_some()) {
+        let found = Days { from, to }.best(&self.rows, |row| row.date, &scores, k);
+        let rows = found.iter().filter_map(|at| self.rows.get(*at));
+        rows.cloned().collect()
+    }
+}
+
+/// The days that are looked at: from the first to the last, both included.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Days {
+    pub from: Option<Date>,
+    pub to: Option<Date>,
+}
+
+impl Days {
+    /// The numbers of the `k` rows of these days that have the best scores, the newest first; without any score the newest of the days, if there are such.
+    /// `rows` are in the order of their dates.
+    pub(super) fn best<R>(
+        self,
+        rows: &[R],
+        date: impl Fn(&R) -> Date,
+        scores: &[f64],
+        k: usize,
+    ) -> Vec<usize> {
+        let first = self
+            .from
+            .map_or(0, |from| rows.partition_point(|row| date(row) < from));
+        let end = self
+            .to
+            .map_or(rows.len(), |to| rows.partition_point(|row| date(row) <= to));
+        let mut hits = best_rows(scores, first..end, k);
+        if hits.is_empty() && (self.from.is_some() || self.to.is_some()) {
             hits = (first..end).rev().take(k).map(|at| (at, 0.0)).collect();
         }
         // Rows of one day can differ in source only.
         hits.sort_by(|(a, one), (b, other)| {
-            let date = |at: &usize| self.rows.get(*at).map(|row| row.date);
+            let date = |at: &usize| rows.get(*at).map(&date);
             date(b).cmp(&date(a)).then(other.total_cmp(one))
         });
-        hits.iter()
-            .filter_map(|(at, _)| self.rows.get(*at).cloned())
-            .collect()
+        hits.into_iter().map(|(at, _)| at).collect()
     }
 }
 

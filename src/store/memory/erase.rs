@@ -9,25 +9,24 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::diary::Diary;
+use super::file::MAX_FILE_BYTES;
 use super::graph::Graph;
 use super::graph_store::mutation;
 use super::listeners::{Mutation, MutationAction};
 use super::node::{Branch, Node, ROOT};
 use super::row::DiaryRow;
-use super::{Files, MemoryStore, apply};
+use super::{DIARY, Files, GRAPH, INDEX, MemoryStore, VECTORS, apply};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
 use crate::base::words::{self, Phrase};
 use crate::disk::atomic;
 
 /// Largest copy that is searched; a larger one is erased unread.
-const MAX_COPY_BYTES: u64 = 64 << 20;
+const MAX_COPY_BYTES: u64 = MAX_FILE_BYTES;
 /// The folder with dumps of prompts.
 const PROMPTS: &str = "prompts";
-/// Embeddings, as older and other builds may have left them.
-const VECTORS: &str = "vectors.json";
 /// The files of the memory; a file whose name begins with one of theirs is a copy: set aside, half written, or by an editor.
-const OWN_FILES: [&str; 3] = ["diary.json", "graph.json", VECTORS];
+const OWN_FILES: [&str; 4] = [DIARY, GRAPH, VECTORS, INDEX];
 /// The file of the lock.
 const LOCK: &str = "lock";
 /// Folders below the memory folder that are looked into; nothing of ours is so deep.
@@ -50,10 +49,20 @@ pub(crate) enum EraseTarget {
 impl EraseTarget {
     /// Whether something that was said is to be forgotten.
     pub(crate) fn covers(&self, text: &str, said: Timestamp) -> bool {
-        match self {
+        self.matcher()(text, Some(said))
+    }
+
+    /// [`EraseTarget::covers`] for many texts; when they were said need not be known.
+    pub(crate) fn matcher(&self) -> impl Fn(&str, Option<Timestamp>) -> bool + use<> {
+        let target = self.clone();
+        let phrase = match self {
+            Self::Word(word) => Phrase::new(word),
+            Self::Day(_) | Self::Node(_) | Self::All => Phrase::new(""),
+        };
+        move |text, said| match &target {
             Self::All => true,
-            Self::Word(word) => Phrase::new(word).is_in(text),
-            Self::Day(day) => said.to_zoned(TimeZone::UTC).date() == *day,
+            Self::Word(_) => phrase.is_in(text),
+            Self::Day(day) => said.is_some_and(|said| said.to_zoned(TimeZone::UTC).date() == *day),
             Self::Node(_) => false,
         }
     }
@@ -102,6 +111,16 @@ impl MemoryStore {
         Plan::new(diary, graph, target, &dir.path).map(|plan| plan.erasure)
     }
 
+    /// The files below the memory folder beside its own: copies, then what others put there.
+    pub(crate) fn other_files(&self) -> Vec<PathBuf> {
+        let dir = &self.0.dir.path;
+        let kind = |path: &PathBuf| FileKind::of(dir, path);
+        let mut files = files_below(dir, MAX_DEPTH);
+        files.retain(|path| !matches!(kind(path), FileKind::Own));
+        files.sort_by_key(|path| (matches!(kind(path), FileKind::Foreign), path.clone()));
+        files
+    }
+
     /// Erases what the target says, in the files and in every copy of them below the memory folder.
     ///
     /// # Errors
@@ -110,7 +129,8 @@ impl MemoryStore {
         let now = self.now();
         let dir = &self.0.dir;
         let mut guard = self.files();
-        let lock = dir.lock()?;
+        // What would be removed with the lock is among what the user is told of.
+        let lock = dir.lock_as_it_is()?;
         let files = &mut *guard;
         let diary = files.diary.get(dir, Some(&lock), |_| ())?;
         let touches = &files.touches;
@@ -143,8 +163,11 @@ impl MemoryStore {
         // What a text is about shows in its vector. They are made anew from what is left.
         files.vectors.invalidate();
         let vectors = files.vectors.path(dir);
+        // The words of all rows, too.
+        files.indexed = None;
+        let index = dir.path.join(INDEX);
         let mut kept = None;
-        for file in plan.erasure.files.iter().chain([&vectors]) {
+        for file in plan.erasure.files.iter().chain([&vectors, &index]) {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     kept = kept.or(Some((file, error)));
@@ -409,9 +432,14 @@ pub(crate) fn file_has_word(path: &Path, word: &str) -> bool {
 
 /// Whether a copy says it, or cannot be read.
 fn holds(path: &Path, says: impl Fn(&str) -> bool) -> bool {
-    let Ok(Some(mut text)) = atomic::read_text(path, MAX_COPY_BYTES) else {
-        return true;
-    };
+    match atomic::read_text(path, MAX_COPY_BYTES) {
+        Ok(Some(text)) => is_said_in_json(text, says),
+        _ => true,
+    }
+}
+
+/// Whether a text says it that may be JSON, whole or a part of it.
+pub(crate) fn is_said_in_json(mut text: String, says: impl Fn(&str) -> bool) -> bool {
     // An escaped line break is a letter beside a word until it is put in place.
     for _ in 0..MAX_ESCAPES {
         if !text.contains('\\') {

@@ -1,29 +1,33 @@
-//! One file of the memory: read again when another process has changed it, set aside when it is corrupt.
+//! One file of the memory: read again when another process has changed it. What is corrupt is set aside: a record, or the file.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::salvage::Damage;
+use super::{DIARY, GRAPH, INDEX, VECTORS};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::thousands;
+use crate::base::text::{plural, thousands};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 
 /// Largest file in bytes; a decade of memories takes a few millions.
-const MAX_FILE_BYTES: u64 = 64 << 20;
+pub(super) const MAX_FILE_BYTES: u64 = 256 << 20;
 /// How long to wait for another process that is writing.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// In the names of files that could not be understood.
 const BAD_MARK: &str = "bad";
+/// In the name of the file with the records that could not be, before that mark.
+const LOST: &str = ".records";
 
 /// What is in a file.
 pub(super) trait Content: Sized {
     /// The content, and what is wrong with the file if a part of it is lost by this.
-    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<String>);
+    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<Damage>);
 
     /// The bytes of the file.
     ///
@@ -42,11 +46,22 @@ pub(super) struct MemoryDir {
 }
 
 impl MemoryDir {
-    /// The lock of all files of the memory.
+    /// The lock of all files of the memory. What killed processes left half written is removed under it: nobody is writing then.
     ///
     /// # Errors
     /// Another process holds it for too long; the folder is not writable.
     pub(super) fn lock(&self) -> Outcome<Lock> {
+        let lock = self.lock_as_it_is()?;
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if is_temporary(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(lock)
+    }
+
+    /// [`MemoryDir::lock`] for a caller who tells the user what is removed.
+    pub(super) fn lock_as_it_is(&self) -> Outcome<Lock> {
         Lock::of_folder(&self.path, LOCK_TIMEOUT, &Cancel::new())
     }
 
@@ -58,24 +73,38 @@ impl MemoryDir {
     }
 }
 
+/// Whether a file of this name is what a write of ours begins with, as [`atomic::write`] names it.
+pub(super) fn is_temporary(name: &str) -> bool {
+    let is_ours = |plain: &str| {
+        let mut own = [DIARY, GRAPH, VECTORS, INDEX].into_iter();
+        own.any(|own| plain.starts_with(own))
+    };
+    name.strip_prefix('.').is_some_and(is_ours) && name.ends_with(".tmp")
+}
+
 /// What tells one version of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileStamp {
-    seconds: i64,
-    nanoseconds: i64,
-    bytes: u64,
-    inode: u64,
+pub(super) struct FileStamp {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+    pub bytes: u64,
+    pub inode: u64,
 }
 
 impl FileStamp {
-    fn of(path: &Path) -> Option<Self> {
-        let about = fs::metadata(path).ok()?;
-        Some(Self {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().as_ref().map(Self::from)
+    }
+}
+
+impl From<&Metadata> for FileStamp {
+    fn from(about: &Metadata) -> Self {
+        Self {
             seconds: about.mtime(),
             nanoseconds: about.mtime_nsec(),
             bytes: about.len(),
             inode: about.ino(),
-        })
+        }
     }
 }
 
@@ -135,8 +164,28 @@ impl<T: Content> MemoryFile<T> {
             let lock = dir.lock()?;
             return Self::read(path, FileStamp::of(path), dir, Some(&lock));
         };
-        let what = format!("{} cannot be understood: {damage}.", path.display());
-        dir.warn(atomic::set_aside_as(BAD_MARK, path, &dir.clock, &what)?);
+        match damage {
+            Damage::Whole(why) => {
+                let what = format!("{} cannot be understood: {why}.", path.display());
+                dir.warn(atomic::set_aside_as(BAD_MARK, path, &dir.clock, &what)?);
+            }
+            Damage::Records { count: 0, why, .. } => {
+                dir.warn(format!("{} was repaired: {why}.", path.display()));
+            }
+            Damage::Records { count, why, lines } => {
+                // Before they are gone from the file: a crash in between leaves them twice.
+                let mut aside = path.as_os_str().to_owned();
+                aside.push(LOST);
+                let aside = PathBuf::from(aside);
+                atomic::write(&aside, &lines, Access::Private)?;
+                let what = format!(
+                    "What cannot be understood of {} is set aside, {}: {why}.",
+                    path.display(),
+                    plural(count, "record")
+                );
+                dir.warn(atomic::set_aside_as(BAD_MARK, &aside, &dir.clock, &what)?);
+            }
+        }
         let bytes = value.bytes()?;
         atomic::write(path, &bytes, Access::Private)?;
         Ok((FileStamp::of(path), value))
@@ -153,20 +202,29 @@ impl<T: Content> MemoryFile<T> {
         let path = self.path(dir);
         let bytes = value.bytes()?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(Problem::limit(format!(
-                "{} would become larger than {} bytes.",
-                path.display(),
-                thousands(MAX_FILE_BYTES)
-            ))
-            .next("Erase what is not needed with marvin memory forget."));
+            return Err(too_large(&path));
         }
         atomic::write(&path, &bytes, Access::Private)?;
         self.held = Some((FileStamp::of(&path), value));
         Ok(())
     }
 
-    /// The next use reads the file again: what is held may be half changed.
+    /// Whether what is held is what the file has.
+    pub(super) fn is_current(&self, stamp: FileStamp) -> bool {
+        matches!(&self.held, Some((Some(held), _)) if *held == stamp)
+    }
+
+    /// The next use reads the file again: what is held may be half changed, or takes too much memory.
     pub(super) fn invalidate(&mut self) {
         self.held = None;
     }
+}
+
+pub(super) fn too_large(path: &Path) -> Problem {
+    Problem::limit(format!(
+        "{} would become larger than {} bytes.",
+        path.display(),
+        thousands(MAX_FILE_BYTES)
+    ))
+    .next("Erase what is not needed with marvin memory forget.")
 }

@@ -9,6 +9,7 @@ use super::file::Content;
 use super::node::{Branch, MAX_DEPTH, Node, ROOT};
 use super::node_index::NodeIndex;
 use super::ranking::best;
+use super::salvage::{Damage, salvage};
 use super::{VERSION, lines_of};
 use crate::base::clock::Clock;
 use crate::base::ids;
@@ -33,21 +34,24 @@ struct GraphFile {
 }
 
 impl Content for Graph {
-    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<String>) {
+    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<Damage>) {
         let now = clock.now().timestamp();
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         if bytes.trim_ascii().is_empty() {
             return (Self::of(Vec::new(), now), None);
         }
-        let problem = match serde_json::from_slice::<GraphFile>(bytes) {
-            Ok(file) if file.version != VERSION => super::unknown(file.version),
-            Ok(file) => match strange(&file.nodes) {
-                None => return (Self::of(file.nodes, now), None),
-                Some(problem) => problem,
-            },
-            Err(problem) => problem.to_string(),
+        let (nodes, damage) = match serde_json::from_slice::<GraphFile>(bytes) {
+            Ok(file) if file.version != VERSION => {
+                (None, Some(Damage::Whole(super::unknown(file.version))))
+            }
+            Ok(file) => (Some(file.nodes), None),
+            Err(problem) => salvaged(bytes, problem.to_string()),
         };
-        (Self::of(Vec::new(), now), Some(problem))
+        let nodes = nodes.unwrap_or_default();
+        match strange(&nodes) {
+            None => (Self::of(nodes, now), damage),
+            Some(why) => (Self::of(Vec::new(), now), Some(Damage::Whole(why))),
+        }
     }
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
@@ -56,6 +60,18 @@ impl Content for Graph {
             version: u64,
         }
         lines_of(&GraphHead { version: VERSION }, "nodes", &self.nodes)
+    }
+}
+
+/// The nodes of a file that is broken for the reason `why`, as far as they can be read.
+fn salvaged(bytes: &[u8], why: String) -> (Option<Vec<Node>>, Option<Damage>) {
+    let parts = salvage::<Node>(bytes, "nodes", &why).filter(|parts| {
+        let head: Result<GraphFile, _> = serde_json::from_slice(&parts.head);
+        head.is_ok_and(|head| head.version == VERSION)
+    });
+    match parts {
+        Some(parts) => (Some(parts.records), Some(parts.damage)),
+        None => (None, Some(Damage::Whole(why))),
     }
 }
 

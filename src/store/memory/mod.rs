@@ -1,7 +1,8 @@
 //! What Marvin remembers about a user, one folder for each profile: a diary with one entry for each day, and a knowledge graph with facts.
 //!
 //! Two readable JSON files. They are read whole at the first use and again when another process has changed them; each change is made under one lock,
-//! on what the files hold then, and written through a temporary file. A file that cannot be understood, or that a later version wrote, is set aside.
+//! on what the files hold then, and written through a temporary file. A file that cannot be understood, or that a later version wrote, is set aside;
+//! a record that cannot be understood is set aside alone. Of a large diary only the rows that are wanted are read, by an index ([`indexed_diary`]).
 //! Nothing is written here before [`redact::scrub`] has masked the secrets in it.
 
 mod diary;
@@ -11,17 +12,21 @@ mod exchange;
 mod file;
 mod graph;
 mod graph_store;
+mod indexed_diary;
 mod listeners;
 mod node;
 mod node_index;
 mod preload;
 mod ranking;
 mod row;
+mod row_scanner;
 mod row_vectors;
+mod salvage;
 mod saved;
 #[cfg(test)]
 mod tests;
 mod text_form;
+mod word_index;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -31,10 +36,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use self::diary::Diary;
-pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word};
+pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word, is_said_in_json};
 pub(crate) use self::exchange::MemoryExport;
 use self::file::{MemoryDir, MemoryFile};
 use self::graph::Graph;
+use self::indexed_diary::IndexedDiary;
 use self::listeners::Listeners;
 pub(crate) use self::listeners::{ListenerGuard, Mutation};
 pub(crate) use self::node::{Branch, MAX_DEPTH, Node, ROOT, SPLIT_TOKENS};
@@ -47,6 +53,13 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::redact;
 use crate::base::text::single_spaced;
 use crate::disk::paths::ProfilePaths;
+
+/// The files in the folder of a memory, beside its lock.
+const DIARY: &str = "diary.json";
+const GRAPH: &str = "graph.json";
+/// Embeddings; older and other builds may have left some too.
+const VECTORS: &str = "vectors.json";
+const INDEX: &str = "diary.index";
 
 /// The version of both files.
 const VERSION: u64 = 1;
@@ -64,6 +77,8 @@ struct Inner {
 
 struct Files {
     diary: MemoryFile<Diary>,
+    /// A large diary, of which only single rows were read.
+    indexed: Option<IndexedDiary>,
     graph: MemoryFile<Graph>,
     vectors: MemoryFile<RowVectors>,
     /// Uses of nodes that are not in the file yet: how often, and when last.
@@ -104,9 +119,10 @@ impl MemoryStore {
                 warnings: Mutex::default(),
             },
             files: Mutex::new(Files {
-                diary: MemoryFile::new("diary.json"),
-                graph: MemoryFile::new("graph.json"),
-                vectors: MemoryFile::new("vectors.json"),
+                diary: MemoryFile::new(DIARY),
+                indexed: None,
+                graph: MemoryFile::new(GRAPH),
+                vectors: MemoryFile::new(VECTORS),
                 touches: HashMap::new(),
             }),
             mutations: Listeners::default(),

@@ -7,7 +7,7 @@ use crossbeam_channel::bounded;
 use super::{Files, MemoryStore, apply};
 
 impl MemoryStore {
-    /// Reads diary and graph side by side and prepares the search in them, on a thread of its own. Whoever uses the memory meanwhile waits until both are
+    /// Reads diary and graph side by side, of a large diary the index, and prepares the search in them, on a thread of its own. Whoever uses the memory meanwhile waits until both are
     /// there. A file that cannot be read is reported to whoever uses it.
     pub(crate) fn preload(&self) {
         let store = self.clone();
@@ -16,6 +16,8 @@ impl MemoryStore {
             let mut files = store.files();
             drop(locked);
             let dir = &store.0.dir;
+            // Before the graph: making the index of a large diary takes memory, which it gives back.
+            let has_index = files.has_index(dir, None);
             let Files {
                 diary,
                 graph,
@@ -27,8 +29,10 @@ impl MemoryStore {
                     let graph = graph.get(dir, None, |graph| apply(touches, graph));
                     let _ = graph.map(|graph| _ = graph.index());
                 });
-                let diary = diary.get(dir, None, |_| ());
-                let _ = diary.map(|diary| _ = diary.index());
+                if !has_index {
+                    let diary = diary.get(dir, None, |_| ());
+                    let _ = diary.map(|diary| _ = diary.index());
+                }
             });
         };
         let started = thread::Builder::new().name("memory".to_owned()).spawn(load);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::Content;
 use super::row::{DiaryRow, DiarySource};
+use super::salvage::Damage;
 use super::{VERSION, lines_of, text_form};
 use crate::base::clock::Clock;
 use crate::base::embedding::Embedding;
@@ -46,7 +47,7 @@ struct VectorRow {
 }
 
 impl Content for RowVectors {
-    fn parse(bytes: &[u8], _clock: &Clock) -> (Self, Option<String>) {
+    fn parse(bytes: &[u8], _clock: &Clock) -> (Self, Option<Damage>) {
         #[derive(Deserialize)]
         struct VectorFile {
             version: u64,
@@ -60,8 +61,11 @@ impl Content for RowVectors {
         }
         let file = match serde_json::from_slice::<VectorFile>(bytes) {
             Ok(file) if file.version == VERSION => file,
-            Ok(file) => return (Self::default(), Some(super::unknown(file.version))),
-            Err(problem) => return (Self::default(), Some(problem.to_string())),
+            Ok(file) => {
+                let why = super::unknown(file.version);
+                return (Self::default(), Some(Damage::Whole(why)));
+            }
+            Err(problem) => return (Self::default(), Some(Damage::Whole(problem.to_string()))),
         };
         let rows = file.rows.into_iter().filter_map(|row| {
             let numbers = STANDARD.decode(row.vector).ok()?.into_iter();

@@ -5,6 +5,7 @@
 
 mod earlier;
 mod file;
+mod forget;
 mod id;
 mod list;
 pub(crate) mod log;
@@ -17,6 +18,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use forget::ForgetTexts;
 pub use id::SessionId;
 pub(crate) use open::OpenedSession;
 pub use replay::Replay;

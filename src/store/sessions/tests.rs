@@ -1,6 +1,7 @@
 //! Sessions on real files: what is replayed, torn ends, damage, copies, locks and lists.
 
 mod earlier;
+mod forget;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -229,7 +229,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     ),
     taking(
         &["memory"],
-        "COMMAND",
+        "[COMMAND]",
         "show, search, export or erase what is remembered",
         CommandHandler::Flow(|flow, call| {
             flow.memory_command(&words(call.rest)?, call.run, call.facts, call.orders)

@@ -10,16 +10,16 @@ use crate::app::session::facts::Facts;
 use crate::app::session::model_env::model_env;
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
-use crate::app::session::worker_event::WorkerEvent;
+use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
 use crate::app::settings::ModelChoice;
 use crate::app::setup;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::chat::event::NullSink;
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 impl Flow {
-    /// Runs a command of the memory on a thread of its own. Erasing needs `--yes`; without it the user sees what would go.
+    /// Runs a command of the memory on a thread of its own, or shows the latest of it. Erasing needs `--yes`; without it the user sees what would go.
     ///
     /// # Errors
     /// There is no such command, or it needs a model and there is none.
@@ -30,24 +30,38 @@ impl Flow {
         facts: &Facts,
         orders: &mut Orders,
     ) -> Outcome<()> {
-        let command = MemoryCommand::parse(words)?;
+        let command = match words {
+            [] => MemoryCommand::overview(),
+            words => MemoryCommand::parse(words)?,
+        };
         if command.needs_model() {
             return self.maintain_memory(command, run, facts, orders);
         }
+        let is_everywhere = matches!(
+            command,
+            MemoryCommand::Forget {
+                everywhere: true,
+                ..
+            }
+        );
         let dir = run.command_dir();
         let again = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
         let (engine, profile) = (self.engine(), run.context.profile());
-        orders.list(run, move |context| {
+        let make = move |context: &SessionContext| {
             let memory = ProfileMemory::open(&context.paths, &profile, &context.clock)?;
             let text = match &command {
-                MemoryCommand::Forget { target, yes: false } => {
-                    let has = memory.has(target)?;
+                MemoryCommand::Forget {
+                    target,
+                    everywhere,
+                    yes: false,
+                } => {
+                    let has = memory.has(target, *everywhere)?;
                     let holds = engine.is_some_and(|engine| engine.holds(target));
                     let nothing = match holds {
                         true => "The memory has nothing of it, but this conversation does.",
                         false => "There is nothing to erase.",
                     };
-                    let mut text = memory.preview_or(target, nothing)?;
+                    let mut text = memory.preview_or(target, *everywhere, nothing)?;
                     let command = one_line(&again);
                     match (has, holds) {
                         (true, _) => text.push_str(&format!(
@@ -68,7 +82,16 @@ impl Flow {
                 .map(|text| format!("Warning: {text}\n"))
                 .collect();
             text.map(|text| warnings + &text)
-        });
+        };
+        if is_everywhere {
+            // After what is to be written before: the input history and the chat log have what was typed and said last.
+            let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
+            orders.write(AwaitedBy::Interface, move || {
+                inbox.send(WorkerEvent::Listing(make(&context)));
+            });
+        } else {
+            orders.list(run, make);
+        }
         Ok(())
     }
 

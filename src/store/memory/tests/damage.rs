@@ -88,9 +88,114 @@ fn a_broken_row_does_not_cost_the_others() {
     let memory = store(home.path());
     assert_eq!(memory.diary_all().unwrap()[0].summary, "Tea.");
     assert_eq!(memory.take_warnings().len(), 1);
+    let aside = file(home.path(), "diary.json.records.bad-20261122_120000");
+    assert_eq!(
+        fs::read_to_string(aside).unwrap(),
+        "{\"date\":\"yesterday\",\"summary\":\"x\"}\n"
+    );
     assert_eq!(
         memory.saved_rows().unwrap().through().unwrap().to_string(),
         "2026-01-02T00:00:00Z"
+    );
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_set_aside_alone() {
+    let row = |day: u32| format!("{{\"date\":\"2026-01-0{day}\",\"summary\":\"Tea {day}.\"}}");
+    let stamps = r#""last_access":"2026-01-01T00:00:00Z","created":"2026-01-01T00:00:00Z","updated":"2026-01-01T00:00:00Z""#;
+    let node = |id: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"parent\":\"user\",\"name\":\"N\",\"data\":\"Tea {id}.\",{stamps}}}"
+        )
+    };
+    let diary =
+        |lines: &[&str]| format!("{{\"version\":1,\"rows\":[\n{}\n]}}\n", lines.join(",\n"));
+    let graph =
+        |lines: &[&str]| format!("{{\"version\":1,\"nodes\":[\n{}\n]}}\n", lines.join(",\n"));
+    let torn = "{\"date\":\"2026-01-02\",\"summary\":\"Tor";
+    let quote = "{\"date\":\"2026-01-02\",\"summary\":\"A \"quote\".\"}";
+    let (one, three) = (row(1), row(3));
+    let cut = diary(&[&one, &three, torn]);
+    let cut = cut.split_at(cut.rfind("Tor").unwrap()).0;
+    for (name, text, kept, lost) in [
+        (DIARY, diary(&[&one, quote, &three]), 2, Some(quote)),
+        (DIARY, diary(&[&one, "7", &three]), 2, Some("7")),
+        (DIARY, diary(&[&one, torn, &three]), 2, Some(torn)),
+        (
+            DIARY,
+            cut.to_owned(),
+            2,
+            Some(torn.split_at(torn.len() - 3).0),
+        ),
+        // A comma is missing: nothing is lost.
+        (DIARY, diary(&[&one, &three]).replace(",\n", "\n"), 2, None),
+        (
+            GRAPH,
+            graph(&[&node("a"), "{\"id\":[]}", &node("b")]),
+            2,
+            Some("{\"id\":[]}"),
+        ),
+        (GRAPH, graph(&[&node("a"), torn, &node("b")]), 2, Some(torn)),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), name, &text);
+        let memory = store(home.path());
+        let count = |memory: &MemoryStore| match name {
+            DIARY => memory.diary_all().unwrap().len(),
+            _ => memory.nodes().unwrap().len() - 4,
+        };
+        assert_eq!(count(&memory), kept, "{text}");
+        assert_eq!(memory.take_warnings().len(), 1, "{text}");
+        let aside = file(home.path(), &format!("{name}.records.bad-20261122_120000"));
+        let set_aside = fs::read_to_string(aside).ok();
+        assert_eq!(set_aside, lost.map(|lost| format!("{lost}\n")), "{text}");
+        let again = store(home.path());
+        assert_eq!((count(&again), again.take_warnings().len()), (kept, 0));
+        // Forgetting finds what was set aside.
+        let erased = memory.erase(&EraseTarget::All).unwrap();
+        assert_eq!(erased.files.len(), usize::from(lost.is_some()));
+    }
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(file(home.path(), "")).unwrap();
+    let bytes = [
+        diary(&[&one]).as_bytes().split_at(21).0,
+        b"\n{\"date\":\"\xff\"},\n",
+        one.as_bytes(),
+        b"\n]}",
+    ]
+    .concat();
+    fs::write(file(home.path(), DIARY), bytes).unwrap();
+    assert_eq!(store(home.path()).diary_all().unwrap().len(), 1);
+}
+
+#[test]
+fn what_a_killed_write_left_goes_with_the_next_one() {
+    let (home, memory) = new_store();
+    put(&memory, date(2026, 1, 1), "Tea.", &[]);
+    let ours = [
+        ".diary.jsonAbC123.tmp",
+        ".graph.jsonx.tmp",
+        ".diary.indexQ.tmp",
+        ".vectors.jsonQ.tmp",
+    ];
+    let others = [".notes.tmp", "diary.json.tmp", ".diary.json.swp"];
+    for name in ours.iter().chain(&others) {
+        write(home.path(), name, "half");
+    }
+    memory.diary_all().unwrap();
+    assert!(
+        file(home.path(), ours[0]).exists(),
+        "reading removes nothing"
+    );
+    put(&memory, date(2026, 1, 2), "Tea.", &[]);
+    let left = names(&file(home.path(), ""));
+    assert!(
+        ours.iter().all(|name| !left.contains(&(*name).to_owned())),
+        "{left:?}"
+    );
+    assert!(
+        others.iter().all(|name| left.contains(&(*name).to_owned())),
+        "{left:?}"
     );
 }
 
@@ -147,7 +252,7 @@ fn a_file_that_is_too_large_is_refused_and_left() {
         .write(true)
         .open(&path)
         .unwrap()
-        .set_len(65 << 20)
+        .set_len(257 << 20)
         .unwrap();
     let problem = store(home.path()).diary_all().unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Limit);

@@ -2,6 +2,8 @@
 
 mod damage;
 mod erase;
+mod index;
+mod kill;
 mod speed;
 
 use std::fs;
