@@ -68,6 +68,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
             tiers,
             max_cost: settings.model.max_cost,
             is_staged: false,
+            branch: String::new(),
         },
         id,
     )

@@ -150,6 +150,7 @@ impl PipelineAgents {
             tiers,
             max_cost: self.max_cost,
             is_staged: false,
+            branch: String::new(),
         }
     }
 

@@ -18,6 +18,8 @@ use crate::chat::pipeline_event::PipelineEvent;
 const LATER_ROUNDS: u64 = 3;
 /// After so many children in a row that could not work, something else is wrong than the code.
 const MAX_FAILED_CHILDREN: u64 = 3;
+/// After so many rounds in a row that changed no file, further ones would change none either.
+const MAX_IDLE_ROUNDS: u64 = 3;
 
 /// Debugs until the tests pass, has the code reviewed, and makes sure that the tests still pass.
 ///
@@ -60,7 +62,7 @@ impl DebugRounds {
 
     /// Debugs until the tests pass; false, with a warning, when the rounds are used up.
     fn until_green(&mut self, run: &Run) -> Outcome<bool> {
-        let mut failed = 0;
+        let (mut failed, mut idle) = (0, 0);
         loop {
             let tests = test_command::run_tests(run)?;
             if tests.is_green() {
@@ -74,8 +76,19 @@ impl DebugRounds {
                 ));
                 return Ok(false);
             }
+            if idle >= MAX_IDLE_ROUNDS {
+                run.warn(format!(
+                    "{idle} rounds of debugging changed no file, so there are no more; the run goes on. {}",
+                    tests.words()
+                ));
+                return Ok(false);
+            }
             self.used += 1;
-            match self.round(run, &tests) {
+            let before = files::states(&run.root, &run.ctx.stop);
+            let outcome = self.round(run, &tests);
+            let is_idle = files::states(&run.root, &run.ctx.stop) == before;
+            idle = if is_idle { idle + 1 } else { 0 };
+            match outcome {
                 Ok(()) => failed = 0,
                 Err(problem) if is_final(&problem) || failed + 1 >= MAX_FAILED_CHILDREN => {
                     return Err(problem);

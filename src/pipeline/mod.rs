@@ -36,6 +36,7 @@ mod test_command;
 mod test_writing;
 pub(crate) mod tier;
 mod upstream;
+mod working_tree;
 
 #[cfg(test)]
 mod tests;
@@ -69,6 +70,8 @@ pub(crate) struct Run {
     pub max_cost: Option<f64>,
     /// Documents or tests were asked for, so the code is reviewed; otherwise a single child does the task.
     pub is_staged: bool,
+    /// The branch that it works on; empty when that is not looked at.
+    pub branch: String,
 }
 
 impl Run {

@@ -36,6 +36,8 @@ pub(crate) struct RunRecord {
     pub started: String,
     /// The commit that was current then; empty in a new repository.
     pub base: String,
+    /// The branch that it works on.
+    pub branch: String,
     /// The phase in which children may be writing; empty between phases and after the end. Still set when a run was killed.
     pub working: String,
     /// The repository is one that the run made.

@@ -1,6 +1,6 @@
 //! The repository of a run: checkpoints around what children do, and what one of them changed.
 
-use super::Run;
+use super::{Run, working_tree};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -156,7 +156,9 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         "" => message.to_owned(),
         ticket => format!("{message}\n\nTicket: {ticket}"),
     };
-    let note = git(run)?
+    let git = git(run)?;
+    working_tree::check_branch(run, &git)?;
+    let note = git
         .checkpoint(&full)
         .map_err(|problem| problem.next("The run cannot go on without its checkpoints."))?;
     if let Some(note) = note {
@@ -166,6 +168,14 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         message: message.to_owned(),
     });
     Ok(())
+}
+
+/// Makes sure that the branch of the run is checked out.
+///
+/// # Errors
+/// Another one is.
+pub(crate) fn check_branch(run: &Run) -> Outcome<()> {
+    working_tree::check_branch(run, &git(run)?)
 }
 
 /// The branch that is checked out in the project, if it is known.

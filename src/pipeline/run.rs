@@ -13,7 +13,7 @@ use super::review::document;
 use super::tier::TierModels;
 use super::{
     Run, debugging, epic, first_line, front_end, implementation, phase_record, quality, smoke_test,
-    state, test_writing, upstream,
+    state, test_command, test_writing, upstream, working_tree,
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
@@ -69,6 +69,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         tiers: request.tiers.clone(),
         max_cost: request.max_cost,
         is_staged: request.design_first || request.tdd,
+        branch: String::new(),
     };
     let was_interrupted = earlier
         .as_ref()
@@ -84,7 +85,19 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         return finish(&run, Ok(()));
     }
     let own_repository = own_repository(&run, earlier.as_ref())?;
+    let mut tree = working_tree::share(&run.root)?;
+    if request.branch.is_none()
+        && let Some(earlier) = earlier.as_ref().filter(|earlier| !earlier.finished)
+        && repository::exists(&run.root)?
+    {
+        run.branch.clone_from(&earlier.branch);
+        repository::check_branch(&run)?;
+    }
     repository::prepare(&run, request.branch.as_deref(), uncommitted, own_repository)?;
+    run.branch = repository::branch(ctx, &run.root).unwrap_or_default();
+    if tree.is_none() {
+        tree = working_tree::share(&run.root)?;
+    }
     run.ticket = epic::find_or_create(&run, request.ticket.as_deref(), earlier.as_ref())?;
     let mut record = RunRecord {
         task: run.task.clone(),
@@ -92,6 +105,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         started: ctx.session.clock.utc(),
         base: repository::head(&run).unwrap_or_default(),
         made_repository: own_repository,
+        branch: run.branch.clone(),
         ..RunRecord::default()
     };
     if let Some(earlier) = earlier {
@@ -103,7 +117,9 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     announce(&run, &request, recorded.is_some() || was_interrupted)?;
     let outcome = begin(&run, was_interrupted)
         .and_then(|()| walk(&run, &request, &mut record))
+        .and_then(|()| check_tests(&run, &request))
         .and_then(|()| end(&run, &mut record));
+    drop(tree);
     finish(&run, outcome)
 }
 
@@ -146,6 +162,22 @@ fn begin(run: &Run, was_interrupted: bool) -> Outcome<()> {
             false => "Before the pipeline",
         },
     )
+}
+
+/// Makes sure that the tests pass at the end of a run that wrote some: without that it is not done, whatever was tried.
+fn check_tests(run: &Run, request: &RunRequest) -> Outcome<()> {
+    if !request.tdd {
+        return Ok(());
+    }
+    let tests = test_command::run_tests(run)?;
+    if tests.is_green() {
+        return Ok(());
+    }
+    Err(Problem::refused(format!(
+        "Every phase was gone through, but the run is not done. {}",
+        tests.words()
+    ))
+    .next("Mend that, and run the same command again: it runs the tests, and closes the ticket when they pass."))
 }
 
 /// Closes the ticket and commits that. A run that is killed here does it again.

@@ -20,6 +20,7 @@ use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
 use crate::pipeline::child::{Access, environment};
 use crate::pipeline::tier::TierOverrides;
+use crate::pipeline::working_tree;
 use crate::proc::detached::DetachedProgram;
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
@@ -67,6 +68,7 @@ pub(crate) fn start(
                 .next("review_status tells how far it is."),
         );
     }
+    let tree = working_tree::hold(root, &ctx.stop)?;
     // Records of earlier jobs are no change of the user's.
     let _ = scratch::hide_in(ctx, root.path());
     let base = clean_base(&git)?;
@@ -89,7 +91,11 @@ pub(crate) fn start(
     let started = job
         .write(root)
         .and_then(|()| process(ctx, order, launch, &job))
-        .and_then(|program| program.start())
+        .and_then(|program| {
+            // The process of the job takes it over.
+            drop(tree);
+            program.start()
+        })
         .and_then(|ended| wait_for(root, &job.id, &ended, &ctx.stop));
     if let Err(problem) = started {
         if problem.is_cancelled() && review_jobs::is_alive(root, &job.id) {

@@ -7,7 +7,7 @@ use super::{scope, subject};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::pipeline::Run;
+use crate::pipeline::{Run, working_tree};
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
 
@@ -48,6 +48,8 @@ impl EventSink for JobEvents {
 pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
     let _held = review_jobs::hold(&run.root, id, &run.ctx.stop)?;
     let job = review_jobs::read(&run.root, id)?;
+    let _tree = working_tree::hold(&run.root, &run.ctx.stop)?;
+    run.branch.clone_from(&job.branch);
     if job.ended.is_some() {
         return Err(Problem::refused(format!(
             "The review {id} has ended already ({}).",

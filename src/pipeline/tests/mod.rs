@@ -7,6 +7,7 @@ mod resume;
 mod reviews;
 mod test_runs;
 mod tiers;
+mod tree;
 mod upstream;
 
 use std::fs;
@@ -118,6 +119,7 @@ impl Stage {
             tiers: TierModels::resolve(&overrides, &session.env, &own, &session.clock),
             max_cost: None,
             is_staged: true,
+            branch: String::new(),
             ctx: ToolContext::new(session, Cancel::new(), Arc::clone(&events) as _),
         };
         repository::prepare(&run, None, Uncommitted::Take, true).unwrap();

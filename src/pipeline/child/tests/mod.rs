@@ -129,6 +129,7 @@ impl Project {
             tiers: TierModels::resolve(&overrides, &env, &own, &Clock::new(&env)),
             max_cost: None,
             is_staged: true,
+            branch: String::new(),
         };
         Self { dir, events, run }
     }

@@ -1,0 +1,80 @@
+//! The working tree of a run: who may work in it, and on which branch.
+//!
+//! Pipelines and reviews switch branches and commit what lies in the tree. Several pipelines take part in its lock, each in a folder of its own; a review holds
+//! it alone. The lock lies in the folder of the repository, or of the linked worktree.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Run;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::disk::beneath::Root;
+use crate::disk::lock::Lock;
+use crate::proc::git::{Git, repository};
+
+/// What the lock is of; the lock file has `.lock` at its end.
+const LOCKED: &str = "marvin-run";
+/// Who has it has it for hours, so waiting is no use.
+const LOCK_WAIT: Duration = Duration::from_millis(300);
+
+fn lock_path(root: &Root) -> Outcome<Option<PathBuf>> {
+    let repository = repository::find(root.path())?;
+    Ok(repository.map(|repository| repository.git().join(LOCKED)))
+}
+
+/// Takes part in the lock, for a pipeline; `None` without a repository.
+///
+/// # Errors
+/// A review is running in the working tree.
+pub(crate) fn share(root: &Root) -> Outcome<Option<Lock>> {
+    let Some(path) = lock_path(root)? else {
+        return Ok(None);
+    };
+    Lock::share(&path)
+        .map(Some)
+        .map_err(|problem| match problem.kind {
+            ProblemKind::Limit => Problem::refused(
+                "A review is running in this working tree, on a branch of its own.",
+            )
+            .next("Start again when it has ended; review_status tells how far it is."),
+            _ => problem,
+        })
+}
+
+/// Holds the lock alone, for a review.
+///
+/// # Errors
+/// A pipeline or another review is running in the working tree; there is no repository.
+pub(crate) fn hold(root: &Root, stop: &Cancel) -> Outcome<Option<Lock>> {
+    let Some(path) = lock_path(root)? else {
+        return Ok(None);
+    };
+    let held = Lock::take(&path, LOCK_WAIT, stop);
+    held.map(Some).map_err(|problem| match problem.kind {
+        ProblemKind::Limit => Problem::refused("A pipeline or a review is running in this working tree, and a review would switch its branch.")
+            .next("Start again when it has ended: marvin pipeline status, or review_status."),
+        _ => problem,
+    })
+}
+
+/// Makes sure that the branch of the run is checked out still.
+///
+/// # Errors
+/// Another one is: what is committed there would be on the wrong branch.
+pub(crate) fn check_branch(run: &Run, git: &Git<'_>) -> Outcome<()> {
+    let wanted = run.branch.as_str();
+    let (now, _) = git.head()?;
+    if wanted.is_empty() || now.as_deref() == Some(wanted) {
+        return Ok(());
+    }
+    let there = match now {
+        Some(name) => format!("\"{name}\" is checked out now"),
+        None => "no branch is checked out now".to_owned(),
+    };
+    Err(Problem::refused(format!(
+        "This run works on the branch \"{wanted}\", but {there}. Nothing was committed there."
+    ))
+    .next(format!("Go back with: git checkout {wanted}"))
+    .next("Or name another branch for the run: --branch NAME"))
+}
