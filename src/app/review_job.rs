@@ -69,6 +69,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
             max_cost: settings.model.max_cost,
             is_staged: false,
             branch: String::new(),
+            spent_before: None,
         },
         id,
     )

@@ -151,6 +151,7 @@ impl PipelineAgents {
             max_cost: self.max_cost,
             is_staged: false,
             branch: String::new(),
+            spent_before: None,
         }
     }
 

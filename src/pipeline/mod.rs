@@ -68,6 +68,8 @@ pub(crate) struct Run {
     pub tiers: TierModels,
     /// No child is started once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
+    /// US dollars that earlier starts of the same run spent; `None` where no account is kept.
+    pub spent_before: Option<f64>,
     /// Documents or tests were asked for, so the code is reviewed; otherwise a single child does the task.
     pub is_staged: bool,
     /// The branch that it works on; empty when that is not looked at.
@@ -87,9 +89,9 @@ impl Run {
         });
     }
 
-    /// US dollars spent so far, children included.
+    /// US dollars spent so far, by children and by earlier starts too.
     pub(crate) fn spent(&self) -> f64 {
-        self.ctx.session.ledger.totals().cost
+        self.spent_before.unwrap_or_default() + self.ctx.session.ledger.totals().cost
     }
 
     /// US dollars that are left; `None` without a ceiling.

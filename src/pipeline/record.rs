@@ -13,6 +13,8 @@ use crate::disk::paths::PROJECT_LOGS;
 
 /// In the folder of logs, so that git does not see it.
 const FILE: &str = "pipeline.json";
+/// US dollars of all starts.
+const SPENT: &str = "pipeline-cost";
 /// What the lock is of; the lock file has `.lock` at its end.
 const LOCKED: &str = "pipeline";
 /// What children share a lock of while they live.
@@ -73,6 +75,28 @@ impl RunRecord {
         })?;
         root.put(&root.check(&format!("{PROJECT_LOGS}/{FILE}"))?, &text)
     }
+}
+
+/// US dollars that the starts of the run have spent so far.
+pub(crate) fn spent(root: &Root) -> f64 {
+    let text = root
+        .check(&format!("{PROJECT_LOGS}/{SPENT}"))
+        .and_then(|rel| root.read(&rel, 64));
+    let spent = text
+        .ok()
+        .and_then(|text| String::from_utf8_lossy(&text).trim().parse::<f64>().ok());
+    spent
+        .filter(|spent| spent.is_finite() && *spent >= 0.0)
+        .unwrap_or_default()
+}
+
+/// Writes it down: the ceiling on cost is for the whole run, however often it is started.
+///
+/// # Errors
+/// The disk is full or not writable.
+pub(crate) fn save_spent(root: &Root, dollars: f64) -> Outcome<()> {
+    let rel = root.check(&format!("{PROJECT_LOGS}/{SPENT}"))?;
+    root.put(&rel, format!("{dollars:.6}\n").as_bytes())
 }
 
 /// Tells later runs that a child works here, for as long as the lock is held.

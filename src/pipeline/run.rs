@@ -70,6 +70,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         max_cost: request.max_cost,
         is_staged: request.design_first || request.tdd,
         branch: String::new(),
+        spent_before: None,
     };
     let was_interrupted = earlier
         .as_ref()
@@ -108,12 +109,20 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         branch: run.branch.clone(),
         ..RunRecord::default()
     };
+    let is_continued = earlier.as_ref().is_some_and(|earlier| !earlier.finished);
     if let Some(earlier) = earlier {
         // Until what the interrupted run left is committed, it was interrupted still.
         (record.started, record.base, record.working) =
             (earlier.started, earlier.base, earlier.working);
     }
     record.write(&run.root)?;
+    // An earlier start in this process is in the ledger.
+    let here = ctx.session.ledger.totals().cost;
+    run.spent_before = Some(match is_continued {
+        true => (record::spent(&run.root) - here).max(0.0),
+        false => 0.0,
+    });
+    record::save_spent(&run.root, run.spent())?;
     announce(&run, &request, recorded.is_some() || was_interrupted)?;
     let outcome = begin(&run, was_interrupted)
         .and_then(|()| walk(&run, &request, &mut record))

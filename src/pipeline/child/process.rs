@@ -11,7 +11,7 @@ use crate::base::problem::{Outcome, ProblemKind};
 use crate::base::redact;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
-use crate::pipeline::Run;
+use crate::pipeline::{Run, record};
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::tools::project::scratch;
 
@@ -116,6 +116,11 @@ pub(super) fn run_child(
                     estimated: reported.estimated,
                 });
                 cost = reported;
+                if run.spent_before.is_some()
+                    && let Err(problem) = record::save_spent(&run.root, run.spent())
+                {
+                    run.warn(problem.one_line());
+                }
                 // It is told at the end of the log.
                 return;
             }

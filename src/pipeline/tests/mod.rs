@@ -120,6 +120,7 @@ impl Stage {
             max_cost: None,
             is_staged: true,
             branch: String::new(),
+            spent_before: None,
             ctx: ToolContext::new(session, Cancel::new(), Arc::clone(&events) as _),
         };
         repository::prepare(&run, None, Uncommitted::Take, true).unwrap();

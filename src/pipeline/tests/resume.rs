@@ -7,7 +7,9 @@ use super::Stage;
 use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
-use crate::pipeline::{implementation, phase_record, quality, smoke_test, state, test_writing};
+use crate::pipeline::{
+    implementation, phase_record, quality, record, smoke_test, state, test_writing,
+};
 
 /// Writers write, reviewers are satisfied in the second round; with a file `stop` nobody can work.
 const WORKERS: &str = r#"
@@ -23,6 +25,10 @@ esac
 true"#;
 
 fn start(stage: &Stage, allow_dirty: bool) -> Outcome<()> {
+    start_below(stage, allow_dirty, None)
+}
+
+fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outcome<()> {
     run::run(
         &stage.run.ctx,
         RunRequest {
@@ -34,7 +40,7 @@ fn start(stage: &Stage, allow_dirty: bool) -> Outcome<()> {
             branch: None,
             allow_dirty,
             tiers: stage.run.tiers.clone(),
-            max_cost: None,
+            max_cost,
             program: stage.run.program.clone(),
         },
     )
@@ -55,6 +61,23 @@ const UX_REVIEW: [&str; 5] = [
     "review-ux-quality",
     "ux-fixer",
 ];
+
+#[test]
+fn the_ceiling_on_cost_is_for_all_starts_of_a_run() {
+    let stage = Stage::new(WORKERS);
+    stage.put("stop", "");
+    start(&stage, true).unwrap_err();
+    fs::remove_file(stage.path("stop")).unwrap();
+    let before = stage.labels().len();
+    // What an earlier process spent.
+    record::save_spent(&stage.run.root, 3.0).unwrap();
+    let problem = start_below(&stage, true, Some(2.0)).unwrap_err();
+    assert_has(&problem.to_string(), &["ceiling of $2.00", "--max-cost"]);
+    assert_eq!(stage.labels().len(), before);
+    start_below(&stage, true, Some(4.0)).unwrap();
+    // The next run begins anew.
+    assert!(record::spent(&stage.run.root) >= 3.0);
+}
 
 #[test]
 fn a_document_that_is_written_again_is_reviewed_again_and_no_other() {

@@ -130,6 +130,7 @@ impl Project {
             max_cost: None,
             is_staged: true,
             branch: String::new(),
+            spent_before: None,
         };
         Self { dir, events, run }
     }
