@@ -19,6 +19,7 @@ mod documents;
 mod epic;
 pub(crate) mod files;
 mod front_end;
+mod heartbeat;
 mod implementation;
 mod limits;
 pub(crate) mod phase;

@@ -1,5 +1,8 @@
 //! The repository of a run: checkpoints around what children do, and what one of them changed.
 
+use std::path::Path;
+use std::time::SystemTime;
+
 use super::{Run, working_tree};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -20,6 +23,8 @@ pub(crate) enum Uncommitted {
     Refuse,
     /// It goes into the first checkpoint: the user said so, or an interrupted run left it.
     Take,
+    /// An interrupted run left what is older than this; refuse to start beside what is newer.
+    TakeUntil(SystemTime),
 }
 
 fn git(run: &Run) -> Outcome<Git<'_>> {
@@ -81,7 +86,18 @@ pub(crate) fn prepare(
         // A commit takes what is staged outside of the working directory too.
         paths.extend(open.staged()?);
         paths.dedup();
-        refuse_uncommitted(&paths)?;
+        refuse_uncommitted(
+            &paths,
+            "There are changes here that are not committed, and the run's commits would take them along.",
+        )?;
+    }
+    if let Uncommitted::TakeUntil(moment) = uncommitted {
+        let mut paths = open.uncommitted()?;
+        paths.retain(|path| is_newer(dir, path, moment));
+        refuse_uncommitted(
+            &paths,
+            "There are changes here that were made after the interrupted run had ended, so none of its children made them; its commit would take them along.",
+        )?;
     }
     match branch {
         Some(name) if current.as_deref() == Some(name) => {}
@@ -104,7 +120,15 @@ fn is_users(path: &str) -> bool {
     first != Some(PROJECT_FOLDER) && first != Some(TICKETS)
 }
 
-fn refuse_uncommitted(paths: &[String]) -> Outcome<()> {
+/// Whether a file was changed after `moment`. One that is gone does not say when.
+fn is_newer(dir: &Path, path: &str, moment: SystemTime) -> bool {
+    let about = std::fs::symlink_metadata(dir.join(path));
+    let changed = about.and_then(|about| about.modified());
+    changed.is_ok_and(|changed| changed > moment)
+}
+
+/// Refuses for the reason `why`, and names the files.
+fn refuse_uncommitted(paths: &[String], why: &str) -> Outcome<()> {
     let theirs: Vec<&str> = paths
         .iter()
         .map(String::as_str)
@@ -122,10 +146,8 @@ fn refuse_uncommitted(paths: &[String]) -> Outcome<()> {
     if theirs.len() > NAMED {
         named.push_str(&format!("\n  and {} more", theirs.len() - NAMED));
     }
-    let mut problem = Problem::refused(
-        "There are changes here that are not committed, and the run's commits would take them along.",
-    )
-    .next("Commit or stash them, or let the first checkpoint take them: --allow-dirty");
+    let mut problem = Problem::refused(why)
+        .next("Commit or stash them, or let the first checkpoint take them: --allow-dirty");
     problem.facts = Some(named);
     Err(problem)
 }

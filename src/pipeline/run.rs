@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::child::environment::check_depth;
 use super::documents;
+use super::heartbeat::{self, Heartbeat};
 use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::record::{self, RunRecord};
 use super::repository::{self, Uncommitted};
@@ -75,9 +76,12 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     let was_interrupted = earlier
         .as_ref()
         .is_some_and(|record| !record.working.is_empty());
-    let uncommitted = match request.allow_dirty || was_interrupted {
-        true => Uncommitted::Take,
-        false => Uncommitted::Refuse,
+    let uncommitted = match (request.allow_dirty, was_interrupted) {
+        (true, _) => Uncommitted::Take,
+        (false, true) => {
+            heartbeat::last_write(&run.root).map_or(Uncommitted::Take, Uncommitted::TakeUntil)
+        }
+        (false, false) => Uncommitted::Refuse,
     };
     let is_left = is_anything_left(&run, &request)?;
     if !is_left && earlier.as_ref().is_none_or(|record| record.finished) {
@@ -116,6 +120,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
             (earlier.started, earlier.base, earlier.working);
     }
     record.write(&run.root)?;
+    let _alive = Heartbeat::start(&run.root)?;
     // An earlier start in this process is in the ledger.
     let here = ctx.session.ledger.totals().cost;
     run.spent_before = Some(match is_continued {

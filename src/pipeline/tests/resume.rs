@@ -63,6 +63,39 @@ const UX_REVIEW: [&str; 5] = [
 ];
 
 #[test]
+fn what_was_changed_after_an_interrupted_run_is_the_users() {
+    let stage = Stage::new(WORKERS);
+    let own = || record::RunRecord {
+        task: stage.run.task.clone(),
+        working: "1a".to_owned(),
+        ..record::RunRecord::default()
+    };
+    start(&stage, true).unwrap();
+    own().write(&stage.run.root).unwrap();
+    // A child wrote one before the end, the user another one much later.
+    stage.put("src/child.rs", "fn child() {}");
+    stage.put("notes.txt", "mine");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let notes = fs::File::options()
+        .write(true)
+        .open(stage.path("notes.txt"));
+    notes.unwrap().set_modified(later).unwrap();
+    let problem = start(&stage, false).unwrap_err();
+    let words = format!("{problem}\n{}", problem.facts.clone().unwrap_or_default());
+    assert_has(
+        &words,
+        &[
+            "after the interrupted run had ended",
+            "notes.txt",
+            "--allow-dirty",
+        ],
+    );
+    assert!(!words.contains("child.rs"), "{words}");
+    fs::remove_file(stage.path("notes.txt")).unwrap();
+    start(&stage, false).unwrap();
+}
+
+#[test]
 fn the_ceiling_on_cost_is_for_all_starts_of_a_run() {
     let stage = Stage::new(WORKERS);
     stage.put("stop", "");
