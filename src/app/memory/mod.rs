@@ -169,6 +169,8 @@ impl ProfileMemory {
             .flat_map(|words| words.split_whitespace())
             .map(ToOwned::to_owned)
             .collect();
+        // Diary and graph side by side.
+        self.store.preload();
         let found = Found {
             rows: self.store.diary_search(&words, None, None, MAX_HITS)?,
             nodes: self.store.find_nodes(&words, MAX_HITS)?,

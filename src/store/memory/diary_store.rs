@@ -9,15 +9,28 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::diary::Diary;
-use super::file::{FileStamp, MemoryDir};
+use super::file::{FileStamp, MemoryDir, MemoryFile};
 use super::indexed_diary::{IndexedDiary, MIN_INDEXED_BYTES};
 use super::row::{DiaryRow, DiarySource};
-use super::{Files, INDEX, MemoryStore, SavedRows};
+use super::{DIARY, Files, INDEX, MemoryStore, SavedRows};
 use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
 use crate::disk::lock::Lock;
 
-impl Files {
+/// The diary: read whole, or a large one of which only single rows are.
+pub(super) struct StoredDiary {
+    pub whole: MemoryFile<Diary>,
+    pub indexed: Option<IndexedDiary>,
+}
+
+impl StoredDiary {
+    pub(super) fn new() -> Self {
+        Self {
+            whole: MemoryFile::new(DIARY),
+            indexed: None,
+        }
+    }
+
     /// What `look` finds by the index of a large diary. `None` when the diary has none: then it is to be read whole. `look` returns `None` when the index turns
     /// out to be wrong; it is made again once.
     fn by_index<R>(
@@ -42,9 +55,9 @@ impl Files {
 
     /// Whether the diary is a large one with an index, which is made if it is missing. A diary that was read whole needs none.
     pub(super) fn has_index(&mut self, dir: &MemoryDir, lock: Option<&Lock>) -> bool {
-        let path = self.diary.path(dir);
+        let path = self.whole.path(dir);
         let stamp = FileStamp::of(&path).filter(|stamp| stamp.bytes >= MIN_INDEXED_BYTES);
-        let Some(stamp) = stamp.filter(|stamp| !self.diary.is_current(*stamp)) else {
+        let Some(stamp) = stamp.filter(|stamp| !self.whole.is_current(*stamp)) else {
             self.indexed = None;
             return false;
         };
@@ -65,7 +78,7 @@ impl Files {
             None => Some(dir.lock().ok()?),
         };
         let lock = lock.or(own.as_ref())?;
-        let path = self.diary.path(dir);
+        let path = self.whole.path(dir);
         let open = || IndexedDiary::open(dir, &path, FileStamp::of(&path)?);
         // Another process may have made it while this one waited for the lock.
         if let Some(index) = open() {
@@ -73,9 +86,9 @@ impl Files {
         }
         let built = IndexedDiary::build(dir, &path).or_else(|| {
             // Rows that are broken, twice or out of order: written once as they are read, it can have one.
-            self.diary.get(dir, Some(lock), |_| ()).ok()?;
-            self.diary.write(dir, lock).ok()?;
-            self.diary.invalidate();
+            self.whole.get(dir, Some(lock), |_| ()).ok()?;
+            self.whole.write(dir, lock).ok()?;
+            self.whole.invalidate();
             IndexedDiary::build(dir, &path)
         })?;
         match built.write_index(dir) {
@@ -90,7 +103,7 @@ impl MemoryStore {
     /// The rows, the oldest first.
     pub(crate) fn diary_all(&self) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
-        let diary = files.diary.get(&self.0.dir, None, |_| ())?;
+        let diary = files.diary.whole.get(&self.0.dir, None, |_| ())?;
         Ok(diary.rows().to_vec())
     }
 
@@ -101,10 +114,13 @@ impl MemoryStore {
     ) -> Outcome<(usize, Vec<DiaryRow>)> {
         let mut files = self.files();
         let dir = &self.0.dir;
-        if let Some(page) = files.by_index(dir, None, |index| index.page(&numbers)) {
+        if let Some(page) = files
+            .diary
+            .by_index(dir, None, |index| index.page(&numbers))
+        {
             return Ok(page);
         }
-        let rows = files.diary.get(dir, None, |_| ())?.rows();
+        let rows = files.diary.whole.get(dir, None, |_| ())?.rows();
         let page = rows.get(numbers(rows.len())).unwrap_or_default();
         Ok((rows.len(), page.to_vec()))
     }
@@ -112,10 +128,13 @@ impl MemoryStore {
     /// The row of a day and source.
     pub(crate) fn diary_get(&self, date: Date, source: DiarySource) -> Outcome<Option<DiaryRow>> {
         let mut files = self.files();
-        if let Some(row) = files.by_index(&self.0.dir, None, |index| index.get(date, source)) {
+        if let Some(row) = files
+            .diary
+            .by_index(&self.0.dir, None, |index| index.get(date, source))
+        {
             return Ok(row);
         }
-        let diary = files.diary.get(&self.0.dir, None, |_| ())?;
+        let diary = files.diary.whole.get(&self.0.dir, None, |_| ())?;
         Ok(diary.get(date, source).cloned())
     }
 
@@ -130,10 +149,10 @@ impl MemoryStore {
     ) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
         let by_index = |index: &IndexedDiary| index.search(words, from, to, k);
-        if let Some(found) = files.by_index(&self.0.dir, None, by_index) {
+        if let Some(found) = files.diary.by_index(&self.0.dir, None, by_index) {
             return Ok(found);
         }
-        let diary = files.diary.get(&self.0.dir, None, |_| ())?;
+        let diary = files.diary.whole.get(&self.0.dir, None, |_| ())?;
         Ok(diary.search(words, from, to, k, None))
     }
 
@@ -148,7 +167,7 @@ impl MemoryStore {
     ) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
         let Files { diary, vectors, .. } = &mut *files;
-        let diary = diary.get(&self.0.dir, None, |_| ())?;
+        let diary = diary.whole.get(&self.0.dir, None, |_| ())?;
         let vectors = vectors.get(&self.0.dir, None, |_| ())?;
         let cosines = vectors.cosines(model, near, diary.rows());
         Ok(diary.search(words, from, to, k, Some(&cosines)))
@@ -158,7 +177,7 @@ impl MemoryStore {
     pub(crate) fn rows_without_vector(&self, model: &str, max: usize) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
         let Files { diary, vectors, .. } = &mut *files;
-        let rows = diary.get(&self.0.dir, None, |_| ())?.rows();
+        let rows = diary.whole.get(&self.0.dir, None, |_| ())?.rows();
         let vectors = vectors.get(&self.0.dir, None, |_| ())?;
         Ok(vectors.missing(model, rows, max))
     }
@@ -176,7 +195,7 @@ impl MemoryStore {
         let mut files = self.files();
         let lock = dir.lock()?;
         let Files { diary, vectors, .. } = &mut *files;
-        let rows = diary.get(dir, Some(&lock), |_| ())?.rows();
+        let rows = diary.whole.get(dir, Some(&lock), |_| ())?.rows();
         vectors
             .get(dir, Some(&lock), |_| ())?
             .add(model, added, rows);
@@ -187,10 +206,10 @@ impl MemoryStore {
     pub(crate) fn saved_rows(&self) -> Outcome<SavedRows> {
         let mut files = self.files();
         let by_index = |index: &IndexedDiary| Some(index.saved.clone());
-        if let Some(saved) = files.by_index(&self.0.dir, None, by_index) {
+        if let Some(saved) = files.diary.by_index(&self.0.dir, None, by_index) {
             return Ok(saved);
         }
-        let diary = files.diary.get(&self.0.dir, None, |_| ())?;
+        let diary = files.diary.whole.get(&self.0.dir, None, |_| ())?;
         Ok(diary.saved.clone())
     }
 
@@ -242,24 +261,24 @@ impl MemoryStore {
         let mut files = self.files();
         let lock = dir.lock()?;
         let by_index = |index: &IndexedDiary| index.get(row.date, row.source);
-        let Some(old) = files.by_index(dir, Some(&lock), by_index) else {
+        let Some(old) = files.diary.by_index(dir, Some(&lock), by_index) else {
             return Ok(None);
         };
-        let Some(index) = files.indexed.take() else {
+        let Some(index) = files.diary.indexed.take() else {
             return Ok(None);
         };
         if said.iter().any(|at| index.saved.names(*at)) || old.as_ref() != before {
-            files.indexed = Some(index);
+            files.diary.indexed = Some(index);
             return Ok(Some(false));
         }
         let mut row = row.clone();
         row.created = old.map_or(row.created, |old| old.created);
         let mut saved = index.saved.clone();
         saved.add(said);
-        index.write_row(&files.diary.path(dir), &row, &saved)?;
+        index.write_row(&files.diary.whole.path(dir), &row, &saved)?;
         drop(index);
         // Now, because the next reply would have to wait for it.
-        files.has_index(dir, Some(&lock));
+        files.diary.has_index(dir, Some(&lock));
         Ok(Some(true))
     }
 
@@ -268,12 +287,12 @@ impl MemoryStore {
         let dir = &self.0.dir;
         let mut files = self.files();
         let lock = dir.lock()?;
-        let changed = change(files.diary.get(dir, Some(&lock), |_| ())?);
+        let changed = change(files.diary.whole.get(dir, Some(&lock), |_| ())?);
         match changed {
-            Ok((result, true)) => files.diary.write(dir, &lock).map(|()| result),
+            Ok((result, true)) => files.diary.whole.write(dir, &lock).map(|()| result),
             Ok((result, false)) => Ok(result),
             Err(problem) => {
-                files.diary.invalidate();
+                files.diary.whole.invalidate();
                 Err(problem)
             }
         }

@@ -106,7 +106,7 @@ impl MemoryStore {
             touches,
             ..
         } = &mut *files;
-        let diary = diary.get(dir, None, |_| ())?;
+        let diary = diary.whole.get(dir, None, |_| ())?;
         let graph = graph.get(dir, None, |graph| apply(touches, graph))?;
         Plan::new(diary, graph, target, &dir.path).map(|plan| plan.erasure)
     }
@@ -132,7 +132,7 @@ impl MemoryStore {
         // What would be removed with the lock is among what the user is told of.
         let lock = dir.lock_as_it_is()?;
         let files = &mut *guard;
-        let diary = files.diary.get(dir, Some(&lock), |_| ())?;
+        let diary = files.diary.whole.get(dir, Some(&lock), |_| ())?;
         let touches = &files.touches;
         let graph = files
             .graph
@@ -158,13 +158,13 @@ impl MemoryStore {
         }
         let mutations = plan.apply(graph, now);
         files.touches.clear();
-        files.diary.write(dir, &lock)?;
+        files.diary.whole.write(dir, &lock)?;
         files.graph.write(dir, &lock)?;
         // What a text is about shows in its vector. They are made anew from what is left.
         files.vectors.invalidate();
         let vectors = files.vectors.path(dir);
         // The words of all rows, too.
-        files.indexed = None;
+        files.diary.indexed = None;
         let index = dir.path.join(INDEX);
         let mut kept = None;
         for file in plan.erasure.files.iter().chain([&vectors, &index]) {

@@ -84,7 +84,7 @@ impl MemoryStore {
         let lock = dir.lock()?;
         let files = &mut *guard;
         let mut count = ImportCount::default();
-        let diary = files.diary.get(dir, Some(&lock), |_| ())?;
+        let diary = files.diary.whole.get(dir, Some(&lock), |_| ())?;
         for row in &export.rows {
             let imported = DiaryRow {
                 created: row.created,
@@ -109,7 +109,7 @@ impl MemoryStore {
         let changed = match add_nodes(graph, export.nodes, now, &mut count) {
             Ok(changed) => changed,
             Err(problem) => {
-                files.diary.invalidate();
+                files.diary.whole.invalidate();
                 files.graph.invalidate();
                 return Err(problem);
             }
@@ -120,10 +120,11 @@ impl MemoryStore {
             .collect();
         let written = files
             .diary
+            .whole
             .write(dir, &lock)
             .and_then(|()| files.graph.write(dir, &lock));
         if let Err(problem) = written {
-            files.diary.invalidate();
+            files.diary.whole.invalidate();
             files.graph.invalidate();
             return Err(problem);
         }

@@ -35,12 +35,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use self::diary::Diary;
+use self::diary_store::StoredDiary;
 pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word, is_said_in_json};
 pub(crate) use self::exchange::MemoryExport;
 use self::file::{MemoryDir, MemoryFile};
 use self::graph::Graph;
-use self::indexed_diary::IndexedDiary;
 use self::listeners::Listeners;
 pub(crate) use self::listeners::{ListenerGuard, Mutation};
 pub(crate) use self::node::{Branch, MAX_DEPTH, Node, ROOT, SPLIT_TOKENS};
@@ -76,9 +75,7 @@ struct Inner {
 }
 
 struct Files {
-    diary: MemoryFile<Diary>,
-    /// A large diary, of which only single rows were read.
-    indexed: Option<IndexedDiary>,
+    diary: StoredDiary,
     graph: MemoryFile<Graph>,
     vectors: MemoryFile<RowVectors>,
     /// Uses of nodes that are not in the file yet: how often, and when last.
@@ -119,8 +116,7 @@ impl MemoryStore {
                 warnings: Mutex::default(),
             },
             files: Mutex::new(Files {
-                diary: MemoryFile::new(DIARY),
-                indexed: None,
+                diary: StoredDiary::new(),
                 graph: MemoryFile::new(GRAPH),
                 vectors: MemoryFile::new(VECTORS),
                 touches: HashMap::new(),

@@ -16,8 +16,6 @@ impl MemoryStore {
             let mut files = store.files();
             drop(locked);
             let dir = &store.0.dir;
-            // Before the graph: making the index of a large diary takes memory, which it gives back.
-            let has_index = files.has_index(dir, None);
             let Files {
                 diary,
                 graph,
@@ -29,8 +27,8 @@ impl MemoryStore {
                     let graph = graph.get(dir, None, |graph| apply(touches, graph));
                     let _ = graph.map(|graph| _ = graph.index());
                 });
-                if !has_index {
-                    let diary = diary.get(dir, None, |_| ());
+                if !diary.has_index(dir, None) {
+                    let diary = diary.whole.get(dir, None, |_| ());
                     let _ = diary.map(|diary| _ = diary.index());
                 }
             });

@@ -109,7 +109,7 @@ fn check(home: &Path) {
     assert_eq!(page, whole.rows()[count - 2..]);
     assert!(memory.take_warnings().is_empty());
     let files = memory.files();
-    assert!(files.indexed.is_some(), "it was read whole");
+    assert!(files.diary.indexed.is_some(), "it was read whole");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_row_is_written_into_a_large_diary_and_the_others_stay_as_they_are() {
             .unwrap();
         assert_eq!(found.len(), number + 1);
     }
-    assert!(memory.files().indexed.is_some());
+    assert!(memory.files().diary.indexed.is_some());
     let whole = read_whole(home.path());
     assert_eq!(whole.rows().len(), all.len() + 2);
     assert!(whole.saved.names(said) && whole.saved.covers("2026-01-01T00:00:00Z".parse().unwrap()));

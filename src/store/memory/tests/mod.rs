@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 use jiff::civil::{Date, date};
 
+use super::diary::Diary;
+use super::indexed_diary::IndexedDiary;
 use super::listeners::MutationAction;
 use super::*;
 use crate::base::env::Env;
