@@ -4,7 +4,9 @@
 //! `cargo test --test evaluate` asks a scripted model a few questions. A real one, as `just evaluate MODEL` does:
 //!
 //! usage: `cargo test --release --test evaluate -- --model MODEL [--provider NAME] [--limit N] [--only questions|conversations|cases] [--memory]
-//! [--keep FOLDER]`, or `--prompts` for the prompts that a model gets.
+//! [--seconds N] [--keep FOLDER]`, or `--prompts` for the prompts that a model gets.
+//!
+//! `--limit` asks so many of each, from all languages; a reply of more than `--seconds` (600) is none; with `--memory` Marvin remembers, in more calls.
 //!
 //! MODEL `scripted:FAMILY` is a model that calls the right tool as a family of models writes it; `scripted:` alone is all of them.
 

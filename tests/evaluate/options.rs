@@ -100,9 +100,14 @@ impl Options {
                 "--keep" => options.keep = PathBuf::from(value()?),
                 "--memory" => options.memory = true,
                 "--prompts" => options.prompts = true,
-                "--limit" => {
-                    let number = value()?.parse();
-                    options.limit = number.map_err(|_| "--limit needs a number.".to_owned())?;
+                "--limit" | "--seconds" => {
+                    let number: u32 = value()?
+                        .parse()
+                        .map_err(|_| format!("{arg} needs a number."))?;
+                    match arg == "--limit" {
+                        true => options.limit = number as usize,
+                        false => options.reply_limit = Duration::from_secs(number.into()),
+                    }
                 }
                 "--only" => {
                     let name = value()?;

@@ -271,16 +271,21 @@ fn say(
     }
 }
 
-/// The answers in the chat log.
+/// The answers in the chat logs, in order: a tool may have switched to another profile.
 fn answers(world: &World) -> Vec<String> {
-    let log = world.home.config().join("profiles/main/chat_log.json");
-    let log = fs::read_to_string(log).unwrap_or_default();
-    let log: Value = serde_json::from_str(&log).unwrap_or_default();
-    let entries = log.as_array().into_iter().flatten();
-    let answers = entries.filter(|entry| entry["role"] == "assistant");
-    answers
-        .map(|entry| entry["text"].as_str().unwrap_or_default().to_owned())
-        .collect()
+    let profiles = fs::read_dir(world.home.config().join("profiles"));
+    let mut answers = Vec::new();
+    for profile in profiles.into_iter().flatten().flatten() {
+        let log = fs::read_to_string(profile.path().join("chat_log.json")).unwrap_or_default();
+        let log: Value = serde_json::from_str(&log).unwrap_or_default();
+        let entries = log.as_array().into_iter().flatten();
+        for entry in entries.filter(|entry| entry["role"] == "assistant") {
+            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            answers.push((text("at"), text("text")));
+        }
+    }
+    answers.sort();
+    answers.into_iter().map(|(_, text)| text).collect()
 }
 
 /// The tools that ran, as the trace says.
