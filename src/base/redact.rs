@@ -5,6 +5,7 @@
 
 mod cards;
 mod codes;
+mod conversation;
 mod formats;
 mod hex;
 mod hit;
@@ -20,9 +21,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+pub use conversation::ConversationLabels;
 pub(crate) use key_blocks::LogLines;
 pub(crate) use labels::is_secret_field;
-pub(crate) use labels::{redact, scrub};
+pub use labels::{redact, scrub};
 use rules::{Scope, Writing, apply, without_codes};
 use values::HIDDEN;
 pub(crate) use values::LABEL_START;
@@ -43,7 +45,7 @@ pub(crate) fn secrets<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
 }
 
 /// `text` with everything replaced that [`scrub`] replaces. For logs and events, which outlive the run and are read by others.
-pub(crate) fn logged<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
+pub fn logged<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
     let out = without_known(text, known);
     let writing = &mut Writing::Hidden;
     let hidden = apply(&out, Scope::All, writing);

@@ -13,12 +13,12 @@ const MAX_CHARS: usize = 8_000;
 const MARGIN_CHARS: usize = 512;
 
 /// `text` with a label in place of every e-mail address, card number, key, token and password. For what tools return and are called with.
-pub(crate) fn scrub(text: &str) -> String {
+pub fn scrub(text: &str) -> String {
     scrub_with(text, &mut |_, _| None)
 }
 
 /// [`scrub`], then on one line, then cut to 8,000 characters. For what is said to a stage and remembered.
-pub(crate) fn redact(text: &str) -> String {
+pub fn redact(text: &str) -> String {
     redact_with(text, &mut |_, _| None)
 }
 

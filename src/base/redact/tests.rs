@@ -1,5 +1,6 @@
 //! Labels: each shape of a secret, prose that stays, and properties of both.
 
+mod conversation;
 mod data;
 mod properties;
 
