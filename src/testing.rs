@@ -91,6 +91,10 @@ pub mod patch {
     };
 }
 
+pub mod redact {
+    pub use crate::base::redact::{ConversationLabels, logged, redact, scrub};
+}
+
 pub mod reply {
     pub use crate::reply::answer::clean::printed;
     pub use crate::reply::answer::guard::is_malformed;

@@ -4,114 +4,93 @@
 //! people say and tools return for models and memory, and leave a label that says what was there.
 
 mod cards;
+mod codes;
+mod conversation;
+mod formats;
+mod hex;
+mod hit;
+mod key_blocks;
 mod labels;
+mod names;
+mod rules;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::borrow::Cow;
 
-pub(crate) use labels::{LABEL_START, redact, scrub};
+use serde_json::Value;
 
-/// Words before `=` or `:` whose value is a secret.
-const KEYWORDS: [&str; 9] = [
-    "api_key",
-    "apikey",
-    "api-key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "authorization",
-    "bearer",
-];
-/// Prefixes of well-known key formats, with the minimum length of the rest.
-const PREFIXES: [(&str, usize); 16] = [
-    ("sk-", 16),
-    ("sk_live_", 8),
-    ("sk_test_", 8),
-    ("pk_live_", 8),
-    ("rk_live_", 8),
-    ("gsk_", 16),
-    ("ghp_", 16),
-    ("gho_", 16),
-    ("ghu_", 16),
-    ("ghs_", 16),
-    ("github_pat_", 16),
-    ("AIza", 30),
-    ("AKIA", 12),
-    ("xai-", 16),
-    ("tk_", 16),
-    ("eyJ", 40),
-];
+pub use conversation::ConversationLabels;
+pub(crate) use key_blocks::LogLines;
+pub(crate) use labels::is_secret_field;
+pub use labels::{redact, scrub};
+use rules::{Scope, Writing, apply, without_codes};
+use values::HIDDEN;
+pub(crate) use values::LABEL_START;
 
-/// `text` with every recognised secret replaced by `[hidden]`.
+/// Characters of a key that is hidden wherever it occurs.
+const MIN_KNOWN_BYTES: usize = 8;
+
+/// `text` with every key, token and password replaced by `[hidden]`. For what the user is told of failures.
 ///
 /// `known` are the values of this process's key variables; they are hidden wherever they occur.
 pub(crate) fn secrets<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
+    let out = without_known(text, known);
+    let hidden = apply(&out, Scope::Credentials, &mut Writing::Hidden);
+    match hidden {
+        Cow::Owned(hidden) => Cow::Owned(hidden),
+        Cow::Borrowed(_) => out,
+    }
+}
+
+/// `text` with everything replaced that [`scrub`] replaces. For logs and events, which outlive the run and are read by others.
+pub fn logged<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
+    let out = without_known(text, known);
+    let writing = &mut Writing::Hidden;
+    let hidden = apply(&out, Scope::All, writing);
+    match without_codes(&hidden, writing) {
+        Cow::Owned(hidden) => Cow::Owned(hidden),
+        Cow::Borrowed(_) => match hidden {
+            Cow::Owned(hidden) => Cow::Owned(hidden),
+            Cow::Borrowed(_) => out,
+        },
+    }
+}
+
+/// [`secrets`] in every text of a JSON value, which stays one.
+pub(crate) fn secrets_in_json(value: &mut Value, known: &[String]) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(hidden) = secrets(text, known) {
+                *text = hidden;
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                secrets_in_json(item, known);
+            }
+        }
+        Value::Object(map) => {
+            for (name, item) in map.iter_mut() {
+                match item.as_str() {
+                    Some(text) if is_secret_field(name, text) => *item = Value::from(HIDDEN),
+                    _ => secrets_in_json(item, known),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn without_known<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
     let mut out = Cow::Borrowed(text);
-    for value in known.iter().filter(|v| v.len() >= 8) {
+    for value in known.iter().filter(|value| value.len() >= MIN_KNOWN_BYTES) {
         if out.contains(value.as_str()) {
-            out = Cow::Owned(out.replace(value.as_str(), "[hidden]"));
+            out = Cow::Owned(out.replace(value.as_str(), HIDDEN));
         }
     }
-    let spans = spans(&out);
-    if spans.is_empty() {
-        return out;
-    }
-    let mut masked = String::with_capacity(out.len());
-    let mut from = 0;
-    for (start, end) in spans {
-        masked.push_str(out.get(from..start).unwrap_or_default());
-        masked.push_str("[hidden]");
-        from = end;
-    }
-    masked.push_str(out.get(from..).unwrap_or_default());
-    Cow::Owned(masked)
-}
-
-/// Byte ranges of `text` that look like secrets.
-fn spans(text: &str) -> Vec<(usize, usize)> {
-    let key_char =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+' | '=');
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(offset) = text.get(at..).and_then(|rest| rest.find(key_char)) {
-        let start = at + offset;
-        let rest = text.get(start..).unwrap_or_default();
-        let word = rest
-            .get(..rest.find(|c| !key_char(c)).unwrap_or(rest.len()))
-            .unwrap_or_default();
-        // `KEY=value` is one run of key characters; only the value is checked.
-        let value_at = word
-            .rfind('=')
-            .filter(|i| i + 1 < word.len())
-            .map_or(0, |i| i + 1);
-        let value = word.get(value_at..).unwrap_or_default();
-        let named =
-            keyword_before(text.get(..start + value_at).unwrap_or_default()) && value.len() >= 6;
-        let shaped = PREFIXES.iter().any(|(prefix, least)| {
-            value
-                .strip_prefix(prefix)
-                .is_some_and(|rest| rest.len() >= *least)
-        });
-        if (named && value.chars().any(|c| c.is_ascii_digit()) || shaped)
-            && !value.starts_with("[hidden")
-        {
-            found.push((start + value_at, start + word.len()));
-        }
-        at = start + word.len().max(1);
-    }
-    found
-}
-
-/// True when `before` ends in a secret's keyword and a separator (`api_key: `, `Authorization: Bearer `).
-fn keyword_before(before: &str) -> bool {
-    let trimmed = before.trim_end_matches([' ', '"', '\'', ':', '=']);
-    if trimmed.len() == before.len() {
-        return false;
-    }
-    let tail = crate::base::text::tail(trimmed, 16).to_ascii_lowercase();
-    KEYWORDS.iter().any(|word| tail.ends_with(word))
+    out
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::message::Message;
+use crate::base::redact;
 use crate::base::text::clip;
 
 /// Thresholds in tokens.
@@ -23,6 +24,8 @@ const FULL_WINDOW: u64 = 228_000;
 pub(crate) const SUMMARY: &str = "Summary of earlier messages";
 /// Maximum characters per message in the summary; the user's own messages have a larger limit.
 const MAX_SUMMARY_MESSAGE_CHARS: usize = 200;
+/// What is looked at beyond the cut, so that a secret that it divides is recognised.
+const MAX_SECRET_CHARS: usize = 512;
 const SUMMARY_USER: usize = 2_000;
 
 impl ContextBudget {
@@ -121,7 +124,10 @@ pub(crate) fn summary(
     Message::System { text }
 }
 
+/// A line of the summary. It stays as long as the conversation does, so no key or password stays in it; the file has what was said.
 fn line(who: &str, said: &str, max: usize) -> String {
+    let said = clip(said, max + MAX_SECRET_CHARS);
+    let said = redact::secrets(&said, &[]);
     format!("- {who}: {}", clip(&said.replace('\n', " "), max))
 }
 

@@ -1,6 +1,7 @@
 //! Keeping a conversation within the model's window: compaction with a backup before anything is dropped, and results that are shortened before they enter.
 
 use crate::base::problem::{Outcome, Problem};
+use crate::base::redact;
 use crate::base::text::escape_controls;
 use crate::chat::budget;
 use crate::chat::compaction::{self, CompactionGoal, water_level};
@@ -105,9 +106,12 @@ fn backup(
     messages: &[Message],
 ) -> Outcome<String> {
     let mut text = Vec::new();
+    let known = ctx.session.secrets.all();
     for message in messages {
-        serde_json::to_writer(&mut text, message)
+        let mut message = serde_json::to_value(message)
             .map_err(|why| Problem::internal(format!("A message cannot be written: {why}.")))?;
+        redact::secrets_in_json(&mut message, &known);
+        text.extend_from_slice(message.to_string().as_bytes());
         text.push(b'\n');
     }
     if let Some(name) = project.and_then(|root| in_project(root, stamp, &text).ok()) {
@@ -154,7 +158,8 @@ fn write_index(root: &Root, dropped: &[Message], stamp: &str) -> Outcome<String>
     } else {
         Vec::new()
     };
-    text.extend_from_slice(budget::index(dropped, stamp).as_bytes());
+    let index = budget::index(dropped, stamp);
+    text.extend_from_slice(redact::secrets(&index, &[]).as_bytes());
     root.put(&rel, &text)?;
     Ok(name)
 }

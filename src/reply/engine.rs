@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::base::ids;
 use crate::base::problem::Outcome;
-use crate::base::redact::{redact, scrub};
+use crate::base::redact::ConversationLabels;
 use crate::base::text::clip;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
@@ -193,13 +193,15 @@ impl ReplyEngine {
         };
         let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
         trace.line("💬 Working…");
-        let query = redact(input.text);
-        let message = message(input, &query);
         let now = now(&ctx.session);
+        let labels = self.dialogue.labels();
         if !self.dialogue.has_recent(now) {
             self.scratch.clear();
             self.dialogue.clear_carry_over();
+            labels.clear();
         }
+        let query = labels.redact_said(input.text);
+        let message = message(input, &query, labels);
         let history = self.dialogue.recent(now);
         let prepared = Preparation::new(PreparationInput {
             ctx,
@@ -230,6 +232,7 @@ impl ReplyEngine {
                 recorder: &recorder,
                 settings: &self.settings,
                 trace: &trace,
+                labels,
                 is_small: models.is_small,
                 query: &query,
                 history: &history,
@@ -439,9 +442,9 @@ struct TurnEnd {
 }
 
 /// The message as the chat model gets it: typed lines stay lines, because lists and code are pasted.
-fn message(input: &ReplyInput<'_>, query: &str) -> String {
+fn message(input: &ReplyInput<'_>, query: &str, labels: &ConversationLabels) -> String {
     if !input.spoken && input.text.trim().contains('\n') {
-        clip(&scrub(input.text.trim()), MAX_MESSAGE_CHARS)
+        clip(&labels.scrub_said(input.text.trim()), MAX_MESSAGE_CHARS)
     } else {
         query.to_owned()
     }

@@ -9,7 +9,7 @@ use super::progress::RunProgress;
 use super::summary::{self, SummaryFacts};
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
-use crate::base::redact::secrets;
+use crate::base::redact::logged;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -79,7 +79,7 @@ impl PipelineSinks {
     }
 
     fn masked(&self, text: &mut String) {
-        let masked = secrets(text, &self.session.secrets.all()).into_owned();
+        let masked = logged(text, &self.session.secrets.all()).into_owned();
         *text = masked;
     }
 

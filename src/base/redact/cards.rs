@@ -1,10 +1,15 @@
-//! Finds numbers of payment cards: 13 to 19 digits, also in groups.
+//! Finds numbers of payment cards: the prefix and length of a network (ISO/IEC 7812), a valid check digit, and digits that are written as cards are.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
+use super::hit::Hit;
+
+pub(super) const CARD: &str = "[REDACTED_CARD]";
 /// How many digits a card's number has (ISO/IEC 7812).
 const DIGITS: Range<usize> = 13..20;
+
+/// The longest number of a bank account (ISO 13616), in groups.
+const MAX_IBAN_BYTES: usize = 42;
 
 /// Digits side by side.
 #[derive(Clone, Copy)]
@@ -18,36 +23,26 @@ impl Group {
         self.end - self.start
     }
 
-    fn number(self, text: &str) -> Option<u32> {
-        text.get(self.start..self.end)?.parse().ok()
+    fn digits(self, text: &str) -> &str {
+        text.get(self.start..self.end).unwrap_or_default()
     }
 }
 
-/// `text` with `label` in place of every card number.
-///
-/// Groups of digits that are separated by one space or hyphen are read together. Where they could be a card in more than one way, all of them go: better
-/// a number too many than the last digits of a card.
-pub(super) fn without_cards<'a>(text: &'a str, label: &str) -> Cow<'a, str> {
-    let mut out = String::new();
-    let mut from = 0;
-    let mut run = Vec::new();
+/// The card numbers in `text`. Groups of digits that one space, hyphen or dot separates are read together.
+pub(super) fn cards(text: &str) -> Vec<Hit> {
+    let mut found = Vec::new();
+    let mut run: Vec<Group> = Vec::new();
     let mut at = 0;
     loop {
         let group = next_group(text, at);
         let continues = match (group, run.last()) {
-            (Some(group), Some(Group { end, .. })) => {
-                group.start == end + 1
-                    && matches!(text.as_bytes().get(*end), Some(b' ' | b'-'))
-                    && is_word(text, group)
+            (Some(group), Some(last)) => {
+                is_separator(text.get(last.end..group.start)) && is_word(text, group)
             }
             _ => false,
         };
         if !continues {
-            for span in cards_in(text, &run) {
-                out.push_str(text.get(from..span.start).unwrap_or_default());
-                out.push_str(label);
-                from = span.end;
-            }
+            cards_in(text, &run, &mut found);
             run.clear();
         }
         let Some(group) = group else { break };
@@ -56,11 +51,15 @@ pub(super) fn without_cards<'a>(text: &'a str, label: &str) -> Cow<'a, str> {
         }
         at = group.end;
     }
-    if from == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(text.get(from..).unwrap_or_default());
-    Cow::Owned(out)
+    found
+}
+
+fn is_separator(between: Option<&str>) -> bool {
+    // The last three do not break a line: no-break space, its narrow form, figure space; and the hyphen that does not break one.
+    matches!(
+        between,
+        Some(" " | "-" | "." | "\u{a0}" | "\u{202f}" | "\u{2007}" | "\u{2011}")
+    )
 }
 
 fn next_group(text: &str, from: usize) -> Option<Group> {
@@ -87,55 +86,136 @@ fn is_word(text: &str, group: Group) -> bool {
         && !is_fraction
 }
 
-/// Where the cards are in groups that are written together.
-fn cards_in(text: &str, run: &[Group]) -> Vec<Range<usize>> {
-    let mut spans: Vec<Range<usize>> = Vec::new();
+/// Finds the cards in groups that are written together.
+fn cards_in(text: &str, run: &[Group], found: &mut Vec<Hit>) {
+    let mut cards = Vec::new();
     let mut rest = run;
     while let Some((first, others)) = rest.split_first() {
-        if let Some(after) = after_date(text, rest) {
-            rest = after;
-            continue;
-        }
-        let mut digits = 0;
-        let mut tail = rest;
-        let mut end = None;
-        while let Some((group, more)) = tail.split_first()
-            && after_date(text, tail).is_none()
-        {
-            digits += group.len();
-            if DIGITS.contains(&digits) {
-                end = Some(group.end);
+        match card_at(text, rest, rest.len() == run.len()) {
+            Some(groups) => {
+                let (card, after) = rest.split_at(groups);
+                let end = card.last().map_or(first.end, |last| last.end);
+                cards.push(Hit::whole(first.start..end, CARD));
+                rest = after;
             }
-            if digits >= DIGITS.end {
-                break;
-            }
-            tail = more;
+            None => rest = others,
         }
-        match (end, spans.last_mut()) {
-            (Some(end), Some(last)) if first.start < last.end => last.end = last.end.max(end),
-            (Some(end), _) => spans.push(first.start..end),
-            (None, _) => {}
-        }
-        rest = others;
     }
-    spans
+    let start = run.first().map_or(0, |first| first.start);
+    if !cards.is_empty() && !follows_iban(text, start) {
+        found.append(&mut cards);
+    }
 }
 
-/// What follows a date at the beginning of the groups: 2026-11-22 or 22-11-2026.
-fn after_date<'a>(text: &str, groups: &'a [Group]) -> Option<&'a [Group]> {
-    let [a, b, c, rest @ ..] = groups else {
-        return None;
+/// How many of the first groups are a card; the most, if there is a choice.
+fn card_at(text: &str, groups: &[Group], is_start: bool) -> Option<usize> {
+    let mut number = String::new();
+    let mut card = None;
+    for (index, group) in groups.iter().enumerate() {
+        number.push_str(group.digits(text));
+        if number.len() >= DIGITS.end {
+            break;
+        }
+        let count = index + 1;
+        let taken = groups.get(..count).unwrap_or_default();
+        let is_all = is_start && count == groups.len();
+        if DIGITS.contains(&number.len())
+            && is_written_as_card(taken, is_all)
+            && is_of_network(&number)
+            && has_check_digit(&number)
+        {
+            card = Some(count);
+        }
+    }
+    card
+}
+
+/// One group, groups of four (American Express and Diners Club print 4-6-5 and 4-6-4), or groups of another size where nothing else stands beside them: lists of
+/// numbers have valid check digits too, by chance.
+fn is_written_as_card(groups: &[Group], is_all: bool) -> bool {
+    let lens: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    let Some((last, others)) = lens.split_last() else {
+        return false;
     };
-    let hyphens = [a, b].map(|group| text.as_bytes().get(group.end)) == [Some(&b'-'); 2];
-    let (year, day) = match (a.len(), b.len(), c.len()) {
-        (4, 2, 2) => (a, c),
-        (2, 2, 4) => (c, a),
-        _ => return None,
+    let is_even = |size: usize| others.iter().all(|len| *len == size) && *last <= size;
+    match others {
+        [] => true,
+        [4, 6] => matches!(last, 4 | 5) || is_all,
+        [4, ..] if is_even(4) => true,
+        // Maestro and UnionPay.
+        [6] => *last >= 7,
+        [first @ (1 | 2 | 3 | 5 | 8), ..] => is_all && is_even(*first),
+        _ => false,
+    }
+}
+
+/// Whether a card network gives out numbers with this prefix and length.
+fn is_of_network(number: &str) -> bool {
+    let prefix = |len: usize| {
+        number
+            .get(..len)
+            .and_then(|start| start.parse::<u32>().ok())
     };
-    let within = |group: &Group, range: Range<u32>| {
-        group
-            .number(text)
-            .is_some_and(|number| range.contains(&number))
+    let (Some(two), Some(three), Some(four)) = (prefix(2), prefix(3), prefix(4)) else {
+        return false;
     };
-    (hyphens && within(year, 1900..2101) && within(b, 1..13) && within(day, 1..32)).then_some(rest)
+    match number.len() {
+        // UATP.
+        15 if number.starts_with('1') => true,
+        // American Express.
+        15 if matches!(two, 34 | 37) => true,
+        // Visa.
+        13 | 16 | 18 | 19 if number.starts_with('4') => true,
+        // Mastercard.
+        16 if matches!(two, 51..=55) || matches!(four, 2221..=2720) => true,
+        // Diners Club.
+        14..=19 if matches!(three, 300..=305 | 309) || matches!(two, 36 | 38 | 39) => true,
+        // JCB, Mir and Borica, Troy, RuPay and UnionPay, UzCard and Humo.
+        16..=19 if matches!(four, 3528..=3589 | 2200..=2205 | 8100..=8299) => true,
+        16 if matches!(four, 9792 | 8600 | 9860) => true,
+        // Maestro, BankCard, Dankort, Verve.
+        13..=19 if matches!(two, 50 | 56..=58) => true,
+        // Discover, UnionPay, Maestro, RuPay.
+        13..=19 if number.starts_with('6') => true,
+        _ => false,
+    }
+}
+
+/// The algorithm of ISO/IEC 7812-1, annex B (Luhn).
+pub(super) fn has_check_digit(number: &str) -> bool {
+    let digits = number.bytes().rev().map(|byte| u32::from(byte - b'0'));
+    let sum: u32 = digits
+        .enumerate()
+        .map(|(at, digit)| match (at % 2, digit) {
+            (0, digit) => digit,
+            (_, digit @ 0..=4) => 2 * digit,
+            (_, digit) => 2 * digit - 9,
+        })
+        .sum();
+    sum.is_multiple_of(10) && number.bytes().any(|byte| byte != b'0')
+}
+
+/// True when the digits from `start` on are the rest of a bank account's number (ISO 13616): two letters, two check digits, and groups.
+fn follows_iban(text: &str, start: usize) -> bool {
+    let mut from = start.saturating_sub(MAX_IBAN_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    // Its letters are in the first groups.
+    text.get(from..start)
+        .unwrap_or_default()
+        .rsplit(['\n', '\t'])
+        .next()
+        .unwrap_or_default()
+        .split([' ', '\u{a0}'])
+        .rev()
+        .skip_while(|word| word.is_empty())
+        .take(4)
+        .take_while(|word| {
+            word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+        .any(|word| {
+            matches!(word.as_bytes(), [a, b, c, d]
+                if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit())
+        })
 }

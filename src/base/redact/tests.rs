@@ -1,10 +1,14 @@
 //! Labels: each shape of a secret, prose that stays, and properties of both.
 
+mod conversation;
+mod data;
+mod properties;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{labels, redact, scrub};
+use super::{redact, rules, scrub};
 use crate::base::cpu_time::CpuTime;
 
 /// A secret of each shape, and what becomes of it.
@@ -15,7 +19,7 @@ const SECRETS: &[(&str, &str)] = &[
     ("5500 0055 5555 5559", "[REDACTED_CARD]"),
     ("5500-0055-5555-5559", "[REDACTED_CARD]"),
     ("378282246310005", "[REDACTED_CARD]"),
-    ("6304 0000 0000 0000 003", "[REDACTED_CARD]"),
+    ("6304 0000 0000 0000 000", "[REDACTED_CARD]"),
     ("AKIA2222BBBB3333CCCC", "[REDACTED_AWS_KEY]"),
     ("ASIA2222BBBB3333CCCC", "[REDACTED_AWS_KEY]"),
     ("sk_live_4eC39HqLyjWDarjtT1", "[REDACTED_STRIPE_KEY]"),
@@ -38,7 +42,7 @@ const SECRETS: &[(&str, &str)] = &[
         "[REDACTED_GOOG_KEY]",
     ),
     ("xoxb-123456789012-abc", "[REDACTED_TOKEN]"),
-    ("AZURE0123456789", "[REDACTED_TOKEN]"),
+    ("AZURE_0123456789", "[REDACTED_TOKEN]"),
     ("eyJ0eXAiOiJKV1Qi.eyJzdWIi.c2ln", "[REDACTED_JWT]"),
     ("deadbeefDEADBEEF0123456789abcdef", "[REDACTED_HEX]"),
     (
@@ -51,8 +55,9 @@ const SECRETS: &[(&str, &str)] = &[
     ),
     ("password=correct-horse", "password=[REDACTED]"),
     ("Session_ID : 77aa", "Session_ID=[REDACTED]"),
+    ("pwd=7", "pwd=[REDACTED]"),
     ("DB_PASSWORD=correct-horse", "DB_PASSWORD=[REDACTED]"),
-    ("sid=77aa", "sid=[REDACTED]"),
+    ("sid=77aa88bb", "sid=[REDACTED]"),
     (
         "AZURE_CLIENT_SECRET=correct~horse",
         "[REDACTED_TOKEN]=[REDACTED]",
@@ -99,7 +104,7 @@ const AROUND: &[(&str, &str)] = &[
 
 #[test]
 fn every_rule_compiles() {
-    assert!(labels::is_compiled());
+    assert!(rules::compile_all());
 }
 
 #[test]
@@ -232,7 +237,10 @@ fn a_card_beside_other_numbers_goes_whole() {
             "2026-11-22 5500 0055 5555 5559",
             "2026-11-22 [REDACTED_CARD]",
         ),
-        ("order 12345 5500 0055 5555 5559", "order [REDACTED_CARD]"),
+        (
+            "order 12345 5500 0055 5555 5559",
+            "order 12345 [REDACTED_CARD]",
+        ),
         (
             "5500005555555559 and 378282246310005",
             "[REDACTED_CARD] and [REDACTED_CARD]",
@@ -247,7 +255,7 @@ fn a_card_beside_other_numbers_goes_whole() {
 }
 
 #[test]
-fn six_digits_are_a_code_when_the_line_says_so_after_them() {
+fn six_digits_are_a_code_when_the_line_says_so_near_them() {
     for (text, want) in [
         (
             "555123 is your one-time passcode",
@@ -259,6 +267,8 @@ fn six_digits_are_a_code_when_the_line_says_so_after_them() {
         ),
         ("555123\nis the code", "555123\nis the code"),
         ("5551234 is the code", "5551234 is the code"),
+        ("Your code: 555123.", "Your code: [REDACTED_OTP]."),
+        ("2FA 555123", "2FA [REDACTED_OTP]"),
         ("请输入555123作为code", "请输入[REDACTED_OTP]作为code"),
     ] {
         assert_eq!(scrub(text), want);
@@ -267,7 +277,10 @@ fn six_digits_are_a_code_when_the_line_says_so_after_them() {
 
 #[test]
 fn lines_stay_in_one_form_and_go_in_the_other() {
-    assert_eq!(scrub("a:\n  sid = 1\n\nb"), "a:\n  sid=[REDACTED]\n\nb");
+    assert_eq!(
+        scrub("a:\n  sid = 77aa88\n\nb"),
+        "a:\n  sid=[REDACTED]\n\nb"
+    );
     assert_eq!(redact("  a\n\n b\u{3000}c "), "a b c");
     assert_eq!(redact(&"語".repeat(9_000)).chars().count(), 8_000);
     // A secret that the end cuts.
@@ -293,6 +306,21 @@ fn adversarial(len: usize) -> Vec<String> {
         "authorization: ",
         "0f",
         "aws_key",
+        "curl -u ",
+        "curl -u a:$X ",
+        "password is ",
+        "password for a b ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\\n",
+        "https://a:",
+        "{\"token\":\"",
+        "--token ",
+        "Bearer ",
+        "Passwort ist ",
+        "密码是",
+        "token: a(",
+        "session: session=",
+        "code 12345 ",
         "\n",
         "é",
         "語",
@@ -304,21 +332,24 @@ fn adversarial(len: usize) -> Vec<String> {
 
 #[test]
 fn time_grows_with_the_length_and_no_faster() {
-    let time = |texts: &[String]| {
+    let time = |text: &str, times: usize| {
         let start = CpuTime::now();
-        texts.iter().for_each(|text| {
+        for _ in 0..times {
+            scrub(text);
             redact(text);
-        });
+        }
         start.elapsed()
     };
-    let (short, long) = (adversarial(10_000), adversarial(200_000));
-    time(&short);
-    let short: Duration = (0..5).map(|_| time(&short)).min().unwrap();
-    let long = time(&long);
-    assert!(
-        long < short * 20 * 4 + Duration::from_millis(20),
-        "{short:?}, then {long:?}"
-    );
+    let all = adversarial(10_000).into_iter().zip(adversarial(200_000));
+    for (short, long) in all {
+        time(&short, 1);
+        let piece: String = short.chars().take(40).collect();
+        let (short, long) = (time(&short, 20), time(&long, 1));
+        assert!(
+            long < short * 4 + Duration::from_millis(100),
+            "{piece:?}: {short:?}, then {long:?}"
+        );
+    }
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::ChildTask;
 use crate::base::ids;
 use crate::base::problem::Outcome;
-use crate::base::redact;
+use crate::base::redact::{self, LogLines};
 use crate::base::text::clip;
 use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::PROJECT_LOGS;
@@ -32,6 +32,7 @@ pub(super) struct ChildLog {
     session: Arc<SessionContext>,
     file: File,
     written: usize,
+    lines: LogLines,
 }
 
 impl ChildLog {
@@ -62,6 +63,7 @@ impl ChildLog {
                         id,
                         session,
                         written: 0,
+                        lines: LogLines::default(),
                     };
                     let prompt = clip(&task.prompt, PROMPT_CHARS);
                     log.write(&format!(
@@ -82,6 +84,9 @@ impl ChildLog {
     /// Adds a line of the child's output.
     pub(super) fn line(&mut self, stream: OutputStream, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
+        if !self.lines.may_show(&text) {
+            return;
+        }
         match stream {
             OutputStream::Stdout => self.write(&text),
             OutputStream::Stderr => self.write(&format!("stderr: {text}")),
@@ -100,7 +105,7 @@ impl ChildLog {
         if self.written > MAX_LOG_BYTES {
             return;
         }
-        let text = redact::secrets(text, &self.session.secrets.all());
+        let text = redact::logged(text, &self.session.secrets.all());
         self.written += text.len();
         let _ = self.file.write_all(text.as_bytes());
         if self.written > MAX_LOG_BYTES {

@@ -2,17 +2,21 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::redact::scrub;
+use crate::base::redact::{is_secret_field, scrub};
 use crate::base::text::clip;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::tools::output::untrusted::clip_fenced;
 
-/// `messages` of a reply without what must not be kept: secrets, and fields that only their provider understands.
-pub(crate) fn scrubbed(messages: Vec<Message>) -> Vec<Message> {
+/// `messages` of a reply without what must not be kept: secrets, which `scrub` takes out, and fields that only their provider understands.
+pub(crate) fn scrubbed(messages: Vec<Message>, scrub: &dyn Fn(&str) -> String) -> Vec<Message> {
     let scrubbed = messages.into_iter().filter_map(|message| match message {
         Message::Assistant(assistant) => Some(Message::Assistant(Assistant::new(
             scrub(&assistant.text),
-            assistant.calls.into_iter().map(scrubbed_call).collect(),
+            assistant
+                .calls
+                .into_iter()
+                .map(|call| scrubbed_call(call, scrub))
+                .collect(),
         ))),
         Message::Tool(output) => Some(Message::Tool(ToolOutput {
             text: scrub(&output.text),
@@ -23,9 +27,9 @@ pub(crate) fn scrubbed(messages: Vec<Message>) -> Vec<Message> {
     scrubbed.collect()
 }
 
-fn scrubbed_call(call: ToolCall) -> ToolCall {
+fn scrubbed_call(call: ToolCall, scrub: &dyn Fn(&str) -> String) -> ToolCall {
     ToolCall {
-        args: changed_arguments(&call.args, &scrubbed_text),
+        args: changed_arguments(&call.args, &|name, text| scrubbed_text(name, text, scrub)),
         provider_state: None,
         ..call
     }
@@ -33,14 +37,12 @@ fn scrubbed_call(call: ToolCall) -> ToolCall {
 
 /// A JSON value whose texts hold no secrets.
 pub(crate) fn scrubbed_value(value: Value) -> Value {
-    changed(value, None, &scrubbed_text)
+    changed(value, None, &|name, text| scrubbed_text(name, text, &scrub))
 }
 
 /// A text without secrets. A value may say what it is only together with its name.
-fn scrubbed_text(name: Option<&str>, text: &str) -> String {
-    if let Some(name) = name
-        && scrub(&format!("{name}={text}")) == format!("{name}=[REDACTED]")
-    {
+fn scrubbed_text(name: Option<&str>, text: &str, scrub: &dyn Fn(&str) -> String) -> String {
+    if name.is_some_and(|name| is_secret_field(name, text)) {
         return "[REDACTED]".to_owned();
     }
     scrub(text)
@@ -179,7 +181,7 @@ mod tests {
 
     #[test]
     fn secrets_leave_results_and_every_kind_of_argument() {
-        let kept = |args: &str| match scrubbed(vec![call("1", "x", args)]).remove(0) {
+        let kept = |args: &str| match scrubbed(vec![call("1", "x", args)], &scrub).remove(0) {
             Message::Assistant(assistant) => assistant.calls[0].args.clone(),
             other => panic!("{other:?}"),
         };
@@ -196,10 +198,13 @@ mod tests {
         );
         assert_eq!(kept("to ada@example.org"), "to [REDACTED_EMAIL]");
         assert_eq!(kept(""), "");
-        let kept = scrubbed(vec![
-            result("1", "x", "Ada: ada@example.org\n2", true),
-            Message::user("no"),
-        ]);
+        let kept = scrubbed(
+            vec![
+                result("1", "x", "Ada: ada@example.org\n2", true),
+                Message::user("no"),
+            ],
+            &scrub,
+        );
         assert_eq!(kept, [result("1", "x", "Ada: [REDACTED_EMAIL]\n2", true)]);
     }
 

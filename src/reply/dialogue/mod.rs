@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use self::carry_over::{scrubbed, shortened};
-use crate::base::redact::{redact, scrub};
+use crate::base::redact::{ConversationLabels, redact, scrub};
 use crate::chat::message::Message;
 use crate::reply::settings::ReplySettings;
 use crate::store::memory::EraseTarget;
@@ -25,6 +25,7 @@ const MAX_NOTE_CHARS: usize = 8_000;
 pub(crate) struct DialogueMemory {
     limits: DialogueLimits,
     rows: Mutex<Rows>,
+    labels: ConversationLabels,
 }
 
 /// What is sent of a conversation, and what is kept for the diary.
@@ -162,7 +163,13 @@ impl DialogueMemory {
         Self {
             limits,
             rows: Mutex::default(),
+            labels: ConversationLabels::default(),
         }
+    }
+
+    /// The labels that stand for secrets in this conversation.
+    pub(crate) fn labels(&self) -> &ConversationLabels {
+        &self.labels
     }
 
     /// The moment for something that is said now; no two of them are the same.
@@ -178,7 +185,7 @@ impl DialogueMemory {
     /// Adds an answer that was given at a [`DialogueMemory::stamp`]; secrets are removed.
     pub(crate) fn add_assistant(&self, text: &str, at: Timestamp, now: Timestamp) {
         let spoken = self.rows().said.last().is_some_and(|row| row.spoken);
-        self.add(Speaker::Assistant, spoken, scrub(text), at, now);
+        self.add(Speaker::Assistant, spoken, self.labels.scrub(text), at, now);
     }
 
     fn add(&self, speaker: Speaker, spoken: bool, text: String, at: Timestamp, now: Timestamp) {
@@ -199,12 +206,13 @@ impl DialogueMemory {
 
     /// Adds what the user saw beside the conversation at a [`DialogueMemory::stamp`]; secrets are removed.
     pub(crate) fn add_note(&self, text: &str, at: Timestamp) {
-        self.rows().add_note(at, scrub(text));
+        let text = self.labels.scrub(text);
+        self.rows().add_note(at, text);
     }
 
     /// Adds the calls and results of a reply as one group; secrets are removed.
     pub(crate) fn add_tools(&self, messages: Vec<Message>, now: Timestamp) {
-        let messages = scrubbed(messages);
+        let messages = scrubbed(messages, &|text| self.labels.scrub(text));
         if messages.is_empty() {
             return;
         }
@@ -221,6 +229,7 @@ impl DialogueMemory {
         if text.trim().is_empty() {
             return;
         }
+        self.labels.note(&text);
         let mut rows = self.rows();
         rows.last = rows.last.max(Some(at));
         rows.insert(SaidRow {
@@ -237,6 +246,7 @@ impl DialogueMemory {
 
     /// Another conversation goes on: what was said so far only waits for the diary, and `before` was said in it, before a message of the moment `at`.
     pub(crate) fn begin_conversation(&self, before: &[Message], at: Timestamp) {
+        self.labels.clear();
         let mut rows = self.rows();
         rows.groups.clear();
         rows.notes.clear();
@@ -253,7 +263,9 @@ impl DialogueMemory {
                 Message::User(user) => (Speaker::User, redact(&user.text)),
                 Message::Assistant(said) => (Speaker::Assistant, scrub(&said.text)),
                 Message::System { text } => {
-                    rows.add_note(at, scrub(text));
+                    let text = scrub(text);
+                    self.labels.note(&text);
+                    rows.add_note(at, text);
                     continue;
                 }
                 Message::Tool(_) => continue,
@@ -261,6 +273,7 @@ impl DialogueMemory {
             if text.trim().is_empty() {
                 continue;
             }
+            self.labels.note(&text);
             rows.insert(SaidRow {
                 at,
                 is_saved: true,

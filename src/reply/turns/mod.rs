@@ -23,7 +23,7 @@ use self::repair::Repair;
 use self::results::ResultPolicy;
 use self::tool_digest::ToolDigest;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::redact::{LABEL_START, scrub};
+use crate::base::redact::{ConversationLabels, LABEL_START, scrub};
 use crate::base::text::{clip, one_line};
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
@@ -65,6 +65,8 @@ pub(crate) struct TurnInput<'a> {
     pub recorder: &'a ReplyRecorder,
     pub settings: &'a ReplySettings,
     pub trace: &'a Trace,
+    /// What stands for the secrets of this conversation.
+    pub labels: &'a ConversationLabels,
     /// A small model: it writes its calls, and long results are condensed for it.
     pub is_small: bool,
     /// What the user said, redacted and on one line.
@@ -450,7 +452,7 @@ impl<'a> TurnLoop<'a> {
         let here = || context_line::known_place(&input.ctx.session, input.settings);
         let ready: Vec<Outcome<ToolCall>> = calls
             .iter()
-            .map(|call| match self.would_write_labels(call) {
+            .map(|call| match self.would_write_labels(&self.restored(call)) {
                 true => Err(Problem::refused(
                     "This would replace a secret by the label that stands for it here.",
                 )
@@ -458,10 +460,11 @@ impl<'a> TurnLoop<'a> {
                 false => weather::located(input.ctx, call, here),
             })
             .collect();
-        let to_run: Vec<ToolCall> = ready.iter().flatten().cloned().collect();
-        if !to_run.is_empty() {
+        let shown: Vec<ToolCall> = ready.iter().flatten().cloned().collect();
+        let to_run: Vec<ToolCall> = shown.iter().map(|call| self.restored(call)).collect();
+        if !shown.is_empty() {
             let listener = &input.ctx.listener;
-            listener.emit(Event::ToolsStarted(to_run.clone()));
+            listener.emit(Event::ToolsStarted(shown));
         }
         let mut finished = batch::run(input.ctx, &to_run, &mut |_| {}).into_iter();
         let policy = self.result_policy();
@@ -484,7 +487,7 @@ impl<'a> TurnLoop<'a> {
                     .line(format!("❌ {} error: {}", call.name, scrub(&error)));
             }
             // What a tool read is no more for a model, or for what is remembered, than what the user says.
-            let scrubbed = scrub(&output.text);
+            let scrubbed = input.labels.scrub(&output.text);
             has_hidden |= scrubbed != output.text;
             output.text = scrubbed;
             done += 1;
@@ -502,6 +505,14 @@ impl<'a> TurnLoop<'a> {
             results.push(output);
         }
         results
+    }
+
+    /// The call as its tool gets it: with the addresses and numbers of the user that labels stand for.
+    fn restored(&self, call: &ToolCall) -> ToolCall {
+        ToolCall {
+            args: self.input.labels.restored(&call.args),
+            ..call.clone()
+        }
     }
 
     /// Whether a call that changes something has a label in its arguments after results were shown with labels: what was read would be written back

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::context::SessionContext;
-use crate::base::redact::secrets;
+use crate::base::redact::logged;
 use crate::base::text::clip;
 use crate::base::variables::MARVIN_SUBAGENT_LOG;
 use crate::disk::jsonl;
@@ -35,7 +35,7 @@ pub(crate) fn record(
     let Some(path) = MARVIN_SUBAGENT_LOG.read(&session.env) else {
         return;
     };
-    let hide = |text: &str| secrets(text, &session.secrets.all()).into_owned();
+    let hide = |text: &str| logged(text, &session.secrets.all()).into_owned();
     let line = CallLogLine {
         ts: session.clock.utc(),
         tool,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::base::testing::assert_has;
 use crate::reply::testing::catalogue;
+use crate::tools::engine::approval::ApprovalRequest;
 
 #[test]
 fn a_large_model_makes_its_calls_itself_and_gets_no_nudges() {
@@ -349,6 +350,51 @@ fn a_label_of_a_result_is_not_written_in_the_place_of_its_secret() {
     let seen = run.seen(2);
     let last = seen[2].last();
     assert_has(last, &["would replace a secret by the label"]);
+}
+
+/// Agrees, and keeps what it was asked.
+#[derive(Default)]
+struct Agreeing(Mutex<Vec<String>>);
+
+impl Approver for Agreeing {
+    fn ask(&self, request: ApprovalRequest, _: &Cancel) -> Outcome<()> {
+        self.0.lock().unwrap().push(request.text());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_tool_and_who_is_asked_get_the_value_and_no_model_does() {
+    let labels = ConversationLabels::default();
+    labels
+        .redact_said("subscribe me to the topic 555123, which is my OTP, and tell bob@example.com");
+    let user = Arc::new(Agreeing::default());
+    let run = run(Case {
+        tools: &["ntfy_subscribe", "write_note", "read_note"],
+        labels,
+        user: Some(Arc::clone(&user) as Arc<dyn Approver>),
+        turns: vec![
+            Turn::Calls(vec![("ntfy_subscribe", json!({"topic": "[REDACTED_OTP]"}))]),
+            Turn::Calls(vec![(
+                "write_note",
+                json!({"path": "bob.md", "content": "To: [REDACTED_EMAIL]"}),
+            )]),
+            read("bob.md"),
+            Turn::Text("Done."),
+        ],
+        ..Case::default()
+    });
+    assert_eq!(run.answer(), "Done.");
+    assert_eq!(*user.0.lock().unwrap(), ["555123"]);
+    assert_has(&run.outputs()[0].text, &["ubscribed to [REDACTED_OTP]"]);
+    assert!(!run.outputs()[1].failed, "{}", run.outputs()[1].text);
+    let read = run.outputs()[2];
+    assert_has(&read.text, &["To: [REDACTED_EMAIL]"]);
+    let seen = run.seen(3);
+    let shown = format!("{:?} {:?} {}", run.rows, seen[3].messages, run.trace());
+    for secret in ["bob@example.com", "555123"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ use crate::reply::models::stage::{Stage, StageRequest};
 use crate::reply::settings::TraceLevel;
 use crate::reply::testing::session_with_notes;
 use crate::reply::tools::session_tools;
+use crate::tools::engine::approval::{Approval, Approver};
 
 /// What the chat model does with a request.
 pub(crate) enum Turn {
@@ -283,6 +284,9 @@ struct Case {
     has_successor: bool,
     window: u64,
     history: Vec<Message>,
+    labels: ConversationLabels,
+    /// Who is asked before something is done.
+    user: Option<Arc<dyn Approver>>,
 }
 
 impl Default for Case {
@@ -301,6 +305,8 @@ impl Default for Case {
             has_successor: false,
             window: 0,
             history: Vec::new(),
+            labels: ConversationLabels::default(),
+            user: None,
         }
     }
 }
@@ -326,11 +332,14 @@ fn run(case: Case) -> Run {
     script.turns.lock().unwrap().extend(case.turns);
     script.stages.lock().unwrap().extend(case.stages);
     let listener: Arc<dyn EventSink> = Arc::clone(&script) as Arc<dyn EventSink>;
-    let ctx = ToolContext::new(
+    let mut ctx = ToolContext::new(
         Arc::new(session),
         script.stop.clone(),
         Arc::clone(&listener),
     );
+    if let Some(user) = &case.user {
+        ctx.approval = Approval::Ask(Arc::clone(user));
+    }
     if case.stop {
         ctx.stop.fire();
     }
@@ -349,6 +358,7 @@ fn run(case: Case) -> Run {
         recorder: &ReplyRecorder::default(),
         settings: &case.settings,
         trace: &trace,
+        labels: &case.labels,
         is_small: case.small,
         query: "what do the notes say",
         history: &case.history,
