@@ -59,7 +59,7 @@ pub(crate) fn ask(
         };
         let failure = match ask_once(ctx, target, &request, &mut on, &ctx.stop) {
             Ok(mut reply) => {
-                let rest = written.and_then(|written| written.take(&mut reply));
+                let rest = written.and_then(|written| written.take(&mut reply, request.messages));
                 if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
                     ctx.listener.emit(Event::Delta(rest));
                 }

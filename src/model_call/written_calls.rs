@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::model_target::ModelTarget;
 use crate::base::ids;
-use crate::chat::message::ToolCall;
+use crate::chat::message::{Message, ToolCall};
 use crate::formats::model_text::draft::{DraftChange, DraftFilter};
 use crate::formats::model_text::{self, RawArguments, RawCall};
 use crate::llm::catalog;
@@ -50,8 +50,9 @@ impl WrittenCalls {
         shown
     }
 
-    /// Makes calls of what was written as calls of tools that there are. Returns what is still to be shown when there are none.
-    pub(super) fn take(self, reply: &mut Reply) -> Option<String> {
+    /// Makes calls of what was written as calls of tools that there are, but for those that the model quotes from `messages`. Returns what is still to be
+    /// shown when there are none.
+    pub(super) fn take(self, reply: &mut Reply, messages: &[Message]) -> Option<String> {
         // Steps are prose until they turn out to be those of an agent.
         let may_have = self.filter.is_holding() || reply.text.contains("Action");
         if !may_have || !reply.calls.is_empty() {
@@ -59,7 +60,13 @@ impl WrittenCalls {
         }
         let is_known = |name: &str| self.names.iter().any(|known| known == name);
         let found = model_text::read(&reply.text, &is_known);
-        let calls = found.calls.into_iter().filter(|call| is_known(&call.name));
+        let text = &reply.text;
+        let is_own = |call: &RawCall| {
+            let written = text.get(call.range.clone()).unwrap_or_default();
+            !model_text::is_quotation(written, written_by_others(messages))
+        };
+        let calls = found.calls.into_iter();
+        let calls = calls.filter(|call| is_known(&call.name) && is_own(call));
         let calls: Vec<ToolCall> = calls.map(native).collect();
         if calls.is_empty() {
             return reply.text.get(self.shown..).map(str::to_owned);
@@ -70,6 +77,15 @@ impl WrittenCalls {
         reply.calls = calls;
         None
     }
+}
+
+/// What the user and tools said.
+fn written_by_others(messages: &[Message]) -> impl Iterator<Item = &str> {
+    messages.iter().filter_map(|message| match message {
+        Message::User(user) => Some(user.text.as_str()),
+        Message::Tool(output) => Some(output.text.as_str()),
+        Message::System { .. } | Message::Assistant(_) => None,
+    })
 }
 
 fn native(call: RawCall) -> ToolCall {

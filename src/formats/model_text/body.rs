@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use super::RawCall;
 use super::families::{DSML, DSML_CLOSING, starts_with};
-use super::{RawArguments, RawCall};
 use crate::formats::lenient_json::{value, whole_value};
 
 /// Calls of one block.
@@ -228,7 +228,23 @@ fn python_calls(text: &str) -> Vec<RawCall> {
     if rest.is_empty() { found } else { Vec::new() }
 }
 
-/// Whether a text is nothing but such a list.
+/// The calls of a list, `[f(…), g(…)]`, at the start of a text, and its bytes.
+pub(super) fn python_list(text: &str) -> Option<(Vec<RawCall>, usize)> {
+    let mut rest = text.strip_prefix('[')?;
+    let mut found = Vec::new();
+    while found.len() < MAX_CALLS {
+        let (call, after) = python_call(rest)?;
+        found.push(call);
+        let after = after.trim_start();
+        if let Some(end) = after.strip_prefix(']') {
+            return Some((found, text.len() - end.len()));
+        }
+        rest = after.strip_prefix(',')?;
+    }
+    None
+}
+
+/// Whether a text begins like such a list.
 pub(super) fn is_python_list(text: &str) -> bool {
     text.strip_prefix('[').is_some_and(|inside| {
         let inside = inside.trim_start();
@@ -410,10 +426,7 @@ fn named(text: &str, is_closed: bool) -> Vec<RawCall> {
         let Some((arguments, length)) = read else {
             break;
         };
-        found.push(RawCall {
-            name,
-            arguments: RawArguments::Json(arguments),
-        });
+        found.push(RawCall::json(&name, arguments));
         rest = json.get(length..).unwrap_or_default();
     }
     found

@@ -16,6 +16,8 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 pub(crate) use reader::{read, without_thoughts};
@@ -38,6 +40,8 @@ pub(crate) struct ModelText {
 pub(crate) struct RawCall {
     pub name: String,
     pub arguments: RawArguments,
+    /// Where it stands in the text, with its marks.
+    pub range: Range<usize>,
 }
 
 /// What was given to a call.
@@ -54,6 +58,7 @@ impl RawCall {
         Self {
             name: name.to_owned(),
             arguments: RawArguments::Json(arguments),
+            range: 0..0,
         }
     }
 
@@ -61,6 +66,17 @@ impl RawCall {
         Self {
             name: name.to_owned(),
             arguments: RawArguments::Texts(pairs),
+            range: 0..0,
         }
     }
+}
+
+/// Shorter lines occur anywhere.
+const MIN_QUOTED: usize = 20;
+
+/// Whether a written call is a quotation: its longest line stands in a text that others wrote. A model that repeats what a page or a file says calls nothing.
+pub(crate) fn is_quotation<'s>(call: &str, mut others: impl Iterator<Item = &'s str>) -> bool {
+    let longest = call.lines().map(str::trim).max_by_key(|line| line.len());
+    let longest = longest.filter(|line| line.len() >= MIN_QUOTED);
+    longest.is_some_and(|line| others.any(|other| other.contains(line)))
 }

@@ -245,14 +245,12 @@ impl Reader<'_> {
         }
         self.tried += 1;
         let rest = self.rest(at);
-        let line = rest
-            .find("]\n")
-            .map_or(rest.trim_end().len(), |end| end + 1);
-        let calls = body::calls(rest.get(..line)?, true);
+        let (calls, length) = body::python_list(rest)?;
         let is_known = calls.iter().any(|call| (self.is_known)(&call.name));
-        let is_alone = self.is_silent() && rest.get(line..)?.trim().is_empty();
-        if is_known || is_alone && !calls.is_empty() {
-            return self.take(at, at + line, calls);
+        let after = rest.get(length..)?.trim_start();
+        let is_alone = self.is_silent() && (after.is_empty() || after.starts_with(['<', '[']));
+        if is_known || is_alone {
+            return self.take(at, at + length, calls);
         }
         None
     }

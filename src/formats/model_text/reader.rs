@@ -157,7 +157,11 @@ impl<'a> Reader<'a> {
     /// Takes the calls of a block; without any it was meant as one and cannot be read.
     pub(super) fn take(&mut self, start: usize, end: usize, calls: Vec<RawCall>) -> Option<usize> {
         self.out.has_broken_call |= calls.is_empty();
-        self.out.calls.extend(calls);
+        let placed = calls.into_iter().map(|call| RawCall {
+            range: start..end,
+            ..call
+        });
+        self.out.calls.extend(placed);
         self.drop(start, end)
     }
 

@@ -444,6 +444,52 @@ fn the_time_grows_with_the_length() {
     }
 }
 
+#[test]
+fn an_answer_with_all_kinds_of_machinery_around_a_call_shows_its_prose_alone() {
+    let leads = [
+        "",
+        "One moment.\n",
+        "Ich sehe nach.\n\n",
+        "お待ちください。\n",
+    ];
+    let tails = [
+        "",
+        "\n<tool_response>They want nothing</tool_response>",
+        "<|im_end|>\n<|im_start|>user\nThey want more",
+        "\n\n<think>They want this",
+    ];
+    let around = THOUGHTS
+        .iter()
+        .flat_map(|thought| leads.map(|lead| (thought, lead)));
+    let around: Vec<_> = around
+        .flat_map(|(thought, lead)| tails.map(|tail| (thought, lead, tail)))
+        .collect();
+    let mut number = 0;
+    for (family, call) in &written() {
+        // What counts at the end alone, or is cut by what follows it.
+        let is_last = call.contains("```")
+            || ["Thought", "**Thought", "{"]
+                .iter()
+                .any(|start| call.starts_with(start))
+            || family == "Granite 20B";
+        for (thought, lead, tail) in &around {
+            let text = format!("{thought}{lead}{call}{}", if is_last { "" } else { tail });
+            let found = calls(&text);
+            assert_eq!(found.len(), 1, "{text}: {:?}", sorted(&text));
+            assert_eq!(arguments(&found[0]), json!({"query": "tides"}), "{text}");
+            let prose = sorted(&text).prose;
+            // Each size at every third text.
+            number += 1;
+            let frames = drafts(&text, [1, 3, 1000][number % 3]);
+            for word in MACHINERY {
+                assert!(!prose.contains(word), "{text}: {prose}");
+                let is_seen = frames.iter().any(|frame| frame.contains(word));
+                assert!(!is_seen, "{word}: {text}: {frames:?}");
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_breaks_it(text in "(<tool_call>|</tool_call>|<think>|</think>|<\\|channel\\|>|<\\|message\\|>|analysis|\\[TOOL_CALLS\\]|\\{\"name\": \"web_search\", \"arguments\": \\{\\}\\}|Action: |Action Input: |Thought: |```json\n|```tool_call\n|```|`|\\{|\\}|\\[|\\]|<|\\||>|\"|'|\n| |\\PC){0,16}", size in 1usize..9) {
@@ -460,32 +506,6 @@ proptest! {
     #[test]
     fn prose_stays_prose(text in "[\\p{L}0-9 .,!?*#\n-]{0,80}") {
         prop_assert_eq!(sorted(&text).prose, text.trim());
-    }
-
-    #[test]
-    fn an_answer_with_all_kinds_of_machinery_around_a_call_shows_its_prose_alone(
-        thought in proptest::sample::select(THOUGHTS),
-        lead in proptest::sample::select(&["", "One moment.\n", "Ich sehe nach.\n\n", "お待ちください。\n"]),
-        family in any::<proptest::sample::Index>(),
-        tail in proptest::sample::select(&["", "\n<tool_response>They want nothing</tool_response>", "<|im_end|>\n<|im_start|>user\nThey want more", "\n\n<think>They want this"]),
-        size in proptest::sample::select(&[1, 3, 1000]),
-    ) {
-        let all = written();
-        let (family, call) = family.get(&all);
-        // What counts at the end alone, or is cut by what follows it.
-        let is_last = call.contains("```") || call.starts_with("Thought") || call.starts_with("**Thought") || call.starts_with('{') || family.starts_with("Granite 20B");
-        let text = format!("{thought}{lead}{call}{}", if is_last { "" } else { tail });
-        let found = calls(&text);
-        prop_assert_eq!(found.len(), 1, "{}: {:?}", text, sorted(&text));
-        prop_assert_eq!(arguments(&found[0]), json!({"query": "tides"}));
-        let prose = sorted(&text).prose;
-        let frames = drafts(&text, size);
-        for word in MACHINERY {
-            prop_assert!(!prose.contains(word), "{}: {}", text, prose);
-            for frame in &frames {
-                prop_assert!(!frame.contains(word), "{}: {}", text, frame);
-            }
-        }
     }
 
     #[test]

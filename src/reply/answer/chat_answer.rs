@@ -34,9 +34,14 @@ pub(crate) enum ChatAnswer {
     Empty,
 }
 
-/// Reads a reply of the chat model.
-pub(crate) fn read(reply: Reply, tools: &KnownTools, own: &OwnLines) -> ChatAnswer {
-    let answer = written_calls::read_answer(&reply.text, tools);
+/// Reads a reply of the chat model. `own` are lines of its prompt, `others` what the user and tools said.
+pub(crate) fn read(
+    reply: Reply,
+    tools: &KnownTools,
+    own: &OwnLines,
+    others: &[&str],
+) -> ChatAnswer {
+    let answer = written_calls::read_answer(&reply.text, tools, others);
     if !reply.calls.is_empty() {
         let calls = reply.calls.into_iter().take(MAX_NATIVE_CALLS);
         return ChatAnswer::Calls(Assistant {

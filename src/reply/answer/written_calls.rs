@@ -51,8 +51,8 @@ impl WrittenCall {
     }
 }
 
-/// Reads the text of an answer.
-pub(crate) fn read_answer(text: &str, tools: &KnownTools) -> WrittenAnswer {
+/// Reads the text of an answer. `others` are what the user and tools said: a call that stands there is quoted, and not run.
+pub(crate) fn read_answer(text: &str, tools: &KnownTools, others: &[&str]) -> WrittenAnswer {
     let ModelText {
         prose,
         calls,
@@ -65,11 +65,21 @@ pub(crate) fn read_answer(text: &str, tools: &KnownTools) -> WrittenAnswer {
         is_broken: has_broken_call,
         ..WrittenAnswer::default()
     };
-    if calls.is_empty() {
+    let is_quoted = |call: &RawCall| {
+        let written = text.get(call.range.clone()).unwrap_or_default();
+        model_text::is_quotation(written, others.iter().copied())
+    };
+    let count = calls.len();
+    let calls: Vec<RawCall> = calls.into_iter().filter(|call| !is_quoted(call)).collect();
+    if calls.len() < count {
+        answer.is_broken = true;
+    } else if calls.is_empty() {
         answer.calls = by_name(text, &answer.prose, tools);
         if !answer.calls.is_empty() {
             answer.prose.clear();
         }
+    }
+    if calls.is_empty() {
         return answer;
     }
     let most = match text.contains(FENCE) {
@@ -90,7 +100,7 @@ pub(crate) fn read_answer(text: &str, tools: &KnownTools) -> WrittenAnswer {
 
 /// The calls in an answer, in order.
 pub fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
-    read_answer(text, tools).calls
+    read_answer(text, tools, &[]).calls
 }
 
 fn written(call: RawCall, tools: &KnownTools) -> WrittenCall {

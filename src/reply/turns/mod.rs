@@ -239,7 +239,8 @@ impl<'a> TurnLoop<'a> {
                 }
             };
             let written = reply.text.clone();
-            let answer = chat_answer::read(reply, self.input.known, &self.own);
+            let others = self.results();
+            let answer = chat_answer::read(reply, self.input.known, &self.own, &others);
             if !matches!(answer, ChatAnswer::Final(_)) {
                 self.chat.drop_draft();
             }
@@ -273,9 +274,19 @@ impl<'a> TurnLoop<'a> {
         self.without_answer()
     }
 
+    /// What tools returned in this reply, and before it as far as it is sent.
+    fn results(&self) -> Vec<&str> {
+        let rows = self.history.iter().chain(&self.rows);
+        let results = rows.filter_map(|row| match row {
+            Message::Tool(output) => Some(output.text.as_str()),
+            _ => None,
+        });
+        results.collect()
+    }
+
     /// What arrived of an answer before the connection was cut, as far as it may be shown.
     fn half_answer(&self) -> Option<String> {
-        let arrived = written_calls::read_answer(&self.chat.arrived, self.input.known);
+        let arrived = written_calls::read_answer(&self.chat.arrived, self.input.known, &[]);
         let said = clean::printed(&self.own.without(&arrived.prose));
         let is_shown = arrived.calls.is_empty() && !said.is_empty() && !guard::is_malformed(&said);
         is_shown.then(|| format!("{said}\n\n[unfinished]"))

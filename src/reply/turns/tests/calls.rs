@@ -422,7 +422,7 @@ fn calls_that_share_an_id_get_one_each() {
         ..Reply::default()
     };
     let tools = session_tools::known_tools(&catalogue(None));
-    let ChatAnswer::Calls(row) = chat_answer::read(reply, &tools, &OwnLines::default()) else {
+    let ChatAnswer::Calls(row) = chat_answer::read(reply, &tools, &OwnLines::default(), &[]) else {
         panic!("no calls");
     };
     assert_eq!(row.calls.len(), 2);
