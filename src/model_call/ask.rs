@@ -43,16 +43,19 @@ pub(crate) fn ask(
     loop {
         now.tools = !offer.tools.is_empty();
         let request = Request { offer, ..*request };
-        let mut written = WrittenCalls::of(target, &request);
+        // Not before there is text: most rounds of a long task have calls alone.
+        let hands_through = WrittenCalls::may_be_in(target, &request);
+        let mut written = None;
         let mut on = |delta: Delta<'_>| {
             ctx.listener.emit(match delta {
-                Delta::Text(text) => match &mut written {
-                    Some(written) => match written.shown(text) {
+                Delta::Text(text) if hands_through => {
+                    let written = written.get_or_insert_with(|| WrittenCalls::of(&request));
+                    match written.shown(text) {
                         shown if shown.is_empty() => return,
                         shown => Event::Delta(shown.into_owned()),
-                    },
-                    None => Event::Delta(text.to_owned()),
-                },
+                    }
+                }
+                Delta::Text(text) => Event::Delta(text.to_owned()),
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
                 Delta::Notice(level, words) => Event::Notice(level, words.to_owned()),
             });

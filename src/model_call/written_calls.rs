@@ -21,16 +21,22 @@ pub(super) struct WrittenCalls {
 }
 
 impl WrittenCalls {
-    /// For a request with tools to a provider that may hand calls through.
-    pub(super) fn of(target: &ModelTarget, request: &Request<'_>) -> Option<Self> {
-        let hands_through = catalog::row(target.provider.name())?.quirks.written_calls;
+    /// Whether a request has tools and goes to a provider that may hand calls through.
+    pub(super) fn may_be_in(target: &ModelTarget, request: &Request<'_>) -> bool {
+        let row = catalog::row(target.provider.name());
+        let hands_through = row.is_some_and(|row| row.quirks.written_calls);
+        hands_through && request.may_call && !request.offer.tools.is_empty()
+    }
+
+    /// For the answer to a request.
+    pub(super) fn of(request: &Request<'_>) -> Self {
         let names = request.offer.tools.iter().map(|tool| tool.name.to_string());
         let names: Vec<String> = names.collect();
-        (hands_through && request.may_call && !names.is_empty()).then(|| Self {
+        Self {
             filter: DraftFilter::of_calls(names.clone()),
             names,
             shown: 0,
-        })
+        }
     }
 
     /// What to show of a piece, and of what was held back before it.
