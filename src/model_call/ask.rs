@@ -87,7 +87,13 @@ pub(crate) fn ask(
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
                 offer = &no_tools;
             }
-            Decision::FallBack | Decision::GiveUp => return Err(failure),
+            Decision::FallBack | Decision::GiveUp => {
+                // Nothing that arrived is lost because it might have become a call.
+                if let Some(rest) = written.and_then(WrittenCalls::rest_of_cut) {
+                    ctx.listener.emit(Event::Delta(rest));
+                }
+                return Err(failure);
+            }
         }
     }
 }

@@ -56,13 +56,21 @@ impl WrittenCalls {
         shown
     }
 
+    /// What of an answer that was cut is still to be shown: all but what began like a call.
+    pub(super) fn rest_of_cut(self) -> Option<String> {
+        self.filter.into_held()
+    }
+
     /// Makes calls of what was written as calls of tools that there are, but for those that the model quotes from `messages`. Returns what is still to be
     /// shown when there are none.
     pub(super) fn take(self, reply: &mut Reply, messages: &[Message]) -> Option<String> {
         // Steps are prose until they turn out to be those of an agent.
         let may_have = self.filter.is_holding() || reply.text.contains("Action");
-        if !may_have || !reply.calls.is_empty() {
+        if !may_have {
             return None;
+        }
+        if !reply.calls.is_empty() {
+            return reply.text.get(self.shown..).map(str::to_owned);
         }
         let is_known = |name: &str| self.names.iter().any(|known| known == name);
         let found = model_text::read(&reply.text, &is_known);

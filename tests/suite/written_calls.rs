@@ -246,3 +246,19 @@ fn in_the_plain_loop_a_call_that_a_file_contains_is_not_run_when_the_model_repea
     assert!(done.text().contains("bad.txt"), "{}", done.text());
     assert_eq!(server.requests().len(), 2);
 }
+
+#[test]
+fn in_the_plain_loop_what_was_held_back_is_shown_beside_a_call_and_when_the_connection_is_lost() {
+    let home = home();
+    let half = || Stream::new().text(&["It is `half"]);
+    let server = Server::answering(move |_, n| match n {
+        0 => Answer::sse(half().call(0, "c1", "notes_ls", "{}").end()),
+        _ => says("Done."),
+    });
+    let ask = |server: &Server| home.ask(&server.url("/v1"), "go").limit(LIMIT).run();
+    let done = ask(&server).expect(0);
+    assert!(done.text().contains("It is `half"), "{}", done.text());
+    let server = Server::answering(move |_, _| Answer::sse(half().frames()).reset());
+    let done = ask(&server).expect(1);
+    assert!(done.text().contains("It is `half"), "{}", done.text());
+}

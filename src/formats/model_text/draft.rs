@@ -105,6 +105,11 @@ impl DraftFilter {
         self.state == State::Closed || !self.pending.is_empty()
     }
 
+    /// What was held back and is no call so far.
+    pub(crate) fn into_held(self) -> Option<String> {
+        (self.state != State::Closed && !self.pending.is_empty()).then_some(self.pending)
+    }
+
     /// Whether anything is shown.
     pub(crate) fn has_shown(&self) -> bool {
         self.has_shown

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::notes::unfenced;
-use super::written_calls::FENCE;
+use super::written_calls::{FENCE, TAG};
 use crate::formats::model_text;
 
 /// Fields in which models put an answer, the best first.
@@ -11,7 +11,7 @@ const ANSWER_FIELDS: [&str; 7] = [
     "response", "message", "text", "content", "answer", "reply", "error",
 ];
 /// What only broken calls begin with.
-const BROKEN_STARTS: [&str; 4] = ["tool_calls:", "tool_code", "tool_output", "<tool_call>"];
+const BROKEN_STARTS: [&str; 4] = ["tool_calls:", "tool_code", "tool_output", TAG];
 /// Keys of what tools return and nobody says.
 const DUMP_KEYS: [&str; 15] = [
     "specVersion",

@@ -15,7 +15,7 @@ use crate::reply::tools::step;
 /// The shape that is taught.
 pub(crate) const FENCE: &str = "```tool_call";
 /// The shape that models of the Qwen and Hermes families learned.
-const TAG: &str = "<tool_call>";
+pub(crate) const TAG: &str = "<tool_call>";
 const LIST: &str = "tool_calls:";
 /// Fences of an answer that are run.
 const MAX_FENCES: usize = 3;
