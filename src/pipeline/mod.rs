@@ -31,6 +31,7 @@ pub(crate) mod repository;
 pub(crate) mod review;
 pub(crate) mod review_job;
 pub(crate) mod run;
+mod shown_documents;
 mod smoke_test;
 pub(crate) mod state;
 mod test_command;

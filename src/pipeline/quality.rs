@@ -88,6 +88,7 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
             tier: Tier::Opus,
             prompt: context::prompt(run, &Access::Read, View::Project, &instructions),
             access: Access::Read,
+            texts: View::Project.texts(),
             withhold: &[],
             limit: limits::QUALITY,
             after_failure: None,

@@ -21,6 +21,7 @@ use std::time::Duration;
 use super::Run;
 use super::tier::Tier;
 use crate::base::problem::{Outcome, Problem};
+use crate::store::project_texts::ProjectTexts;
 use budget::Budget;
 
 /// What a child may do.
@@ -45,6 +46,8 @@ pub(crate) struct ChildTask<'a> {
     pub access: Access,
     /// What it is told.
     pub prompt: String,
+    /// What its system prompt holds of the project's own texts.
+    pub texts: ProjectTexts,
     /// Words that a further attempt must not see in the output of the one before, such as the passing words of a review that cannot pass.
     pub withhold: &'a [&'a str],
     /// How long its first attempt may take; the second twice as long, and so on.

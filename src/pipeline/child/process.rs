@@ -76,8 +76,14 @@ pub(super) fn run_child(
     let mut log = ChildLog::create(run, task, &head)?;
     scratch::hide(&run.ctx);
     let prompt = PromptFile::create(&run.root, &log.id, start.prompt)?;
-    let variables =
-        environment::variables(session, &run.root, &task.access, model, &log.tool_log())?;
+    let variables = environment::variables(
+        session,
+        &run.root,
+        &task.access,
+        task.texts,
+        model,
+        &log.tool_log(),
+    )?;
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),
         arguments(run, start, &prompt),

@@ -214,6 +214,7 @@ impl Subject for CodeReview<'_> {
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &self.fixer, View::Project, &instructions),
                 access: self.fixer.clone(),
+                texts: View::Project.texts(),
                 withhold: &[],
                 limit: limits::IMPLEMENTATION,
                 after_failure: None,

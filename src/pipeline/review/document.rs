@@ -130,7 +130,10 @@ impl Subject for DocumentReview {
     fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String {
         let is_design = self.document.path == documents::DESIGN.path;
         let (view, source) = match (reviewer.sees_only_subject, is_design) {
-            (true, _) => (View::DocumentAlone, prompts::SOURCE_NONE),
+            (true, _) => (
+                View::DocumentAlone(self.document.path),
+                prompts::SOURCE_NONE,
+            ),
             (false, true) => (View::Project, prompts::SOURCE_SPEC),
             (false, false) => (View::Project, prompts::SOURCE_TASK),
         };
@@ -187,6 +190,7 @@ impl Subject for DocumentReview {
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &access, View::Project, &instructions),
                 access,
+                texts: View::Project.texts(),
                 withhold: &[],
                 limit: limits::DOCUMENT,
                 after_failure: Some(&|| documents::reset(run, &rel, before.as_deref())),

@@ -54,7 +54,7 @@ fn the_implementation_is_reviewed_by_area_and_against_the_documents() {
         }
     }
     let conformance = &stage.prompts("review-code-conformance")[0];
-    assert_has(conformance, &["Read `.marvin/spec.md` whole"]);
+    assert_has(conformance, &["Go through `.marvin/spec.md` sentence"]);
     let again = &stage.prompts("review-code-area-1")[1];
     assert!(again.contains("+// Corrected."), "{again}");
     let fixer = &stage.prompts("code-fixer")[0];

@@ -167,6 +167,7 @@ fn task<'a>(check: &'a (dyn Fn(&ChildReport) -> Result<(), String> + Sync)) -> C
         tier: Tier::Plan,
         access: Access::Read,
         prompt: "Write the document.".to_owned(),
+        texts: ProjectTexts::Instructions,
         withhold: &[],
         limit: LONG,
         after_failure: None,
