@@ -346,6 +346,14 @@ fn progress(event: &PipelineEvent) -> Option<String> {
             ..
         } => format!("{label} ({model}), attempt {attempt}"),
         PipelineEvent::ChildTools { tools, .. } => tools.join(", "),
+        PipelineEvent::ProviderWait {
+            label,
+            provider,
+            milliseconds,
+        } => format!(
+            "{label} waits {} s for {provider}",
+            milliseconds.div_ceil(1_000)
+        ),
         PipelineEvent::ChildEnded { words, .. } | PipelineEvent::Warning { words } => words.clone(),
         _ => return None,
     })

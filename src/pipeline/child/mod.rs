@@ -8,6 +8,7 @@ mod attempts;
 mod budget;
 pub(crate) mod environment;
 mod log;
+mod patience;
 mod process;
 mod prompts;
 mod questions;
@@ -77,7 +78,8 @@ impl ChildReport {
     }
 }
 
-/// Runs a child until its work is done: up to three attempts, then one with the fallback tier. Questions it asks are answered in between.
+/// Runs a child until its work is done: up to three attempts, then one with the fallback tier. Questions it asks are answered in between, and outages of its
+/// provider waited out.
 ///
 /// # Errors
 /// Every attempt failed; the ceiling on cost is reached; the run was stopped; the child cannot be started, or this process may start none.

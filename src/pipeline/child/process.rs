@@ -9,6 +9,7 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::{Outcome, ProblemKind};
 use crate::base::redact;
+use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
 use crate::pipeline::{Run, record};
@@ -38,8 +39,10 @@ pub(super) struct EndedChild {
     pub output: ProgramOutput,
     /// Its last error message.
     pub error: Option<String>,
-    /// The kind of failure that it reported.
-    pub failure: Option<ProblemKind>,
+    /// The failure that it reported.
+    pub failure: Option<FailureReport>,
+    /// A model has answered it at least once.
+    pub was_answered: bool,
     /// US dollars it has spent.
     pub spent: f64,
     pub took: Duration,
@@ -130,8 +133,8 @@ pub(super) fn run_child(
                 // It is told at the end of the log.
                 return;
             }
-            ChildLine::Failure(kind) => {
-                failure = Some(kind);
+            ChildLine::Failure(reported) => {
+                failure = Some(reported);
                 return;
             }
             ChildLine::Text => {}
@@ -169,6 +172,7 @@ pub(super) fn run_child(
         output,
         error: reader.error().map(|error| hide(&error)),
         failure,
+        was_answered: cost.tokens().total() > 0,
         spent: cost.session_cost,
         took,
     })

@@ -1,6 +1,7 @@
 //! Children played by shell scripts, which are real processes.
 
 mod attempts;
+mod outages;
 mod parallel;
 
 use std::fs;
