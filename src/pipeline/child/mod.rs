@@ -68,6 +68,8 @@ pub(crate) struct ChildReport {
     pub text: String,
     /// Its log.
     pub log: PathBuf,
+    /// The record of its tool calls.
+    pub tool_log: PathBuf,
 }
 
 impl ChildReport {

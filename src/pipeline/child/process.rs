@@ -7,7 +7,7 @@ use super::environment;
 use super::log::{ChildLog, PromptFile};
 use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
-use crate::base::problem::{Outcome, ProblemKind};
+use crate::base::problem::Outcome;
 use crate::base::redact;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
@@ -168,6 +168,7 @@ pub(super) fn run_child(
         report: ChildReport {
             text: hide(&reader.text()),
             log: log.path.clone(),
+            tool_log: log.tool_log(),
         },
         output,
         error: reader.error().map(|error| hide(&error)),
