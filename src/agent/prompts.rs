@@ -2,8 +2,16 @@
 
 /// Personality and rules: the first section of the system prompt.
 pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
+/// The same for a child, which has a task and nobody to talk to.
+pub(crate) const SUB_AGENT: &str = include_str!("../prompts/sub_agent.md");
 /// Instructions for work on code.
 pub(crate) const CODING: &str = include_str!("../prompts/coding.md");
+/// Added to them for who may change files.
+pub(crate) const CODING_WRITING: &str = include_str!("../prompts/coding_writing.md");
+/// Added for who may run programs.
+pub(crate) const CODING_RUNNING: &str = include_str!("../prompts/coding_running.md");
+/// Added for who may commit.
+pub(crate) const CODING_COMMITTING: &str = include_str!("../prompts/coding_committing.md");
 /// Instructions for shortening a stored conversation.
 pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
 /// Ends the conversation in the last request of a turn, in which no tool may be called.
@@ -16,8 +24,17 @@ mod tests {
 
     #[test]
     fn every_slot_of_every_prompt_is_known() {
-        let slots = [("dir", "x")];
-        for prompt in [IDENTITY, CODING, SUMMARY, LAST_ROUND] {
+        let slots = ["dir", "writing", "running", "committing"].map(|slot| (slot, "x"));
+        for prompt in [
+            IDENTITY,
+            SUB_AGENT,
+            CODING,
+            CODING_WRITING,
+            CODING_RUNNING,
+            CODING_COMMITTING,
+            SUMMARY,
+            LAST_ROUND,
+        ] {
             assert!(
                 !fill(prompt, &slots).contains("{{"),
                 "an unfilled slot in {prompt}"

@@ -8,8 +8,10 @@ use super::prompts;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::model_call::user_facts::UserFacts;
-use crate::store::project_texts;
+use crate::store::project_documents;
+use crate::store::project_texts::{self, ProjectTexts};
 use crate::tools::engine::context::SessionContext;
 
 /// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
@@ -48,9 +50,18 @@ impl SystemPrompt {
     /// A prompt for the current state.
     pub(crate) fn new(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let today = today(session);
-        let mut text = fill(prompts::IDENTITY, &[]);
+        let is_child = session.policy.depth > 0;
+        let mut text = fill(
+            match is_child {
+                true => prompts::SUB_AGENT,
+                false => prompts::IDENTITY,
+            },
+            &[],
+        );
         section(&mut text, "Preferences", &person.preferences);
-        let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
+        if !is_child {
+            let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
+        }
         section(&mut text, "Saved places", &person.places);
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
@@ -96,11 +107,15 @@ fn today(session: &SessionContext) -> String {
     now.strftime("%A, %-d %B %Y").to_string()
 }
 
-/// The rules for coding mode, and in any mode what the project says about itself.
+/// The rules for coding mode, and in any mode what the project says about itself, unless the prompt has that.
 fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool) {
     if coding {
         let dir = root.path().display().to_string();
-        section(out, "Coding", &fill(prompts::CODING, &[("dir", &dir)]));
+        section(out, "Coding", &coding_rules(session, &dir));
+    }
+    let texts = ProjectTexts::of(&session.env);
+    if texts == ProjectTexts::None {
+        return;
     }
     if let Some((path, text)) = project_texts::instructions(&session.paths, root) {
         document(
@@ -109,9 +124,30 @@ fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool
             &text,
         );
     }
-    for (name, text) in project_texts::documents(root) {
+    if texts == ProjectTexts::Instructions {
+        return;
+    }
+    for (name, text) in project_documents::documents(root, &PROJECT_DOCUMENTS) {
         document(out, name, &text);
     }
+}
+
+/// The rules of coding mode, but for those about tools that are not there: who cannot run a program is not told to run the tests.
+fn coding_rules(session: &SessionContext, dir: &str) -> String {
+    let tools = session.registry().allowed(&session.policy);
+    let part = |tool: &str, rules: &'static str| match tools.iter().any(|own| own.name() == tool) {
+        true => rules,
+        false => "",
+    };
+    fill(
+        prompts::CODING,
+        &[
+            ("dir", dir),
+            ("writing", part("apply_patch", prompts::CODING_WRITING)),
+            ("running", part("run_command", prompts::CODING_RUNNING)),
+            ("committing", part("git_commit", prompts::CODING_COMMITTING)),
+        ],
+    )
 }
 
 fn section(out: &mut String, heading: &str, text: &str) {

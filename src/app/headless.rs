@@ -22,8 +22,8 @@ use super::watch::RunWatch;
 use super::{images, setup};
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::chat::event::FAILURE_MARKER;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::image::Image;
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
@@ -41,6 +41,8 @@ struct HeadlessRun {
     stop: Cancel,
     /// Set as soon as the session exists.
     session: OnceLock<Arc<SessionContext>>,
+    /// Set when the provider cannot answer now.
+    outage: OnceLock<ProviderOutage>,
     finished: AtomicBool,
 }
 
@@ -52,6 +54,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         started: Instant::now(),
         stop: Cancel::new(),
         session: OnceLock::new(),
+        outage: OnceLock::new(),
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
@@ -68,7 +71,12 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
                 .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
             if let (true, Err(problem)) = (leashed, &outcome) {
-                report_failure(problem.kind);
+                // Tells the parent why this child fails.
+                let report = FailureReport {
+                    kind: problem.kind,
+                    outage: run.outage.get().cloned(),
+                };
+                say(&report.line());
             }
             watch.status().unwrap_or_else(|| exit_status(outcome))
         }
@@ -123,13 +131,6 @@ impl HeadlessRun {
         }
         say(&totals.cost_line());
         Some(status)
-    }
-}
-
-/// Tells the parent why this child fails.
-fn report_failure(kind: ProblemKind) {
-    if let Ok(kind) = serde_json::to_string(&kind) {
-        say(&format!("{FAILURE_MARKER}{kind}"));
     }
 }
 
@@ -214,6 +215,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         (spending, effort),
     );
     let warn: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
+    let provider = target.provider.name();
     let answer = one_shot.answer(Arc::new(target), message, stream.clone(), &warn);
     let written = stream.finish();
     match written {
@@ -223,6 +225,11 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             "Cannot write the answer to standard output",
             error,
         )),
-        Ok(()) => answer.map_err(|failure| *failure.problem),
+        Ok(()) => answer.map_err(|failure| {
+            if let Some(wait) = failure.outage() {
+                let _ = run.outage.set(ProviderOutage::new(provider, wait));
+            }
+            *failure.problem
+        }),
     }
 }

@@ -113,10 +113,13 @@ variables! {
     MARVIN_E2E_ROUNDS: Whole = 10, "the most rounds of trying the program (10)";
     MARVIN_FE_ROUNDS: Whole = 10, "the most rounds of checking served pages (10)";
     MARVIN_QA_ROUNDS: Whole = 3, "the most rounds of quality assurance (3)";
+    MARVIN_PROVIDER_PATIENCE: Whole = 600, "seconds that each child of the pipeline waits in all for a provider that cannot answer now (600)";
+    MARVIN_PROVIDER_PAUSE: Whole = 5, "seconds of its first pause; each is twice as long as the one before, up to 60 (5)";
     MARVIN_LEASH: Switch, "1 ends this process when its standard input closes; set by Marvin for its children";
     TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";
     MARVIN_READONLY: Switch, "1 takes away every tool that changes more than notes, tickets and the session";
     MARVIN_WRITABLE_FILES: Text, "the only files that may be written, separated by commas";
+    MARVIN_PROJECT_TEXTS: Text, "what the system prompt holds of the project's own texts: all, instructions or none (all); set by Marvin for its children";
     MARVIN_SUBAGENT_LOG: Text, "file for one JSON line a tool call";
     EDITOR: Text, "editor for preferences (nano)";
     VISUAL: Text, "editor for preferences, when EDITOR is not set";

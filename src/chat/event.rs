@@ -125,9 +125,6 @@ fn milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error
 /// In the output of the non-interactive mode, the prefix of a line with the names of a round's tools: two spaces, U+1F527, one space.
 pub(crate) const TOOLS_MARKER: &str = "  \u{1f527} ";
 
-/// On standard error of a child, the prefix of a line with the kind of the failure that ends it, as JSON: its parent decides by it whether to try again.
-pub(crate) const FAILURE_MARKER: &str = "MARVIN_FAILURE:";
-
 /// Receives events: the terminal interface through a channel, the non-interactive mode by writing at once.
 ///
 /// Called from the turn's thread and from tool threads. It must not block on anything but its own output.

@@ -89,6 +89,15 @@ pub enum PipelineEvent {
         /// How long it ran.
         seconds: u64,
     },
+    /// The provider of a child cannot answer now; the child is started again after a pause.
+    ProviderWait {
+        /// The label of the child.
+        label: String,
+        /// The provider's name.
+        provider: String,
+        /// How long the pause is.
+        milliseconds: u64,
+    },
     /// The tests of the project were run, by the pipeline itself.
     TestsRun {
         /// At least one was executed, and none failed.

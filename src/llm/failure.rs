@@ -117,6 +117,16 @@ impl Failure {
         matches!(self.kind, FailureKind::TooLong | FailureKind::TooLarge)
     }
 
+    /// How long the provider asks to wait, when the failure is its own and may be over soon: it has a fault, is overloaded, limits the rate, or cannot be
+    /// reached. `None` when it is something else.
+    pub(crate) fn outage(&self) -> Option<Option<Duration>> {
+        match (&self.kind, self.passing) {
+            (_, Some(error)) => Some(error.wait),
+            (FailureKind::RateLimited { wait }, None) => Some(*wait),
+            _ => None,
+        }
+    }
+
     /// Stopped on purpose.
     pub fn cancelled() -> Self {
         Self::new(FailureKind::Cancelled, Problem::cancelled())

@@ -62,11 +62,11 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
     } else {
         Decision::GiveUp
     };
-    let waits = match (&failure.kind, failure.passing) {
-        (_, Some(error)) => Some((error.wait, SHORT_WAITS)),
-        (FailureKind::RateLimited { wait }, None) => Some((*wait, WAITS)),
-        _ => None,
+    let defaults = match failure.passing {
+        Some(_) => SHORT_WAITS,
+        None => WAITS,
     };
+    let waits = failure.outage().map(|named| (named, defaults));
     if let Some((named, defaults)) = waits.filter(|_| clean)
         && let Some(default) = defaults.get(now.waited)
     {

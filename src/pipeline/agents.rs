@@ -99,6 +99,7 @@ impl Agents for PipelineAgents {
                 tier: tier(model, query),
                 access: Access::Read,
                 prompt: context::prompt(&run, &Access::Read, View::Project, RESEARCH),
+                texts: View::Project.texts(),
                 withhold: &[],
                 limit: RESEARCH_LIMIT,
                 after_failure: None,
@@ -175,6 +176,7 @@ impl PipelineAgents {
                 tier,
                 prompt: context::prompt(&run, &access, View::Project, LAUNCH),
                 access,
+                texts: View::Project.texts(),
                 withhold: &[],
                 limit: LAUNCH_LIMIT,
                 after_failure: None,
@@ -344,6 +346,14 @@ fn progress(event: &PipelineEvent) -> Option<String> {
             ..
         } => format!("{label} ({model}), attempt {attempt}"),
         PipelineEvent::ChildTools { tools, .. } => tools.join(", "),
+        PipelineEvent::ProviderWait {
+            label,
+            provider,
+            milliseconds,
+        } => format!(
+            "{label} waits {} s for {provider}",
+            milliseconds.div_ceil(1_000)
+        ),
         PipelineEvent::ChildEnded { words, .. } | PipelineEvent::Warning { words } => words.clone(),
         _ => return None,
     })

@@ -5,29 +5,34 @@ use std::time::Duration;
 use super::Run;
 use super::child::{Access, ChildTask};
 use super::prompts;
+use super::shown_documents;
 use super::tier::Tier;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::base::text::{counted, head};
 use crate::disk::beneath::{ListingOptions, RelPath};
-use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
-use crate::disk::paths::{PROJECT_MEMORIES, PROJECT_UPSTREAM};
+use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_MEMORIES, PROJECT_UPSTREAM};
+use crate::store::project_texts::ProjectTexts;
 
 /// How much a child is shown of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     /// Everything that there is to know.
     Project,
-    /// Nothing but where it is: the child judges a document by itself.
-    DocumentAlone,
+    /// Nothing but this document: the child judges it by itself.
+    DocumentAlone(&'static str),
 }
 
-/// A document, and the number of its first characters that every child sees.
-const EXTRACTS: [(&str, usize); 3] = [
-    (SPEC_DOCUMENT, 2_000),
-    (UX_DOCUMENT, 2_000),
-    (DESIGN_DOCUMENT, 1_500),
-];
+impl View {
+    /// What the child's system prompt holds of the project. Never the documents: they are in its prompt, and once is enough.
+    pub(crate) fn texts(self) -> ProjectTexts {
+        match self {
+            Self::Project => ProjectTexts::Instructions,
+            Self::DocumentAlone(_) => ProjectTexts::None,
+        }
+    }
+}
+
 /// Characters of the memory index that every child sees.
 const MEMORY_CHARS: usize = 2_000;
 /// The listing in a prompt: three levels, at most 120 lines.
@@ -41,17 +46,13 @@ const LISTING: ListingOptions = ListingOptions {
 
 /// A child's whole prompt: what it has to know, then its own `instructions`.
 pub(crate) fn prompt(run: &Run, access: &Access, view: View, instructions: &str) -> String {
-    let dir = run.root.path();
-    let name = dir.file_name().unwrap_or(dir.as_os_str());
     let facts = match view {
         View::Project => project(run),
-        View::DocumentAlone => String::new(),
+        View::DocumentAlone(path) => shown_documents::part(run, &[path]),
     };
     fill(
         prompts::CONTEXT,
         &[
-            ("name", &name.to_string_lossy()),
-            ("dir", &dir.to_string_lossy()),
             ("facts", &facts),
             ("access", &access_words(access)),
             ("no_mocks", prompts::NO_MOCKS.trim_end()),
@@ -76,6 +77,7 @@ pub(crate) fn writer_task<'a>(
         tier,
         prompt: prompt(run, &access, View::Project, instructions),
         access,
+        texts: View::Project.texts(),
         withhold: &[],
         limit,
         after_failure: None,
@@ -83,17 +85,16 @@ pub(crate) fn writer_task<'a>(
     }
 }
 
-/// Task, documents, files, upstream documents and memory, each between marks: they are data.
+/// Name and place, task, documents, files, upstream documents and memory, the texts between marks: they are data.
 fn project(run: &Run) -> String {
-    let mut parts = vec![format!(
-        "## Task\n{}",
-        enclosed("task", "", run.task.trim())
-    )];
-    for (path, most) in EXTRACTS {
-        if let Some(text) = extract(run, path, most) {
-            parts.push(text);
-        }
-    }
+    let dir = run.root.path();
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
+    let mut parts = vec![
+        format!("Name: {}\nDirectory: {}", name.display(), dir.display()),
+        format!("## Task\n{}", enclosed("task", "", run.task.trim())),
+        shown_documents::part(run, &PROJECT_DOCUMENTS),
+    ];
+    parts.retain(|part| !part.is_empty());
     if let Ok(listing) = run.root.listing(&RelPath::here(), &LISTING) {
         parts.push(format!("## Files\n{}", enclosed("listing", "", &listing)));
     }
@@ -102,7 +103,7 @@ fn project(run: &Run) -> String {
     }
     let index = format!("{PROJECT_MEMORIES}/INDEX.md");
     parts.extend(extract(run, &index, MEMORY_CHARS));
-    format!("\n{}\n", parts.join("\n\n"))
+    parts.join("\n\n")
 }
 
 /// The beginning of a file, or nothing when there is none.

@@ -8,12 +8,14 @@ use super::review::code;
 use super::review::reviewers::is_final;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
-use super::{files, limits, prompts, repository};
+use super::{earlier_rounds, files, limits, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::variables::MARVIN_DEBUG_ROUNDS;
 use crate::chat::pipeline_event::PipelineEvent;
 
+/// What its rounds are about.
+const TESTS: &str = "tests";
 /// Rounds for what a later phase broke.
 const LATER_ROUNDS: u64 = 3;
 /// After so many children in a row that could not work, something else is wrong than the code.
@@ -104,7 +106,7 @@ impl DebugRounds {
     fn round(&self, run: &Run, tests: &TestRun) -> Outcome<()> {
         run.emit(PipelineEvent::RoundStarted {
             phase: self.phase.to_owned(),
-            subject: "tests".to_owned(),
+            subject: TESTS.to_owned(),
             round: self.used,
             most: self.most,
         });
@@ -114,6 +116,10 @@ impl DebugRounds {
                 ("round", &self.used.to_string()),
                 ("most", &self.most.to_string()),
                 ("outcome", &tests.for_child()),
+                (
+                    "earlier",
+                    &earlier_rounds::part(run, self.phase, TESTS, earlier_rounds::HEADING),
+                ),
             ],
         );
         // What it did needs no check: the tests are run after it anyway.
@@ -124,7 +130,15 @@ impl DebugRounds {
             limits::DEBUGGING,
             &instructions,
         );
-        child::run(run, &task)?;
+        let told = match child::run(run, &task) {
+            Ok(report) => report.text,
+            Err(problem) if is_final(&problem) => return Err(problem),
+            Err(problem) => {
+                earlier_rounds::keep(run, self.phase, TESTS, self.used, &problem.one_line())?;
+                return Err(problem);
+            }
+        };
+        earlier_rounds::keep(run, self.phase, TESTS, self.used, &told)?;
         repository::checkpoint(
             run,
             &format!("{}: debugged, round {}", self.phase, self.used),

@@ -100,6 +100,7 @@ fn write(run: &Run, document: &Document, phase: &str) -> Outcome<()> {
             tier: Tier::PlanGen,
             prompt: context::prompt(run, &access, View::Project, &instructions),
             access,
+            texts: View::Project.texts(),
             withhold: &[],
             limit: limits::DOCUMENT,
             after_failure: Some(&|| reset(run, &rel, before.as_deref())),

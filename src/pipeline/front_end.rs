@@ -3,7 +3,7 @@
 use super::Run;
 use super::phase::PhaseEnd;
 use super::smoke_test::Trial;
-use super::{files, prompts};
+use super::{evidence, files, prompts};
 use crate::base::problem::Outcome;
 use crate::base::variables::MARVIN_FE_ROUNDS;
 
@@ -36,6 +36,7 @@ pub(crate) fn check_front_end(run: &Run) -> Outcome<PhaseEnd> {
         label: "front-end-checker",
         prompt: prompts::FRONT_END,
         marker: "FRONTEND_VALID",
+        evidence: evidence::LOOKS,
         most,
     };
     trial.run(run)?;

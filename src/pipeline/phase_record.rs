@@ -26,8 +26,8 @@ struct PhaseRecord {
     parts: Vec<String>,
     /// The last finished round of each of its loops, by the name of what the loop is about.
     rounds: BTreeMap<String, u64>,
-    /// What the last finished round told the next.
-    findings: String,
+    /// What the rounds of each of its loops told the next ones.
+    told: BTreeMap<String, Vec<String>>,
     /// The document whose writer is at work.
     writing: String,
     /// Documents that were written again after a review of them, and not reviewed since. Of no phase alone.
@@ -117,25 +117,27 @@ pub(crate) fn save_round(run: &Run, phase: &str, subject: &str, number: u64) -> 
     })
 }
 
-/// The findings that the last finished round told the next.
-pub(crate) fn findings(run: &Run, phase: &str) -> String {
-    of(run, phase).findings
+/// What earlier rounds about `subject` told the next ones, the latest at the end.
+pub(crate) fn told(run: &Run, phase: &str, subject: &str) -> Vec<String> {
+    let mut record = of(run, phase);
+    record.told.remove(subject).unwrap_or_default()
 }
 
-/// Records that a round about `subject` is over, and what it tells the next.
+/// Adds to what is told the next round about `subject`, of which the latest `most` are kept.
 ///
 /// # Errors
 /// The record cannot be written.
-pub(crate) fn save_findings(
+pub(crate) fn add_told(
     run: &Run,
     phase: &str,
     subject: &str,
-    number: u64,
-    findings: &str,
+    words: String,
+    most: usize,
 ) -> Outcome<()> {
     change(run, phase, |record| {
-        record.rounds.insert(subject.to_owned(), number);
-        findings.clone_into(&mut record.findings);
+        let told = record.told.entry(subject.to_owned()).or_default();
+        told.push(words);
+        told.drain(..told.len().saturating_sub(most));
     })
 }
 

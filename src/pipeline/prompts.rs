@@ -96,12 +96,11 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 30] = [
+    const SLOTS: [&str; 28] = [
         "access",
         "angle",
         "area",
         "changes",
-        "dir",
         "documents",
         "earlier",
         "facts",
@@ -115,7 +114,6 @@ mod tests {
         "min_bytes",
         "min_chars",
         "most",
-        "name",
         "no_mocks",
         "outcome",
         "passing",

@@ -5,11 +5,10 @@ use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View, writer_task};
 use super::debugging;
 use super::phase::PhaseEnd;
-use super::review;
 use super::review::reviewers::{has_reviewed, is_final};
 use super::review::verdict::{MIN_REPORT_CHARS, Verdict, verdict};
 use super::tier::Tier;
-use super::{files, limits, phase_record, prompts, repository};
+use super::{earlier_rounds, files, limits, nothing_to_change, phase_record, prompts, repository};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -29,10 +28,9 @@ const MAX_FINDINGS_CHARS: usize = 20_000;
 /// Nobody could try; the run was stopped.
 pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
     let most = MARVIN_QA_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
-    let mut earlier = phase_record::findings(run, PHASE);
     let mut failure: Option<Problem> = None;
     for number in phase_record::rounds(run, PHASE, SUBJECT) + 1..=most {
-        let report = match attempt(run, number, most, &earlier) {
+        let report = match attempt(run, number, most) {
             Ok(report) => report,
             Err(problem) if is_final(&problem) || failure.is_some() => return Err(problem),
             Err(problem) => {
@@ -50,11 +48,16 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
             "",
             &clip(report.text.trim(), MAX_FINDINGS_CHARS),
         );
-        fix(run, number, &findings)?;
-        earlier = review::as_part(&format!(
-            "The last round found the following, and somebody was asked to correct it. Check in the code whether it was.\n{findings}"
-        ));
-        phase_record::save_findings(run, PHASE, SUBJECT, number, &earlier)?;
+        let reasons = fix(run, number, &findings)?;
+        let told = match reasons {
+            None => report.text,
+            Some(reasons) => format!(
+                "{}\n\nWho was asked to correct that changed nothing, and says:\n{reasons}",
+                report.text.trim()
+            ),
+        };
+        earlier_rounds::keep(run, PHASE, SUBJECT, number, &told)?;
+        phase_record::save_round(run, PHASE, SUBJECT, number)?;
     }
     if let Some(problem) = failure {
         return Err(problem);
@@ -65,7 +68,10 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
     Ok(PhaseEnd::Done)
 }
 
-fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildReport> {
+/// Above what earlier rounds found.
+const EARLIER: &str = "Earlier rounds found the following, the last one at the end, and somebody was asked to correct it. Check in the code whether it was.";
+
+fn attempt(run: &Run, number: u64, most: u64) -> Outcome<ChildReport> {
     run.emit(PipelineEvent::RoundStarted {
         phase: PHASE.to_owned(),
         subject: SUBJECT.to_owned(),
@@ -77,7 +83,10 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
         &[
             ("round", &number.to_string()),
             ("most", &most.to_string()),
-            ("earlier", earlier),
+            (
+                "earlier",
+                &earlier_rounds::part(run, PHASE, SUBJECT, EARLIER),
+            ),
             ("min_chars", &MIN_REPORT_CHARS.to_string()),
         ],
     );
@@ -88,6 +97,7 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
             tier: Tier::Opus,
             prompt: context::prompt(run, &Access::Read, View::Project, &instructions),
             access: Access::Read,
+            texts: View::Project.texts(),
             withhold: &[],
             limit: limits::QUALITY,
             after_failure: None,
@@ -96,17 +106,17 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
     )
 }
 
-/// Lets the findings be corrected, and makes sure that the tests still pass.
-fn fix(run: &Run, number: u64, findings: &str) -> Outcome<()> {
+/// Lets the findings be corrected, and makes sure that the tests still pass; returns why nothing was changed, if the fixer says so.
+fn fix(run: &Run, number: u64, findings: &str) -> Outcome<Option<String>> {
     let before = files::states(&run.root, &run.ctx.stop);
     let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
     let instructions = fill(prompts::QUALITY_FIX, &[("findings", findings)]);
     let outcome = child::run(
         run,
         &ChildTask {
-            check: &|_| match has_changed() {
-                true => Ok(()),
-                false => Err("No file has changed. Correct the findings in the files.".to_owned()),
+            check: &|report| {
+                let missing = "No file has changed. Correct the findings in the files.";
+                nothing_to_change::check(report, has_changed(), missing)
             },
             ..writer_task(
                 run,
@@ -117,14 +127,17 @@ fn fix(run: &Run, number: u64, findings: &str) -> Outcome<()> {
             )
         },
     );
-    match outcome {
+    let reasons = match outcome {
         Err(problem) if is_final(&problem) => return Err(problem),
-        Err(problem) => run.warn(problem.one_line()),
-        Ok(_) => {}
-    }
+        Err(problem) => {
+            run.warn(problem.one_line());
+            None
+        }
+        Ok(report) => nothing_to_change::reasons(&report),
+    };
     repository::checkpoint(run, &format!("{PHASE}: findings corrected, round {number}"))?;
     if has_changed() {
         debugging::keep_green(run, PHASE)?;
     }
-    Ok(())
+    Ok(reasons)
 }

@@ -8,7 +8,7 @@ use super::phase::PhaseEnd;
 use super::review::reviewers::is_final;
 use super::review::verdict::is_marker;
 use super::tier::Tier;
-use super::{files, limits, phase_record, prompts, repository};
+use super::{earlier_rounds, evidence, files, limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::variables::MARVIN_E2E_ROUNDS;
@@ -26,6 +26,7 @@ pub(crate) fn smoke_test(run: &Run) -> Outcome<PhaseEnd> {
         label: "smoke-tester",
         prompt: prompts::SMOKE,
         marker: "E2E_SMOKE_PASS",
+        evidence: evidence::RUNS,
         most,
     };
     trial.run(run)?;
@@ -40,6 +41,8 @@ pub(super) struct Trial {
     pub prompt: &'static str,
     /// What the last line of a report says when everything works.
     pub marker: &'static str,
+    /// Who reports that must have used one of these tools.
+    pub evidence: &'static [&'static str],
     pub most: u64,
 }
 
@@ -93,6 +96,10 @@ impl Trial {
             &[
                 ("round", &number.to_string()),
                 ("most", &self.most.to_string()),
+                (
+                    "earlier",
+                    &earlier_rounds::part(run, self.phase, self.subject, earlier_rounds::HEADING),
+                ),
             ],
         );
         let task = writer_task(
@@ -104,6 +111,19 @@ impl Trial {
         );
         let report = child::run(run, &task)?;
         repository::checkpoint(run, &format!("{}: tried, round {number}", self.phase))?;
-        Ok(is_marker(report.last_line(), self.marker))
+        let mut told = report.text.clone();
+        if is_marker(report.last_line(), self.marker) {
+            if evidence::has_used(run, &report, self.evidence) {
+                return Ok(true);
+            }
+            let words = format!(
+                "{} reported {} and had tried nothing, so that does not count.",
+                self.label, self.marker
+            );
+            told = format!("{told}\n({words})");
+            run.warn(words);
+        }
+        earlier_rounds::keep(run, self.phase, self.subject, number, &told)?;
+        Ok(false)
     }
 }

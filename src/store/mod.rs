@@ -13,6 +13,7 @@ pub(crate) mod notes;
 pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
+pub(crate) mod project_documents;
 pub(crate) mod project_texts;
 pub(crate) mod review_jobs;
 pub(crate) mod sessions;

@@ -1,15 +1,51 @@
-//! Texts that a project provides: its instructions and documents. They have a heading and a size limit, and count as data.
+//! The instructions of a project, and which of its texts go into a system prompt. They have a heading and a size limit, and count as data.
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::base::env::Env;
 use crate::base::open;
+use crate::base::variables::MARVIN_PROJECT_TEXTS;
 use crate::disk::beneath::Root;
-use crate::disk::paths::{PROJECT_DOCUMENTS, Paths};
+use crate::disk::paths::Paths;
 
-/// Size limit in bytes of each such text, and of all documents together: they are part of every request.
-const MAX_DOCUMENT_BYTES: usize = 60_000;
+/// Size limit in bytes: they are part of every request.
+const MAX_INSTRUCTIONS_BYTES: usize = 60_000;
+
+/// The texts of the project that the system prompt of a process holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProjectTexts {
+    /// Instructions and documents.
+    All,
+    /// The instructions: the documents are in the prompt, where they are needed.
+    Instructions,
+    /// None: who judges one document by itself has to see nothing else.
+    None,
+}
+
+impl ProjectTexts {
+    const INSTRUCTIONS: &str = "instructions";
+    const NONE: &str = "none";
+
+    /// As the environment says.
+    pub(crate) fn of(env: &Env) -> Self {
+        match MARVIN_PROJECT_TEXTS.read(env).map(str::trim) {
+            Some(Self::INSTRUCTIONS) => Self::Instructions,
+            Some(Self::NONE) => Self::None,
+            _ => Self::All,
+        }
+    }
+
+    /// The value of the variable; `None` when it is not set.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Instructions => Some(Self::INSTRUCTIONS),
+            Self::None => Some(Self::NONE),
+        }
+    }
+}
 
 /// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
 /// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
@@ -19,7 +55,7 @@ pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, Strin
     let dir = root.path();
     let found = paths.instructions(dir).into_iter().find_map(|path| {
         let text = match path.strip_prefix(dir) {
-            Ok(rel) => read_within(root, rel.to_str()?, MAX_DOCUMENT_BYTES),
+            Ok(rel) => read_within(root, rel.to_str()?, MAX_INSTRUCTIONS_BYTES),
             Err(_) => read_own(&path),
         };
         text.map(|text| (path, text))
@@ -30,7 +66,7 @@ pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, Strin
 fn agents(root: &Root) -> Option<(PathBuf, String)> {
     const NAME: &str = "AGENTS.md";
     let dir = root.path();
-    if let Some(text) = read_within(root, NAME, MAX_DOCUMENT_BYTES) {
+    if let Some(text) = read_within(root, NAME, MAX_INSTRUCTIONS_BYTES) {
         return Some((dir.join(NAME), text));
     }
     let top = dir.ancestors().find(|above| above.join(".git").exists())?;
@@ -43,25 +79,12 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
         if fs::symlink_metadata(&path).is_ok() {
             // A link may point to another place in the repository.
             let rel = path.strip_prefix(top).ok()?.to_str()?;
-            if let Some(text) = read_within(&Root::open(top).ok()?, rel, MAX_DOCUMENT_BYTES) {
+            if let Some(text) = read_within(&Root::open(top).ok()?, rel, MAX_INSTRUCTIONS_BYTES) {
                 return Some((path, text));
             }
         }
     }
     None
-}
-
-/// The existing specification, interface and design documents of the project, within one size limit.
-pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
-    let mut left = MAX_DOCUMENT_BYTES;
-    let mut found = Vec::new();
-    for name in PROJECT_DOCUMENTS {
-        if let Some(text) = read_within(root, name, left) {
-            left = left.saturating_sub(text.len());
-            found.push((name, text));
-        }
-    }
-    found
 }
 
 /// A file of the project; `None` when it is absent, empty, no regular file, or a link out of the project.
@@ -75,7 +98,7 @@ fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
 /// The user's own file about the project; its links may point anywhere.
 fn read_own(path: &Path) -> Option<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    read_capped(open::read(path).ok()?, &name, MAX_DOCUMENT_BYTES)
+    read_capped(open::read(path).ok()?, &name, MAX_INSTRUCTIONS_BYTES)
 }
 
 /// The first `cap` bytes of a file, with a note when there is more.
@@ -96,14 +119,15 @@ fn read_capped(file: fs::File, name: &str, cap: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
+    use crate::disk::paths::PROJECT_DOCUMENTS;
+    use crate::store::project_documents;
 
     fn instructions(paths: &Paths, dir: &Path) -> Option<(PathBuf, String)> {
         super::instructions(paths, &Root::open(dir).unwrap())
     }
 
     fn documents(dir: &Path) -> Vec<(&'static str, String)> {
-        super::documents(&Root::open(dir).unwrap())
+        project_documents::documents(&Root::open(dir).unwrap(), &PROJECT_DOCUMENTS)
     }
 
     #[test]
@@ -168,16 +192,5 @@ mod tests {
         assert_eq!(instructions(&paths, &deep).unwrap().1, "inner");
         fs::write(deep.join(".marvin-instructions"), "own").unwrap();
         assert_eq!(instructions(&paths, &deep).unwrap().1, "own");
-    }
-
-    #[test]
-    fn documents_share_one_cap() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join(".marvin")).unwrap();
-        fs::write(dir.path().join(".marvin/spec.md"), "é".repeat(40_000)).unwrap();
-        fs::write(dir.path().join(".marvin/design.md"), "d").unwrap();
-        let found = documents(dir.path());
-        assert!(found[0].1.contains("[Cut: 80000 bytes in all."));
-        assert!(found[0].1.len() < MAX_DOCUMENT_BYTES + 200);
     }
 }

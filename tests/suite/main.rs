@@ -81,6 +81,8 @@ mod owners;
 mod passing_errors;
 mod pipeline_agents;
 mod pipeline_obstacles;
+mod pipeline_outages;
+mod pipeline_prompts;
 mod pipeline_run;
 mod pipeline_start;
 mod pipeline_status;

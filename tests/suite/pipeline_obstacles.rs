@@ -94,7 +94,11 @@ fn a_provider_that_is_down_ends_the_run_and_one_that_is_back_continues_it() {
         let error = json!({"error": {"message": "The engine is overloaded."}});
         fails.then(|| Answer::json(&error).with_status(503))
     });
-    let run = || pipeline(&home, &server, &home.work()).env("MARVIN_RETRIES", "0");
+    let run = || {
+        pipeline(&home, &server, &home.work())
+            .env("MARVIN_RETRIES", "0")
+            .env("MARVIN_PROVIDER_PATIENCE", "0")
+    };
     let done = run().run();
     stopped(
         &done,

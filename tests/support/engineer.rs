@@ -193,12 +193,13 @@ fn answer(project: &Project, role: Role, step: usize, work: &str) -> Answer {
             &passing(work),
             "\n",
         ]),
-        Role::SmokeTester => match step {
-            0 => openai::call("", "run_command", json!({"command": "ls -la"})),
-            _ => openai::text(&["It works.\nE2E_SMOKE_PASS\n"]),
-        },
-        Role::PageChecker => openai::text(&["Every page is complete.\nFRONTEND_VALID\n"]),
-        Role::QualityTester if work.contains("The last round found the following") => {
+        Role::SmokeTester => tester(step, "ls -la", "It works.\nE2E_SMOKE_PASS\n"),
+        Role::PageChecker => tester(
+            step,
+            "cat index.html",
+            "Every page is complete.\nFRONTEND_VALID\n",
+        ),
+        Role::QualityTester if work.contains("rounds found the following") => {
             openai::text(&[&report("What was found is corrected."), "\nREVIEW_CLEAN\n"])
         }
         Role::QualityTester => openai::text(&[
@@ -252,14 +253,25 @@ fn document(step: usize, path: &str, about: &str) -> Vec<String> {
     }
 }
 
-/// A writer creates its ticket (the first is sent back), writes its files, commits, and reports.
+/// A child creates its ticket; the first is sent back.
+fn ticket() -> Vec<String> {
+    let args = "create 'Do this step' -t task -d 'What the prompt asks for; done when the tests say so.'";
+    openai::call("", "tk", json!({"args": args}))
+}
+
+/// A tester creates its ticket, runs something, and reports.
+fn tester(step: usize, command: &str, said: &str) -> Vec<String> {
+    match step {
+        0 | 1 => ticket(),
+        2 => openai::call("", "run_command", json!({"command": command})),
+        _ => openai::text(&[said]),
+    }
+}
+
+/// A writer creates its ticket, writes its files, commits, and reports.
 fn writer(step: usize, files: &[(&str, &str)]) -> Vec<String> {
     match step {
-        0 | 1 => openai::call(
-            "",
-            "create_ticket",
-            json!({"title": "Write the files of this step", "description": "What the prompt asks for, in the files it names; done when the tests say so.", "ticket_type": "task"}),
-        ),
+        0 | 1 => ticket(),
         2 => {
             let mut script = String::new();
             for (path, text) in files {

@@ -1,8 +1,11 @@
 //! Plain sockets: a client that speaks HTTP by hand, and an address at which connecting never ends.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream,
+};
 use std::os::fd::OwnedFd;
+use std::thread;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
@@ -166,7 +169,7 @@ impl Tarpit {
 /// An address that this test alone has and at which nobody listens: connecting is refused as long as this lives.
 pub struct Reserved {
     address: SocketAddr,
-    _socket: OwnedFd,
+    socket: OwnedFd,
 }
 
 impl Reserved {
@@ -183,10 +186,7 @@ impl Reserved {
         let socket = socket(family, SocketType::STREAM, None)?;
         bind(&socket, &address)?;
         let address = SocketAddr::try_from(getsockname(&socket)?)?;
-        Ok(Self {
-            address,
-            _socket: socket,
-        })
+        Ok(Self { address, socket })
     }
 
     /// The same port of the other loopback address; `None` where this machine has no other, an error where somebody uses it.
@@ -204,6 +204,27 @@ impl Reserved {
     pub fn port(&self) -> u16 {
         self.address.port()
     }
+
+    /// From now on somebody listens: every connection is passed on to `to`, on threads that end with the process of the test.
+    pub fn open(self, to: SocketAddr) {
+        listen(&self.socket, 64).expect("a listening socket");
+        let listener = TcpListener::from(self.socket);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let server = TcpStream::connect(to).expect("the server behind");
+                let copies = [&client, &server].map(|socket| socket.try_clone().expect("a copy"));
+                let [of_client, of_server] = copies;
+                thread::spawn(move || pass_on(of_client, server));
+                thread::spawn(move || pass_on(of_server, client));
+            }
+        });
+    }
+}
+
+/// Copies what comes to the other side, up to the end.
+fn pass_on(mut from: TcpStream, mut to: TcpStream) {
+    let _ = std::io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
 }
 
 /// A port of both loopback addresses at which nobody listens.
@@ -218,6 +239,6 @@ pub fn closed_port() -> (u16, [Option<Reserved>; 2]) {
 
 /// An address of this machine at which nothing listens: connecting fails at once.
 pub fn refused() -> SocketAddr {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("a bound listener")
 }

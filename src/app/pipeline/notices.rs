@@ -133,6 +133,7 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
         | PipelineEvent::ChildTools { .. }
         | PipelineEvent::ChildUsage { .. }
         | PipelineEvent::ChildEnded { .. }
+        | PipelineEvent::ProviderWait { .. }
         | PipelineEvent::TestsRun { .. }
         | PipelineEvent::Checkpoint { .. }
         | PipelineEvent::Warning { .. } => return None,

@@ -26,6 +26,8 @@ pub(crate) struct RunProgress {
     pub round: Option<Round>,
     /// In the order in which they were started.
     pub children: Vec<ChildProgress>,
+    /// Children whose provider cannot answer now.
+    pub waits: Vec<ProviderWait>,
     /// First lines of the messages of commits.
     pub checkpoints: Vec<String>,
     pub warnings: Warnings,
@@ -113,6 +115,16 @@ pub(crate) struct ChildProgress {
     pub tools: Vec<String>,
     pub usage: Usage,
     pub end: Option<ChildEnd>,
+}
+
+/// A child that is started again once its provider may answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProviderWait {
+    /// The label of the child.
+    pub label: String,
+    pub provider: String,
+    /// When it is started again.
+    pub until: Duration,
 }
 
 /// How a child ended.
@@ -219,6 +231,7 @@ impl RunProgress {
                 if let Some(child) = self.running_child(id) {
                     child.stop(at, "Started again.");
                 }
+                self.waits.retain(|wait| wait.label != *label);
                 self.children.push(ChildProgress {
                     id: id.clone(),
                     label: label.clone(),
@@ -268,6 +281,18 @@ impl RunProgress {
                     });
                 }
             }
+            PipelineEvent::ProviderWait {
+                label,
+                provider,
+                milliseconds,
+            } => {
+                self.waits.retain(|wait| wait.label != *label);
+                self.waits.push(ProviderWait {
+                    label: label.clone(),
+                    provider: provider.clone(),
+                    until: at.saturating_add(Duration::from_millis(*milliseconds)),
+                });
+            }
             PipelineEvent::TestsRun { passed, words } => {
                 self.tests = Some((*passed, words.clone()));
             }
@@ -291,6 +316,7 @@ impl RunProgress {
     pub(crate) fn stop(&mut self, at: Duration, why: &str) {
         self.stop_phases(at);
         self.round = None;
+        self.waits.clear();
         for child in self.children.iter_mut().filter(|child| child.end.is_none()) {
             child.stop(at, why);
         }

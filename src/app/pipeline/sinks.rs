@@ -100,6 +100,7 @@ impl PipelineSinks {
             PipelineEvent::PhaseStarted { .. }
             | PipelineEvent::PhaseDone { .. }
             | PipelineEvent::ChildStarted { .. }
+            | PipelineEvent::ProviderWait { .. }
             | PipelineEvent::ChildUsage { .. } => {}
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::patience::Patience;
 use super::process::{ChildStart, EndedChild, run_child};
 use super::questions::{self, MAX_ROUNDS};
 use super::{Access, ChildReport, ChildTask, prompts};
@@ -10,6 +11,8 @@ use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::{counted, tail};
+use crate::chat::failure_report::ProviderOutage;
+use crate::chat::pipeline_event::PipelineEvent;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
 
@@ -36,6 +39,7 @@ fn tries(
     let mut answers = String::new();
     let mut rounds_left = question_rounds;
     let mut failure: Option<Failure> = None;
+    let mut patience = Patience::of(run);
     let mut attempt = 1;
     loop {
         let prompt = prompt(task, &answers, failure.as_ref());
@@ -81,6 +85,24 @@ fn tries(
         };
         child.announce(run, false, failed.words.as_str());
         failed.left = left(task);
+        if let Some(outage) = failed.outage.clone()
+            && let Some(pause) = patience.pause(&outage)
+        {
+            run.emit(PipelineEvent::ProviderWait {
+                label: task.label.clone(),
+                provider: outage.provider,
+                milliseconds: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+            });
+            if !run.ctx.stop.sleep(pause) {
+                return Err(Problem::cancelled());
+            }
+            // Who had not begun left nothing that the next has to know.
+            failure = match child.was_answered {
+                true => Some(failed),
+                false => failure,
+            };
+            continue;
+        }
         if attempt > OWN_ATTEMPTS || failed.is_final {
             return Err(gave_up(run, task, attempt, failed, &child));
         }
@@ -101,6 +123,8 @@ struct Failure {
     is_final: bool,
     /// Something outside failed that may recover.
     is_worth_a_wait: bool,
+    /// The provider could not answer.
+    outage: Option<ProviderOutage>,
     /// The end of what it printed.
     output: String,
     /// What the next attempt is told about what it left.
@@ -126,6 +150,7 @@ fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
         kind,
         is_final: false,
         is_worth_a_wait: false,
+        outage: None,
         output: withheld(tail(&child.report.text, OUTPUT_CHARS), task.withhold),
         left: String::new(),
     };
@@ -141,11 +166,13 @@ fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
         Some(error) => format!("It failed ({}): {error}", output.ending()),
         None => format!("It failed ({}).", output.ending()),
     };
-    let kind = child.failure.unwrap_or(ProblemKind::System);
+    let reported = child.failure.as_ref();
+    let kind = reported.map_or(ProblemKind::System, |failure| failure.kind);
     let cannot_run = output.code.is_some_and(|code| NOT_RUNNABLE.contains(&code));
     Err(Failure {
         is_final: cannot_run || is_lasting(kind),
         is_worth_a_wait: true,
+        outage: reported.and_then(|failure| failure.outage.clone()),
         ..failure(withheld(&words, task.withhold), kind)
     })
 }

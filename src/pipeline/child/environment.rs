@@ -7,11 +7,12 @@ use std::path::Path;
 use super::Access;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_DEPTH, MARVIN_LEASH, MARVIN_MODEL, MARVIN_READONLY, MARVIN_SUBAGENT_LOG,
-    MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WRITABLE_FILES,
+    LLM_PROVIDER, MARVIN_DEPTH, MARVIN_LEASH, MARVIN_MODEL, MARVIN_PROJECT_TEXTS, MARVIN_READONLY,
+    MARVIN_SUBAGENT_LOG, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WRITABLE_FILES,
 };
 use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
+use crate::store::project_texts::ProjectTexts;
 use crate::tools::engine::context::SessionContext;
 
 /// How deep children of children may go.
@@ -45,6 +46,7 @@ pub(crate) fn variables(
     session: &SessionContext,
     root: &Root,
     access: &Access,
+    texts: ProjectTexts,
     model: &TierChoice,
     tool_log: &Path,
 ) -> Outcome<Vec<(String, String)>> {
@@ -55,7 +57,7 @@ pub(crate) fn variables(
         let found = bounds.iter().find(|(bound, _)| bound == name);
         found.map(|(_, value)| value.clone())
     };
-    let set: [(&str, Option<String>); 9] = [
+    let set: [(&str, Option<String>); 10] = [
         (MARVIN_DEPTH.name, bound(MARVIN_DEPTH.name)),
         (MARVIN_MODEL.name, Some(model.model.clone())),
         (
@@ -87,6 +89,7 @@ pub(crate) fn variables(
             MARVIN_TOOLS.name,
             bound(MARVIN_TOOLS.name).or_else(|| MARVIN_TOOLS.read(&session.env).map(str::to_owned)),
         ),
+        (MARVIN_PROJECT_TEXTS.name, texts.word().map(str::to_owned)),
         (
             MARVIN_SUBAGENT_LOG.name,
             Some(tool_log.display().to_string()),
@@ -154,6 +157,8 @@ mod tests {
     use crate::tools::parse_groups;
     use std::collections::BTreeMap;
 
+    const TEXTS: ProjectTexts = ProjectTexts::Instructions;
+
     fn session(vars: &[(&str, &str)], groups: Option<&str>, root: &Root) -> SessionContext {
         let vars = vars
             .iter()
@@ -182,7 +187,7 @@ mod tests {
         access: &Access,
     ) -> BTreeMap<String, String> {
         let log = Path::new("/p/.marvin/logs/a.tools.jsonl");
-        let list = variables(session, root, access, &model("groq"), log).unwrap();
+        let list = variables(session, root, access, TEXTS, &model("groq"), log).unwrap();
         let count = list.len();
         let map: BTreeMap<_, _> = list.into_iter().collect();
         assert_eq!(map.len(), count, "a variable is there twice: {map:?}");
@@ -214,6 +219,7 @@ mod tests {
             ("MARVIN_MODEL", "of-parent"),
             ("MARVIN_TICKET", "of-parent"),
             ("MARVIN_SUBAGENT_LOG", "of-parent"),
+            ("MARVIN_PROJECT_TEXTS", "none"),
             ("MARVIN_DEPTH", "2"),
         ];
         let session = session(&inherited, None, &root);
@@ -222,6 +228,7 @@ mod tests {
             ("MARVIN_DEPTH", "3"),
             ("MARVIN_LEASH", "1"),
             ("MARVIN_MODEL", "m"),
+            ("MARVIN_PROJECT_TEXTS", "instructions"),
             ("MARVIN_SHELL", "sh"),
             ("MARVIN_SUBAGENT_LOG", "/p/.marvin/logs/a.tools.jsonl"),
             ("OPENAI_API_KEY", "k"),
@@ -296,7 +303,7 @@ mod tests {
         let refusal = |vars: &[(&str, &str)], names: &[&str]| {
             let session = session(vars, None, &root);
             let log = Path::new("log");
-            variables(&session, &root, &files(names), &model(""), log).unwrap_err()
+            variables(&session, &root, &files(names), TEXTS, &model(""), log).unwrap_err()
         };
         let problem = refusal(&[("MARVIN_WRITABLE_FILES", "a.md")], &["b.md"]);
         assert_has(&problem.one_line(), &["It may write: a.md."]);
@@ -313,7 +320,14 @@ mod tests {
         for (depth, allowed) in [("0", true), ("4", true), ("5", false), ("9", false)] {
             let session = session(&[("MARVIN_DEPTH", depth)], None, &root);
             assert_eq!(check_depth(&session).is_ok(), allowed, "{depth}");
-            let list = variables(&session, &root, &Access::Read, &model(""), Path::new("log"));
+            let list = variables(
+                &session,
+                &root,
+                &Access::Read,
+                TEXTS,
+                &model(""),
+                Path::new("log"),
+            );
             assert_eq!(list.is_ok(), allowed, "{depth}");
         }
     }
@@ -323,7 +337,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::open(dir.path()).unwrap();
         let session = session(&[("LLM_PROVIDER", "openai")], None, &root);
-        let list = variables(&session, &root, &Access::Read, &model(""), Path::new("log")).unwrap();
+        let list = variables(
+            &session,
+            &root,
+            &Access::Read,
+            TEXTS,
+            &model(""),
+            Path::new("log"),
+        )
+        .unwrap();
         assert!(list.contains(&("LLM_PROVIDER".to_owned(), "openai".to_owned())));
     }
 }

@@ -8,6 +8,7 @@ mod attempts;
 mod budget;
 pub(crate) mod environment;
 mod log;
+mod patience;
 mod process;
 mod prompts;
 mod questions;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use super::Run;
 use super::tier::Tier;
 use crate::base::problem::{Outcome, Problem};
+use crate::store::project_texts::ProjectTexts;
 use budget::Budget;
 
 /// What a child may do.
@@ -45,6 +47,8 @@ pub(crate) struct ChildTask<'a> {
     pub access: Access,
     /// What it is told.
     pub prompt: String,
+    /// What its system prompt holds of the project's own texts.
+    pub texts: ProjectTexts,
     /// Words that a further attempt must not see in the output of the one before, such as the passing words of a review that cannot pass.
     pub withhold: &'a [&'a str],
     /// How long its first attempt may take; the second twice as long, and so on.
@@ -64,6 +68,8 @@ pub(crate) struct ChildReport {
     pub text: String,
     /// Its log.
     pub log: PathBuf,
+    /// The record of its tool calls.
+    pub tool_log: PathBuf,
 }
 
 impl ChildReport {
@@ -74,7 +80,8 @@ impl ChildReport {
     }
 }
 
-/// Runs a child until its work is done: up to three attempts, then one with the fallback tier. Questions it asks are answered in between.
+/// Runs a child until its work is done: up to three attempts, then one with the fallback tier. Questions it asks are answered in between, and outages of its
+/// provider waited out.
 ///
 /// # Errors
 /// Every attempt failed; the ceiling on cost is reached; the run was stopped; the child cannot be started, or this process may start none.

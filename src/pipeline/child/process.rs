@@ -7,8 +7,9 @@ use super::environment;
 use super::log::{ChildLog, PromptFile};
 use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
-use crate::base::problem::{Outcome, ProblemKind};
+use crate::base::problem::Outcome;
 use crate::base::redact;
+use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
 use crate::pipeline::{Run, record};
@@ -38,8 +39,10 @@ pub(super) struct EndedChild {
     pub output: ProgramOutput,
     /// Its last error message.
     pub error: Option<String>,
-    /// The kind of failure that it reported.
-    pub failure: Option<ProblemKind>,
+    /// The failure that it reported.
+    pub failure: Option<FailureReport>,
+    /// A model has answered it at least once.
+    pub was_answered: bool,
     /// US dollars it has spent.
     pub spent: f64,
     pub took: Duration,
@@ -76,8 +79,14 @@ pub(super) fn run_child(
     let mut log = ChildLog::create(run, task, &head)?;
     scratch::hide(&run.ctx);
     let prompt = PromptFile::create(&run.root, &log.id, start.prompt)?;
-    let variables =
-        environment::variables(session, &run.root, &task.access, model, &log.tool_log())?;
+    let variables = environment::variables(
+        session,
+        &run.root,
+        &task.access,
+        task.texts,
+        model,
+        &log.tool_log(),
+    )?;
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),
         arguments(run, start, &prompt),
@@ -124,8 +133,8 @@ pub(super) fn run_child(
                 // It is told at the end of the log.
                 return;
             }
-            ChildLine::Failure(kind) => {
-                failure = Some(kind);
+            ChildLine::Failure(reported) => {
+                failure = Some(reported);
                 return;
             }
             ChildLine::Text => {}
@@ -159,10 +168,12 @@ pub(super) fn run_child(
         report: ChildReport {
             text: hide(&reader.text()),
             log: log.path.clone(),
+            tool_log: log.tool_log(),
         },
         output,
         error: reader.error().map(|error| hide(&error)),
         failure,
+        was_answered: cost.tokens().total() > 0,
         spent: cost.session_cost,
         took,
     })

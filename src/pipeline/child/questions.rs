@@ -1,6 +1,5 @@
 //! Questions of a child to its parent: it prints a list instead of working, and is started again with the answers.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::budget::Budget;
@@ -12,7 +11,9 @@ use crate::base::template::fill;
 use crate::base::text::clip;
 use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::pipeline::Run;
+use crate::pipeline::shown_documents;
 use crate::pipeline::tier::Tier;
+use crate::store::project_texts::ProjectTexts;
 
 /// What a report with questions begins with.
 const MARKER: &str = "QUESTIONS_FOR_PARENT:";
@@ -20,9 +21,8 @@ const MARKER: &str = "QUESTIONS_FOR_PARENT:";
 pub(super) const MAX_ROUNDS: usize = 3;
 /// How long an answer may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
-/// How many characters of each document the prompt holds; the rest is there to be read.
-const DOCUMENT_CHARS: usize = 30_000;
-const DOCUMENT_BYTES: u64 = 8 << 20;
+/// How many characters of the task the prompt holds.
+const TASK_CHARS: usize = 30_000;
 
 /// The list of questions, when `report` is one and nothing else.
 pub(super) fn asked(report: &str) -> Option<&str> {
@@ -72,6 +72,7 @@ pub(super) fn answered(
         tier: Tier::Plan,
         access: Access::Read,
         prompt,
+        texts: ProjectTexts::Instructions,
         withhold: task.withhold,
         limit: ANSWER_LIMIT,
         after_failure: None,
@@ -103,19 +104,9 @@ pub(super) fn answered(
 
 /// The task of the run and its documents, marked as data.
 fn documents(run: &Run) -> String {
-    let mut text = enclosed("task", "", &clip(&run.task, DOCUMENT_CHARS));
-    for name in PROJECT_DOCUMENTS {
-        let read = run
-            .root
-            .check(name)
-            .and_then(|rel| run.root.read(&rel, DOCUMENT_BYTES));
-        if let Ok(bytes) = read {
-            let document = clip(&String::from_utf8_lossy(&bytes), DOCUMENT_CHARS);
-            let attributes = format!("path=\"{name}\"");
-            let _ = write!(text, "\n\n{}", enclosed("document", &attributes, &document));
-        }
-    }
-    text
+    let task = enclosed("task", "", &clip(&run.task, TASK_CHARS));
+    let documents = shown_documents::part(run, &PROJECT_DOCUMENTS);
+    format!("{task}\n\n{documents}").trim_end().to_owned()
 }
 
 #[cfg(test)]

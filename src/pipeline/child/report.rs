@@ -1,8 +1,8 @@
 //! What a child prints: on standard output its report, with lines that name its tools in between; on standard error its cost after each model call, and
 //! messages.
 
-use crate::base::problem::ProblemKind;
-use crate::chat::event::{FAILURE_MARKER, TOOLS_MARKER};
+use crate::chat::event::TOOLS_MARKER;
+use crate::chat::failure_report::FailureReport;
 use crate::chat::usage::ReportedCost;
 use crate::proc::capture::{Captured, KeepLimits};
 use crate::proc::pump::OutputStream;
@@ -19,8 +19,8 @@ pub(super) enum ChildLine {
     Tools(Vec<String>),
     /// What it has cost so far.
     Cost(ReportedCost),
-    /// The kind of failure that ends it.
-    Failure(ProblemKind),
+    /// The failure that ends it.
+    Failure(FailureReport),
     /// Anything else.
     Text,
 }
@@ -60,10 +60,8 @@ impl ReportReader {
                 if let Some(cost) = ReportedCost::parse(&text) {
                     return ChildLine::Cost(cost);
                 }
-                if let Some(kind) = text.trim_end().strip_prefix(FAILURE_MARKER)
-                    && let Ok(kind) = serde_json::from_str(kind)
-                {
-                    return ChildLine::Failure(kind);
+                if let Some(failure) = FailureReport::parse(&text) {
+                    return ChildLine::Failure(failure);
                 }
                 self.errors.push(line);
                 ChildLine::Text
@@ -94,6 +92,7 @@ impl ReportReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::problem::ProblemKind;
 
     #[test]
     fn tools_and_costs_are_no_part_of_the_report() {
@@ -112,10 +111,13 @@ mod tests {
             ChildLine::Cost(cost) if cost.session_cost == 0.5
         ));
         assert_eq!(
-            push("MARVIN_FAILURE:\"auth\"\n"),
-            ChildLine::Failure(ProblemKind::Auth)
+            push("MARVIN_FAILURE:{\"kind\":\"auth\"}\n"),
+            ChildLine::Failure(FailureReport {
+                kind: ProblemKind::Auth,
+                outage: None,
+            })
         );
-        assert_eq!(push("MARVIN_FAILURE:\"new\"\n"), ChildLine::Text);
+        assert_eq!(push("MARVIN_FAILURE:{\"kind\":\"new\"}\n"), ChildLine::Text);
         assert_eq!(push("Error: No answer.\n"), ChildLine::Text);
         assert_eq!(push("details\n"), ChildLine::Text);
         assert_eq!(reader.error().as_deref(), Some("No answer."));

@@ -1,5 +1,6 @@
 //! Reviews of code: after the tests, the implementation and the debugging of a run, and of a whole codebase on its own.
 
+use super::history::History;
 use super::reviewers::{Reviewer, is_final};
 use super::verdict::{CLEAN, CONFORMANT, MIN_REPORT_CHARS};
 use super::{ReviewEnd, Round, RoundResult, Subject};
@@ -12,7 +13,7 @@ use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{files, limits, phase_record, prompts, review};
+use crate::pipeline::{files, limits, nothing_to_change, phase_record, prompts, review};
 
 /// Rounds of a review inside a run.
 const ROUNDS: u64 = 3;
@@ -214,26 +215,26 @@ impl Subject for CodeReview<'_> {
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &self.fixer, View::Project, &instructions),
                 access: self.fixer.clone(),
+                texts: View::Project.texts(),
                 withhold: &[],
                 limit: limits::IMPLEMENTATION,
                 after_failure: None,
-                check: &|_| {
-                    match has_changed() {
-                    true => Ok(()),
-                    false => Err(
-                        "No file has changed. Correct the findings in the files themselves, without asking first."
-                            .to_owned(),
-                    ),
-                }
+                check: &|report| {
+                    let missing = "No file has changed. Correct the findings in the files themselves, without asking first.";
+                    nothing_to_change::check(report, has_changed(), missing)
                 },
             },
         );
+        let changed = has_changed();
         match outcome {
             Err(problem) if is_final(&problem) => return Err(problem),
             Err(problem) => run.warn(problem.one_line()),
-            Ok(_) => {}
+            Ok(report) => {
+                let reasons = nothing_to_change::reasons(&report);
+                History::of(self.name).append_reasons(run, round.number, reasons.as_deref())?;
+            }
         }
-        Ok(has_changed())
+        Ok(changed)
     }
 
     fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()> {

@@ -1,5 +1,6 @@
 //! Phases 1a_review and 1b_review: the documents are reviewed and corrected.
 
+use super::history::History;
 use super::reviewers::{Reviewer, is_final};
 use super::verdict::{MIN_REPORT_CHARS, VERIFIED, without_passing_words};
 use super::{Round, RoundResult, Subject};
@@ -12,7 +13,7 @@ use crate::pipeline::context::{self, View};
 use crate::pipeline::documents::{self, Document};
 use crate::pipeline::phase::{PHASES, PhaseEnd};
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{files, limits, phase_record, prompts, review, state};
+use crate::pipeline::{files, limits, nothing_to_change, phase_record, prompts, review, state};
 
 /// Phase 1a_review: the specification, then the user experience.
 ///
@@ -130,7 +131,10 @@ impl Subject for DocumentReview {
     fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String {
         let is_design = self.document.path == documents::DESIGN.path;
         let (view, source) = match (reviewer.sees_only_subject, is_design) {
-            (true, _) => (View::DocumentAlone, prompts::SOURCE_NONE),
+            (true, _) => (
+                View::DocumentAlone(self.document.path),
+                prompts::SOURCE_NONE,
+            ),
             (false, true) => (View::Project, prompts::SOURCE_SPEC),
             (false, false) => (View::Project, prompts::SOURCE_TASK),
         };
@@ -187,23 +191,27 @@ impl Subject for DocumentReview {
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &access, View::Project, &instructions),
                 access,
+                texts: View::Project.texts(),
                 withhold: &[],
                 limit: limits::DOCUMENT,
                 after_failure: Some(&|| documents::reset(run, &rel, before.as_deref())),
-                check: &|_| match has_changed() {
-                    true => Ok(()),
-                    false => Err(format!(
+                check: &|report| {
+                    let missing = format!(
                         "{} is as it was. Correct the findings in the file itself, without asking first.",
                         self.document.path
-                    )),
+                    );
+                    nothing_to_change::check(report, has_changed(), &missing)
                 },
             },
         );
-        match outcome {
+        let reasons = match outcome {
             Err(problem) if is_final(&problem) => return Err(problem),
-            Err(problem) => run.warn(problem.one_line()),
-            Ok(_) => {}
-        }
+            Err(problem) => {
+                run.warn(problem.one_line());
+                None
+            }
+            Ok(report) => nothing_to_change::reasons(&report),
+        };
         let now = files::states(&run.root, &run.ctx.stop);
         let changed = files::changed(&others, &now);
         if !changed.is_empty() {
@@ -216,6 +224,7 @@ impl Subject for DocumentReview {
         if let Err(words) = documents::state(&run.root, &rel)? {
             documents::put_back(run, &rel, before.as_deref(), &words)?;
         }
+        History::of(self.name()).append_reasons(run, round.number, reasons.as_deref())?;
         Ok(has_changed())
     }
 

@@ -66,6 +66,28 @@ impl History {
         Ok(())
     }
 
+    /// Adds why the fixer of a round changed nothing, if it says so: who reviews next judges the reasons by the subject itself.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn append_reasons(
+        &self,
+        run: &Run,
+        number: u64,
+        reasons: Option<&str>,
+    ) -> Outcome<()> {
+        let Some(reasons) = reasons else {
+            return Ok(());
+        };
+        let quoted: String = reasons.lines().map(quoted).collect();
+        let text =
+            format!("\n### The fixer of round {number} changed nothing, and says why\n\n{quoted}");
+        let rel = run.root.check(&self.path())?;
+        run.root
+            .append(&rel, without_passing_words(&text).as_bytes())
+            .map(drop)
+    }
+
     /// What a prompt of round `number` shows: nothing in the first, which has to look for itself.
     pub(super) fn shown(&self, run: &Run, number: u64) -> String {
         if number < 2 {
@@ -129,6 +151,11 @@ fn since_first_round(text: &str) -> String {
     text.get(from..).unwrap_or_default().to_owned()
 }
 
+/// A line of somebody's words.
+fn quoted(line: &str) -> String {
+    format!("{}\n", format!("> {line}").trim_end())
+}
+
 impl RoundEntry<'_> {
     fn text(&self, time: &str) -> String {
         let mut text = format!("\n## Round {} ({time})\n\n", self.number);
@@ -144,10 +171,7 @@ impl RoundEntry<'_> {
         for judged in self.judged {
             if let (Verdict::Findings, Some(report)) = (judged.verdict, judged.report) {
                 text.push_str(&format!("\n### {}\n\n", judged.name));
-                for line in clip(report, MAX_REPORT_CHARS).lines() {
-                    text.push_str(format!("> {line}").trim_end());
-                    text.push('\n');
-                }
+                text.extend(clip(report, MAX_REPORT_CHARS).lines().map(quoted));
             }
         }
         text

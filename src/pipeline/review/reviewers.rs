@@ -8,6 +8,7 @@ use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildReport, ChildTask};
 use crate::pipeline::limits;
 use crate::pipeline::tier::Tier;
+use crate::store::project_texts::ProjectTexts;
 
 /// A reviewer.
 #[derive(Debug, Clone)]
@@ -40,6 +41,10 @@ pub(super) fn ask(
             tier: reviewer.tier,
             access: Access::Read,
             prompt: subject.prompt(run, reviewer, round),
+            texts: match reviewer.sees_only_subject {
+                true => ProjectTexts::None,
+                false => ProjectTexts::Instructions,
+            },
             withhold: match round.adversarial {
                 true => &PASSING_WORDS,
                 false => &[],

@@ -23,6 +23,7 @@ use crate::pipeline::tier::TierOverrides;
 use crate::pipeline::working_tree;
 use crate::proc::detached::DetachedProgram;
 use crate::proc::git::Git;
+use crate::store::project_texts::ProjectTexts;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
 use crate::tools::engine::agent_task::ReviewOrder;
 use crate::tools::engine::context::ToolContext;
@@ -224,7 +225,14 @@ fn process(
     let access = Access::Write {
         ticket: String::new(),
     };
-    let mut env = environment::variables(&ctx.session, root, &access, &model, &path)?;
+    let mut env = environment::variables(
+        &ctx.session,
+        root,
+        &access,
+        ProjectTexts::All,
+        &model,
+        &path,
+    )?;
     // It has no parent that holds a leash, and makes no tool calls itself.
     env.retain(|(name, _)| name != MARVIN_LEASH.name && name != MARVIN_SUBAGENT_LOG.name);
     let mut args: Vec<OsString> = ["--review-job", &job.id, "--working-dir"]

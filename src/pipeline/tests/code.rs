@@ -54,7 +54,7 @@ fn the_implementation_is_reviewed_by_area_and_against_the_documents() {
         }
     }
     let conformance = &stage.prompts("review-code-conformance")[0];
-    assert_has(conformance, &["Read `.marvin/spec.md` whole"]);
+    assert_has(conformance, &["Go through `.marvin/spec.md` sentence"]);
     let again = &stage.prompts("review-code-area-1")[1];
     assert!(again.contains("+// Corrected."), "{again}");
     let fixer = &stage.prompts("code-fixer")[0];
@@ -132,4 +132,20 @@ fn three_rounds_of_code_review_at_most() {
     code::review_sources(&stage.run, "4a").unwrap();
     assert_eq!(stage.rounds().len(), 3);
     assert_has(&stage.warnings()[0], &["After 3 rounds of review of code"]);
+}
+
+#[test]
+fn a_fixer_of_code_may_say_that_nothing_is_to_be_changed() {
+    let stage = Stage::new(
+        r#"
+        case "$NAME" in
+          review-*-conformance-*) report SPEC_CONFORMANT;;
+          review-*) if grep -q "The caller checks it" "$PROMPT"; then report REVIEW_CLEAN; else report "It is wrong." REVIEW_FAILED; fi;;
+          *-fixer-*) echo "The caller checks it."; echo NOTHING_TO_CHANGE;;
+        esac"#,
+    );
+    stage.put("src/main.rs", "fn main() {}");
+    code::review_sources(&stage.run, "3").unwrap();
+    assert_eq!(stage.prompts("code-fixer").len(), 1, "{:?}", stage.labels());
+    assert_eq!(stage.rounds(), ["3 code 1/3", "3 code 2/3"]);
 }

@@ -1,7 +1,7 @@
 //! What every child is told.
 
 use super::Stage;
-use crate::base::testing::assert_has;
+use crate::base::testing::{assert_has, assert_lacks};
 use crate::pipeline::child::Access;
 use crate::pipeline::context::{View, prompt};
 
@@ -26,9 +26,18 @@ fn a_child_is_told_the_project_the_documents_and_the_rules() {
         &[
             "Name: project",
             "<task>\nBuild a clock.\n</task>",
-            &format!("\n{}\n</document>", "s".repeat(2_000)),
-            &format!("\n{}\n</document>", "u".repeat(2_000)),
-            &format!("\n{}\n</document>", "d".repeat(1_500)),
+            &format!(
+                "<document path=\".marvin/spec.md\">\n{}\n</document>",
+                "s".repeat(9_000)
+            ),
+            &format!(
+                "<document path=\".marvin/ux.md\">\n{}\n</document>",
+                "u".repeat(9_000)
+            ),
+            &format!(
+                "<document path=\".marvin/design.md\">\n{}\n</document>",
+                "d".repeat(9_000)
+            ),
             "src/clock.rs",
             ".marvin/upstream/TOOLS.md",
             "- clocks: src/clock.rs",
@@ -46,6 +55,21 @@ fn a_child_is_told_the_project_the_documents_and_the_rules() {
         assert_eq!(text.contains("cl-0001"), has_ticket, "{access:?}");
         assert!(text.contains("No mocks."), "{access:?}");
     }
+}
+
+#[test]
+fn who_judges_a_document_alone_is_shown_nothing_else() {
+    let stage = Stage::new("true");
+    stage.put(".marvin/spec.md", &"s".repeat(9_000));
+    stage.put(".marvin/ux.md", "u");
+    stage.put("src/clock.rs", "");
+    let view = View::DocumentAlone(".marvin/spec.md");
+    let text = prompt(&stage.run, &Access::Read, view, "Read.");
+    assert_has(
+        &text,
+        &[&format!("\n{}\n</document>", "s".repeat(9_000)), "Read."],
+    );
+    assert_lacks(&text, &["clock", "ux.md", "Directory:", "<task>\n"]);
 }
 
 #[test]

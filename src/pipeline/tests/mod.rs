@@ -27,7 +27,7 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::policy::ToolPolicy;
 
 /// What stands before every script. `is LABEL` asks which child it plays, `nth LABEL` how often that one was started; `document FILE` writes one that
-/// is long enough, and `report` prints one.
+/// is long enough, `report` prints one, and `called TOOL END` records a call of a tool.
 const PRELUDE: &str = r#"#!/bin/bash
 while [ $# -gt 0 ]; do
   case "$1" in --prompt-file) PROMPT=$2; shift;; esac
@@ -40,6 +40,7 @@ echo "$NAME readonly=$MARVIN_READONLY writable=$MARVIN_WRITABLE_FILES ticket=$MA
 is() { case "$NAME" in "$1"-[0-9]*) return 0;; esac; return 1; }
 nth() { [ "$(cat "$CALLS"/*.call | grep -c "^$1-[0-9]")" = "$2" ]; }
 document() { mkdir -p "${1%/*}"; for i in $(seq 60); do echo "Line $i of the document that $NAME wrote."; done > "$1"; }
+called() { echo "{\"ts\":\"\",\"tool\":\"$1\",\"args\":\"\",\"result\":\"\",\"end\":\"$2\",\"elapsed_ms\":1}" >> "$MARVIN_SUBAGENT_LOG"; }
 report() { for i in 1 2 3 4 5; do echo "Section $i was read from its beginning to its end."; done; for line in "$@"; do echo "$line"; done; }
 "#;
 

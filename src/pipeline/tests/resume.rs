@@ -271,6 +271,7 @@ fn finished_trials_are_not_made_again_and_what_they_changed_is_tested() {
         r#"
         if nth smoke-tester 1; then echo changed > src.txt; echo "Not yet."; exit; fi
         [ -e ../stop ] && exit 127
+        called run_command success
         echo E2E_SMOKE_PASS"#,
     );
     stage.put(
@@ -289,4 +290,7 @@ fn finished_trials_are_not_made_again_and_what_they_changed_is_tested() {
     );
     let runs = fs::read_to_string(stage.dir.path().join("runs"));
     assert_eq!(runs.unwrap_or_default(), "run\n");
+    // What the first round said is told after the interruption too.
+    let last = stage.prompts("smoke-tester").pop().unwrap();
+    assert_has(&last, &["<rounds>\nRound 1:\nNot yet.\n</rounds>"]);
 }

@@ -351,3 +351,30 @@ fn the_quality_reviewer_sees_the_document_alone() {
         assert!(call.prompt.contains(".marvin/design.md"));
     }
 }
+
+#[test]
+fn a_fixer_may_say_that_nothing_is_to_be_changed_and_the_reviewers_are_told_why() {
+    let stage = stage(
+        r#"
+        case "$NAME" in
+          review-*)
+            if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report "Section 2 is wrong." REVIEW_FAILED; fi;;
+          *-fixer-*) nth design-fixer 2 && echo "Section 2 says what section 1 asks for."; echo NOTHING_TO_CHANGE;;
+        esac"#,
+    );
+    document::review_design(&stage.run).unwrap();
+    let fixes = stage.prompts("design-fixer");
+    // The word alone is no reason.
+    assert_eq!(fixes.len(), 2, "{:?}", stage.labels());
+    assert_has(&fixes[1], &["NOTHING_TO_CHANGE needs reasons before it"]);
+    let again = stage.prompts("review-design-main").pop().unwrap();
+    assert_has(
+        &again,
+        &[
+            "### The fixer of round 1 changed nothing, and says why",
+            "> Section 2 says what section 1 asks for.",
+            "The last fixer changed nothing.",
+        ],
+    );
+    assert_eq!(recorded(&stage).as_deref(), Some("1b_review_iv"));
+}

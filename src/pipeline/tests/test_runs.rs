@@ -254,6 +254,11 @@ fn the_own_run_of_the_tests_decides_and_not_the_marker() {
     debugging::debug(&stage.run).unwrap();
     assert_eq!(stage.prompts("debugger").len(), 3);
     assert!(stage.prompts("debugger")[0].contains("4 failed"));
+    assert_lacks(&stage.prompts("debugger")[0], &["earlier rounds"]);
+    assert_has(
+        &stage.prompts("debugger")[2],
+        &["<rounds>\nRound 1:\nALL_TESTS_PASS\n\nRound 2:\nALL_TESTS_PASS\n</rounds>"],
+    );
     assert_eq!(
         runs(&stage),
         4,
@@ -295,7 +300,7 @@ fn a_marker_counts_alone_on_the_last_line_only() {
         r#"
         nth smoke-tester 1 && echo "I cannot say E2E_SMOKE_PASS"
         nth smoke-tester 2 && echo E2E_SMOKE_PASS && echo "But the second start fails."
-        nth smoke-tester 3 && echo "It works." && echo E2E_SMOKE_PASS
+        nth smoke-tester 3 && called run_command success && echo "It works." && echo E2E_SMOKE_PASS
         true"#,
         &[],
     );
@@ -303,6 +308,34 @@ fn a_marker_counts_alone_on_the_last_line_only() {
     assert_eq!(stage.labels(), ["smoke-tester"; 3]);
     assert_eq!(stage.warnings(), [] as [&str; 0]);
     assert_eq!(runs(&stage), 0, "nothing was changed");
+}
+
+#[test]
+fn a_marker_counts_only_from_who_tried_it() {
+    let stage = tested(
+        r#"
+        nth smoke-tester 1 && called read_file success
+        nth smoke-tester 2 && called run_command failure
+        nth smoke-tester 3 && called run_command declined
+        nth smoke-tester 4 && called functions.run_command stopped
+        echo "I looked at the code."; echo E2E_SMOKE_PASS"#,
+        &[],
+    );
+    smoke_test::smoke_test(&stage.run).unwrap();
+    assert_eq!(stage.labels(), ["smoke-tester"; 4]);
+    let words = "smoke-tester reported E2E_SMOKE_PASS and had tried nothing";
+    assert_eq!(stage.warnings().len(), 3);
+    assert_has(&stage.warnings()[2], &[words]);
+    let last = stage.prompts("smoke-tester").pop().unwrap();
+    assert_has(&last, &["Round 3:\nI looked at the code.", words]);
+    assert_eq!(last.matches("Round ").count(), 3, "{last}");
+    let stage = Stage::with(
+        "nth front-end-checker 2 && called browse_web success; called read_file success; echo FRONTEND_VALID",
+        &[],
+    );
+    stage.put("index.html", "<html>");
+    front_end::check_front_end(&stage.run).unwrap();
+    assert_eq!(stage.labels(), ["front-end-checker"; 2]);
 }
 
 #[test]
@@ -336,7 +369,7 @@ fn without_pages_the_front_end_is_not_checked() {
         ("web/index.html", ""),
         ("app.py", "return \"<!DOCTYPE HTML>\""),
     ] {
-        let stage = Stage::new("echo FRONTEND_VALID");
+        let stage = Stage::new("called run_command success; echo FRONTEND_VALID");
         stage.put(name, text);
         assert_eq!(
             front_end::check_front_end(&stage.run).unwrap(),
@@ -369,6 +402,29 @@ fn what_was_found_is_corrected_and_the_tests_run_again() {
     assert_has(&calls[2].prompt, &["Check in the code whether it was."]);
     assert_eq!(runs(&stage), 1);
     assert_eq!(stage.warnings(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_quality_fixer_may_say_that_nothing_is_to_be_changed() {
+    let stage = tested(
+        r#"
+        is quality-tester && { nth quality-tester 2 && report REVIEW_CLEAN || report "src/a.rs:1 crashes." REVIEW_FAILED; }
+        is quality-fixer && echo "src/a.rs:1 cannot be reached." && echo NOTHING_TO_CHANGE
+        true"#,
+        &[],
+    );
+    stage.put("tests/test_all.sh", "echo 1 passed");
+    quality::assure_quality(&stage.run).unwrap();
+    assert_eq!(
+        stage.labels(),
+        ["quality-tester", "quality-fixer", "quality-tester"]
+    );
+    assert_has(
+        &stage.prompts("quality-tester")[1],
+        &["src/a.rs:1 crashes.", "src/a.rs:1 cannot be reached."],
+    );
+    assert_eq!(stage.warnings(), [] as [&str; 0]);
+    assert_eq!(runs(&stage), 0, "nothing was changed");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::context::SessionContext;
 use crate::base::redact::logged;
 use crate::base::text::clip;
 use crate::base::variables::MARVIN_SUBAGENT_LOG;
+use crate::chat::event::CallEnd;
 use crate::disk::jsonl;
 
 /// Characters of the arguments and of the result that are logged.
@@ -21,6 +22,7 @@ struct CallLogLine<'a> {
     tool: &'a str,
     args: String,
     result: String,
+    end: CallEnd,
     elapsed_ms: u128,
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn record(
     session: &SessionContext,
     tool: &str,
     raw_args: &str,
-    result: &str,
+    (result, end): (&str, CallEnd),
     elapsed: Duration,
 ) {
     let Some(path) = MARVIN_SUBAGENT_LOG.read(&session.env) else {
@@ -41,6 +43,7 @@ pub(crate) fn record(
         tool,
         args: clip_within(&hide(&pairs(raw_args)), ARGS),
         result: clip_within(&hide(&clip(result, RESULT * 4)), RESULT),
+        end,
         elapsed_ms: elapsed.as_millis(),
     };
     let _ = jsonl::append(Path::new(path), &line);

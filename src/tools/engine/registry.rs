@@ -240,7 +240,7 @@ pub(crate) fn finish_call(
         Some((tool.name().to_owned(), tool.parameters()))
     };
     let text = capped(text, tool, &ctx.session.gauge);
-    call_log::record(&ctx.session, &call.name, &call.args, &text, took);
+    call_log::record(&ctx.session, &call.name, &call.args, (&text, end), took);
     ctx.session
         .ledger
         .add_tool_call(&text::clip(&call.name, 64));

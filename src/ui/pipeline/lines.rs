@@ -146,6 +146,16 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
                 foreign(words)
             )
         }
+        PipelineEvent::ProviderWait {
+            label,
+            provider,
+            milliseconds,
+        } => format!(
+            "Child {} waits {} for {}, which cannot answer now",
+            foreign(label),
+            time(milliseconds.div_ceil(1_000)),
+            foreign(provider)
+        ),
         PipelineEvent::TestsRun { passed, words } => {
             let mark = if *passed { "passed" } else { "failed" };
             format!("Tests {mark}: {}", foreign(words))

@@ -162,6 +162,7 @@ pub(super) fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> 
         | PipelineEvent::ChildTools { .. }
         | PipelineEvent::ChildUsage { .. }
         | PipelineEvent::ChildEnded { done: true, .. }
+        | PipelineEvent::ProviderWait { .. }
         | PipelineEvent::Checkpoint { .. }
         | PipelineEvent::RunEnded { .. } => None,
     }

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::lines::foreign;
 use crate::app::pipeline::progress::{
-    ChildProgress, PhaseProgress, PhaseState, RunProgress, Usage,
+    ChildProgress, PhaseProgress, PhaseState, ProviderWait, RunProgress, Usage,
 };
 use crate::base::text::counted;
 use crate::chat::usage::{dollars, estimate_mark};
@@ -232,6 +232,9 @@ fn running_rows(progress: &RunProgress, context: &PictureContext<'_>, rows: &mut
     for child in progress.running() {
         rows.push(row(child_row(child, &indent, context), 7));
     }
+    for wait in &progress.waits {
+        rows.push(row(wait_row(wait, &indent, context), 7));
+    }
 }
 
 fn child_row(child: &ChildProgress, indent: &str, context: &PictureContext<'_>) -> Line<'static> {
@@ -254,6 +257,35 @@ fn child_row(child: &ChildProgress, indent: &str, context: &PictureContext<'_>) 
     let first = vec![
         Span::raw(indent.to_owned()),
         Span::styled(format!("{} ", spinner::frame(time)), theme.accent),
+    ];
+    fitted(first, pieces, context)
+}
+
+/// A child that waits for its provider, and for how much longer.
+fn wait_row(wait: &ProviderWait, indent: &str, context: &PictureContext<'_>) -> Line<'static> {
+    let left = wait.until.saturating_sub(context.now);
+    // Seconds that have begun, so that the last one is not 0.
+    let left = Duration::from_secs(
+        left.as_millis()
+            .div_ceil(1_000)
+            .try_into()
+            .unwrap_or(u64::MAX),
+    );
+    let pieces = vec![
+        piece(foreign(&wait.label), context.theme.text, 9),
+        piece(
+            format!("waits for {}", foreign(&wait.provider)),
+            context.theme.system,
+            7,
+        ),
+        piece(duration::compact(left), context.theme.system, 8),
+    ];
+    let first = vec![
+        Span::raw(indent.to_owned()),
+        Span::styled(
+            format!("{} ", spinner::frame(context.now)),
+            context.theme.dim,
+        ),
     ];
     fitted(first, pieces, context)
 }

@@ -227,6 +227,32 @@ fn the_picture_fits_terminals_of_every_width() {
 }
 
 #[test]
+fn a_wait_for_a_provider_counts_down_until_the_child_is_started_again() {
+    let mut stage = Stage::new(100, 30);
+    stage.first_half_without_lines();
+    let wait = PipelineEvent::ProviderWait {
+        label: owned("review-gaps"),
+        provider: owned("openai"),
+        milliseconds: 40_000,
+    };
+    stage.tell(&wait, 60);
+    for (at, left) in [(61, "39s"), (75, "25s"), (200, "0s")] {
+        stage.draw(at);
+        let text = stage.text();
+        let row = format!("review-gaps · waits for openai · {left}");
+        assert!(text.contains(&row), "{row}: {text}");
+    }
+    stage.tell(&child("c", "review-gaps", 1), 201);
+    stage.draw(202);
+    assert!(!stage.text().contains("waits for"), "{}", stage.text());
+    let line = lines::lines(&wait, &RunProgress::default(), usize::MAX).remove(0);
+    assert_eq!(
+        line,
+        "Child review-gaps waits 40 s for openai, which cannot answer now"
+    );
+}
+
+#[test]
 fn the_last_picture_stays_below_the_lines() {
     for columns in [100, 60, 20] {
         let mut stage = Stage::new(columns, 60);
@@ -300,7 +326,7 @@ fn any_event() -> impl Strategy<Value = PipelineEvent> {
     let texts = (any_text(), any_text(), any_text());
     let numbers = (any_number(), any_number());
     let cost = prop_oneof![Just(f64::NAN), Just(f64::MAX), Just(-1.0), 0.0..1e6];
-    (0..13, texts, numbers, cost, any::<(bool, bool)>()).prop_map(
+    (0..14, texts, numbers, cost, any::<(bool, bool)>()).prop_map(
         |(kind, (a, b, c), (m, n), cost, (yes, no))| match kind {
             0 => PipelineEvent::RunStarted {
                 task: a.clone(),
@@ -364,6 +390,11 @@ fn any_event() -> impl Strategy<Value = PipelineEvent> {
             },
             10 => PipelineEvent::Checkpoint { message: a },
             11 => PipelineEvent::Warning { words: a },
+            12 => PipelineEvent::ProviderWait {
+                label: a,
+                provider: b,
+                milliseconds: m,
+            },
             _ => PipelineEvent::RunEnded {
                 done: yes,
                 words: a,

@@ -78,7 +78,7 @@ fn a_child_that_fails_has_not_done_its_work_even_if_the_files_are_there() {
 fn a_failure_that_cannot_pass_is_told_at_once() {
     for (kind, attempts) in [("config", 1), ("auth", 1), ("input", 1), ("missing", 1)] {
         let project = Project::new(&format!(
-            "echo 'MARVIN_FAILURE:\"{kind}\"' >&2; echo 'Error: There is no provider \"x\".' >&2; exit 1"
+            "echo 'MARVIN_FAILURE:{{\"kind\":\"{kind}\"}}' >&2; echo 'Error: There is no provider \"x\".' >&2; exit 1"
         ));
         let problem = run(&project.run, &task(&satisfied)).unwrap_err();
         assert_eq!(project.events.started().len(), attempts, "{kind}");
@@ -90,7 +90,9 @@ fn a_failure_that_cannot_pass_is_told_at_once() {
         assert!(!fs::read_to_string(log).unwrap().contains("MARVIN_FAILURE"));
     }
     // What may pass is tried again.
-    let project = Project::new("[ $n = 2 ] && exit; echo 'MARVIN_FAILURE:\"network\"' >&2; exit 1");
+    let project = Project::new(
+        "[ $n = 2 ] && exit; echo 'MARVIN_FAILURE:{\"kind\":\"network\"}' >&2; exit 1",
+    );
     run(&project.run, &task(&satisfied)).unwrap();
     assert_eq!(project.events.started().len(), 2);
 }

@@ -1,6 +1,7 @@
 //! Children played by shell scripts, which are real processes.
 
 mod attempts;
+mod outages;
 mod parallel;
 
 use std::fs;
@@ -167,6 +168,7 @@ fn task<'a>(check: &'a (dyn Fn(&ChildReport) -> Result<(), String> + Sync)) -> C
         tier: Tier::Plan,
         access: Access::Read,
         prompt: "Write the document.".to_owned(),
+        texts: ProjectTexts::Instructions,
         withhold: &[],
         limit: LONG,
         after_failure: None,

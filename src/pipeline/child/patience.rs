@@ -1,0 +1,97 @@
+//! Patience with a provider that cannot answer now: how long a task waits for it, and how long at a time.
+//!
+//! An outage is nobody's failure. It takes no attempt of the child and does not hand its task to another model: the same child is started again after a
+//! pause, and each pause is longer than the one before.
+
+use std::time::Duration;
+
+use crate::base::variables::{MARVIN_PROVIDER_PATIENCE, MARVIN_PROVIDER_PAUSE};
+use crate::chat::failure_report::ProviderOutage;
+use crate::pipeline::Run;
+
+/// The longest pause, unless the provider names a longer one.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// The shortest one, whatever the provider says.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// What is left of it for a task.
+#[derive(Debug)]
+pub(super) struct Patience {
+    left: Duration,
+    next: Duration,
+}
+
+impl Patience {
+    /// As the environment says.
+    pub(super) fn of(run: &Run) -> Self {
+        let env = &run.ctx.session.env;
+        let mut warn = |words| run.warn(words);
+        let left = MARVIN_PROVIDER_PATIENCE.read(env, &mut warn);
+        // Without a pause it would never be used up.
+        let first = MARVIN_PROVIDER_PAUSE.read(env, &mut warn).max(1);
+        Self::new(Duration::from_secs(left), Duration::from_secs(first))
+    }
+
+    fn new(left: Duration, first: Duration) -> Self {
+        Self {
+            left,
+            next: first.min(MAX_PAUSE),
+        }
+    }
+
+    /// How long to wait now; `None` when the provider asks for more than is left, or nothing is.
+    pub(super) fn pause(&mut self, outage: &ProviderOutage) -> Option<Duration> {
+        let own = self.next.min(self.left);
+        let pause = match outage.retry_after() {
+            // One that says "now" every time must not be asked without end.
+            Some(wait) => wait.max(MIN_PAUSE),
+            None => own,
+        };
+        if self.left.is_zero() || pause > self.left {
+            return None;
+        }
+        self.left -= pause;
+        self.next = (self.next * 2).min(MAX_PAUSE);
+        Some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outage(seconds: Option<u64>) -> ProviderOutage {
+        ProviderOutage::new("openai", seconds.map(Duration::from_secs))
+    }
+
+    fn seconds(patience: &mut Patience, of: &ProviderOutage) -> Vec<u64> {
+        std::iter::from_fn(|| patience.pause(of))
+            .map(|pause| pause.as_secs())
+            .collect()
+    }
+
+    #[test]
+    fn pauses_grow_to_a_minute_until_the_patience_is_used_up() {
+        let of = |left, first| Patience::new(Duration::from_secs(left), Duration::from_secs(first));
+        assert_eq!(
+            seconds(&mut of(200, 5), &outage(None)),
+            [5, 10, 20, 40, 60, 60, 5]
+        );
+        assert!(seconds(&mut of(0, 5), &outage(None)).is_empty());
+        assert_eq!(seconds(&mut of(3, 5), &outage(None)), [3]);
+        assert_eq!(seconds(&mut of(100, 90), &outage(None)), [60, 40]);
+    }
+
+    #[test]
+    fn what_the_provider_asks_for_counts_before_our_own_pauses() {
+        let mut patience = Patience::new(Duration::from_secs(100), Duration::from_secs(5));
+        assert_eq!(seconds(&mut patience, &outage(Some(45))), [45, 45]);
+        // Ten are left, and the provider asks for more.
+        assert_eq!(patience.pause(&outage(Some(11))), None);
+        assert_eq!(
+            patience.pause(&outage(Some(0))),
+            Some(Duration::from_millis(100))
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! What a child really did, from the record of its tool calls: a word at the end of a report counts only from somebody who looked.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::Run;
+use super::child::ChildReport;
+use crate::chat::event::CallEnd;
+
+/// Bytes of the record that are read.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Tools that run programs.
+pub(crate) const RUNS: &[&str] = &["run_command"];
+/// Tools that get a page as it is served: its source alone says little.
+pub(crate) const LOOKS: &[&str] = &["run_command", "browse_web", "scrape_page"];
+
+/// A line of the record, as far as it matters here.
+#[derive(Deserialize)]
+struct CallLine {
+    tool: String,
+    end: CallEnd,
+}
+
+/// Whether the child has called one of `tools`, and the call was carried out: a program that fails was run, one that was refused was not.
+pub(crate) fn has_used(run: &Run, report: &ChildReport, tools: &[&str]) -> bool {
+    used(run, report)
+        .iter()
+        .any(|used| tools.contains(&used.as_str()))
+}
+
+fn used(run: &Run, report: &ChildReport) -> BTreeSet<String> {
+    let text = report
+        .tool_log
+        .strip_prefix(run.root.path())
+        .ok()
+        .and_then(|rel| run.root.check(rel.to_str()?).ok())
+        .and_then(|rel| run.root.read(&rel, MAX_BYTES).ok())
+        .unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let registry = run.ctx.session.registry();
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    lines
+        .filter(|line: &CallLine| !matches!(line.end, CallEnd::Failure | CallEnd::Declined))
+        .filter_map(|line| Some(registry.find_canonical(&line.tool)?.name().to_owned()))
+        .collect()
+}
