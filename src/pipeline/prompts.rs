@@ -66,6 +66,10 @@ prompts! {
     REVIEW_SOURCES = "review_sources.md";
     /// The review of an area of the code.
     REVIEW_CODE = "review_code.md";
+    /// How findings are marked.
+    SEVERITY = "severity.md";
+    /// What reviewers of code are shown of the changes since the run began.
+    CHANGES = "changes.md";
     /// The area of the reviewer for conformance.
     AREA_CONFORMANCE = "area_conformance.md";
     /// A look at what the code does.
@@ -96,10 +100,12 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 28] = [
+    const SLOTS: [&str; 33] = [
         "access",
         "angle",
         "area",
+        "base",
+        "base_changes",
         "changes",
         "documents",
         "earlier",
@@ -119,7 +125,9 @@ mod tests {
         "passing",
         "path",
         "round",
+        "severity",
         "source",
+        "stat",
         "subject",
         "ticket",
         "told",
@@ -193,6 +201,7 @@ mod tests {
             NO_MOCKS,
             ACCESS_READ,
             REVIEW_FIRST,
+            SEVERITY,
             SOURCE_TASK,
             SOURCE_SPEC,
             SOURCE_NONE,

@@ -38,6 +38,8 @@ pub(crate) struct RunRecord {
     pub started: String,
     /// The commit that was current then; empty in a new repository.
     pub base: String,
+    /// The first commit of the run itself, of what was here before it; empty where that is not known. What changed since then is the run's work.
+    pub begun: String,
     /// The branch that it works on.
     pub branch: String,
     /// The phase in which children may be writing; empty between phases and after the end. Still set when a run was killed.
@@ -75,6 +77,14 @@ impl RunRecord {
         })?;
         root.put(&root.check(&format!("{PROJECT_LOGS}/{FILE}"))?, &text)
     }
+}
+
+/// The commit since which everything is the work of the run; `None` when no run has recorded one. An id and nothing else: git would take other words for
+/// options.
+pub(crate) fn base(root: &Root) -> Option<String> {
+    let record = RunRecord::read(root).ok()??;
+    let is_id = |id: &String| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    [record.begun, record.base].into_iter().find(is_id)
 }
 
 /// US dollars that the starts of the run have spent so far.

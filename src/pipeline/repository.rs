@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{Run, working_tree};
+use super::{Run, files, working_tree};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -198,6 +198,25 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
 /// Another one is.
 pub(crate) fn check_branch(run: &Run) -> Outcome<()> {
     working_tree::check_branch(run, &git(run)?)
+}
+
+/// The project's own files that are new or different since `commit`, committed or not, in the order of paths.
+///
+/// # Errors
+/// git failed; there is no such commit any more.
+pub(crate) fn changed_files(run: &Run, commit: &str) -> Outcome<Vec<String>> {
+    let mut paths = git(run)?.changed_since(commit)?;
+    paths.retain(|path| files::is_own(path));
+    Ok(paths)
+}
+
+/// What changed in `paths` since `commit`: the lines of each, and the unified diff.
+///
+/// # Errors
+/// git failed.
+pub(crate) fn diff_of(run: &Run, commit: &str, paths: &[&str]) -> Outcome<(String, String)> {
+    let git = git(run)?;
+    Ok((git.stat_since(commit, paths)?, git.diff_of(commit, paths)?))
 }
 
 /// The branch that is checked out in the project, if it is known.

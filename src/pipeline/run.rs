@@ -118,6 +118,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         // Until what the interrupted run left is committed, it was interrupted still.
         (record.started, record.base, record.working) =
             (earlier.started, earlier.base, earlier.working);
+        record.begun = earlier.begun;
     }
     record.write(&run.root)?;
     let _alive = Heartbeat::start(&run.root)?;
@@ -130,6 +131,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     record::save_spent(&run.root, run.spent())?;
     announce(&run, &request, recorded.is_some() || was_interrupted)?;
     let outcome = begin(&run, was_interrupted)
+        .and_then(|()| record_beginning(&run, &mut record, is_continued))
         .and_then(|()| walk(&run, &request, &mut record))
         .and_then(|()| check_tests(&run, &request))
         .and_then(|()| end(&run, &mut record));
@@ -176,6 +178,15 @@ fn begin(run: &Run, was_interrupted: bool) -> Outcome<()> {
             false => "Before the pipeline",
         },
     )
+}
+
+/// Records the commit of what was here before the run, at its first start.
+fn record_beginning(run: &Run, record: &mut RunRecord, is_continued: bool) -> Outcome<()> {
+    if record.begun.is_empty() && (!is_continued || record.base.is_empty()) {
+        record.begun = repository::head(run)?;
+        record.write(&run.root)?;
+    }
+    Ok(())
 }
 
 /// Makes sure that the tests pass at the end of a run that wrote some: without that it is not done, whatever was tried.

@@ -57,7 +57,7 @@ fn write(run: &Run, writer: &Writer) -> Outcome<PhaseEnd> {
     if !outcome.is_red() {
         tell_once(run, writer, &before, &outcome)?;
     }
-    code::review_tests(run, writer.phase)?;
+    code::review_tests(run, writer.phase, &before)?;
     Ok(PhaseEnd::Done)
 }
 

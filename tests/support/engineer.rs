@@ -168,8 +168,8 @@ fn answer(project: &Project, role: Role, step: usize, work: &str) -> Answer {
             "One module with one function, and a program around it.",
         ),
         Role::FirstReviewer => openai::text(&[
-            &report("It does not say what an empty file gives."),
-            "\nREVIEW_FAILED\n",
+            &report(""),
+            "\n- [BLOCKER] It does not say what an empty file gives.\n- [MINOR] A word.\nREVIEW_FAILED\n",
         ]),
         Role::LaterReviewer => openai::text(&[
             &report("Everything that was missing is there now."),

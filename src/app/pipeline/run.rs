@@ -57,6 +57,7 @@ pub(crate) fn run(
     let written = write_out(&sinks.summary(&SummaryFacts {
         problem: outcome.as_ref().err(),
         branch: repository::branch(&ctx, &root),
+        ..SummaryFacts::default()
     }));
     outcome.and(written)
 }

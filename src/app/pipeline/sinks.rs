@@ -13,6 +13,7 @@ use crate::base::redact::logged;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::pipeline::review::findings;
 use crate::tools::engine::context::SessionContext;
 
 /// Makes the display for a process; the floor that can draw supplies it.
@@ -68,7 +69,13 @@ impl PipelineSinks {
             Some(_) => {
                 let documents = summary::documents(&self.root);
                 let commits = summary::commits(&self.root, &self.session.env, &self.stop);
-                summary::text(&state.progress, &documents, &commits, facts)
+                let findings = findings::read(&self.root).unwrap_or_default();
+                let facts = SummaryFacts {
+                    findings: findings::summary(&findings, &state.progress.ticket),
+                    branch: facts.branch.clone(),
+                    problem: facts.problem,
+                };
+                summary::text(&state.progress, &documents, &commits, &facts)
             }
             None => String::new(),
         }

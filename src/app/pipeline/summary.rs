@@ -30,6 +30,8 @@ pub(crate) struct SummaryFacts<'a> {
     pub problem: Option<&'a Problem>,
     /// The branch that it worked on.
     pub branch: Option<String>,
+    /// What its reviews found, and what is open.
+    pub findings: Option<String>,
 }
 
 /// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
@@ -111,6 +113,9 @@ pub(super) fn text(
         "Tests: {}",
         tests.as_deref().unwrap_or("not run by the pipeline.")
     ));
+    if let Some(findings) = &facts.findings {
+        line(&format!("Findings of reviews: {findings}"));
+    }
     let files = documents
         .iter()
         .map(|document| format!("{} ({})", document.path, counted(document.bytes, "byte")));

@@ -7,13 +7,16 @@ use super::{ReviewEnd, Round, RoundResult, Subject};
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
-use crate::base::text::plural;
-use crate::disk::paths::PROJECT_DOCUMENTS;
+use crate::base::text::{clip, head, plural};
+use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_LOGS};
 use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
+use crate::pipeline::files::FileStates;
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{files, limits, nothing_to_change, phase_record, prompts, review};
+use crate::pipeline::{
+    files, limits, nothing_to_change, phase_record, prompts, record, repository, review,
+};
 
 /// Rounds of a review inside a run.
 const ROUNDS: u64 = 3;
@@ -23,6 +26,10 @@ const MAX_AREAS: usize = 3;
 const FILES_PER_AREA: usize = 8;
 /// Files that a prompt names.
 const MAX_NAMED: usize = 200;
+/// Characters of the statistics of changes that a prompt shows.
+const MAX_STAT_CHARS: usize = 8_000;
+/// Characters of a commit's id that a prompt shows.
+const SHORT_ID: usize = 12;
 /// Files that a fixer may be limited to; more do not fit into its environment.
 const MAX_WRITABLE: usize = 200;
 
@@ -40,6 +47,8 @@ pub(crate) struct CodeReview<'a> {
     pub guidance: String,
     /// The files under review.
     pub files: Vec<String>,
+    /// The commit since which they changed; the whole files are under review when `None`.
+    pub base: Option<String>,
     /// How many reviewers share them.
     pub areas: usize,
     /// What the code is compared with by the last reviewer, as its prompt says it.
@@ -52,15 +61,16 @@ pub(crate) struct CodeReview<'a> {
     pub after_round: &'a dyn Fn(&Run, &CodeReview<'_>, &RoundResult) -> Outcome<()>,
 }
 
-/// Reviews the tests that a phase wrote. Fixers can write tests only: neither implementation nor anything that runs them.
+/// Reviews the tests of a run: what its phases of tests have written, whatever the names, and what is named like a test. `before` are the files as they
+/// were when the phase began. Fixers can write these files only: neither implementation nor anything that runs the tests.
 ///
 /// # Errors
 /// As [`review::run`].
-pub(crate) fn review_tests(run: &Run, phase: &str) -> Outcome<()> {
-    let tests: Vec<String> = files::paths(&run.root, &run.ctx.stop)
-        .into_iter()
-        .filter(|path| files::is_test(path))
-        .collect();
+pub(crate) fn review_tests(run: &Run, phase: &str, before: &FileStates) -> Outcome<()> {
+    let now = files::states(&run.root, &run.ctx.stop);
+    let of_phase = files::changed(before, &now);
+    let (base, mut tests) = changed_by_run(run);
+    tests.retain(|path| files::is_test(path) || of_phase.contains(&path.as_str()));
     let writable: Vec<String> = tests
         .iter()
         .filter(|path| !path.contains(','))
@@ -68,6 +78,7 @@ pub(crate) fn review_tests(run: &Run, phase: &str) -> Outcome<()> {
         .cloned()
         .collect();
     if writable.is_empty() {
+        nothing_to_review(run, phase, "tests");
         return Ok(());
     }
     review_files(
@@ -75,26 +86,60 @@ pub(crate) fn review_tests(run: &Run, phase: &str) -> Outcome<()> {
         &CodeReview {
             about: format!("{}{}", prompts::RED_TESTS, prompts::REVIEW_TESTS),
             fixer: Access::WriteFiles(writable),
-            ..of_run(run, phase, "tests", tests)
+            ..of_run(run, phase, "tests", base, tests)
         },
     )
     .map(drop)
 }
 
-/// Reviews the code of the project.
+/// Reviews the code that the run has changed.
 ///
 /// # Errors
 /// As [`review::run`].
 pub(crate) fn review_sources(run: &Run, phase: &str) -> Outcome<()> {
-    let sources = files::paths(&run.root, &run.ctx.stop);
-    review_files(run, &of_run(run, phase, "code", sources)).map(drop)
+    let (base, sources) = changed_by_run(run);
+    if sources.is_empty() {
+        nothing_to_review(run, phase, "code");
+        return Ok(());
+    }
+    review_files(run, &of_run(run, phase, "code", base, sources)).map(drop)
+}
+
+fn nothing_to_review(run: &Run, phase: &str, what: &str) {
+    run.warn(format!(
+        "Phase {phase} has no review: no {what} of the project changed since the run began."
+    ));
+}
+
+/// The project's files that the run has changed, and since which commit; all of them where that cannot be told.
+fn changed_by_run(run: &Run) -> (Option<String>, Vec<String>) {
+    let Some(base) = record::base(&run.root) else {
+        return (None, files::paths(&run.root, &run.ctx.stop));
+    };
+    match repository::changed_files(run, &base) {
+        Ok(changed) => (Some(base), changed),
+        Err(problem) => {
+            run.warn(format!(
+                "What the run has changed cannot be told, so all of the project is reviewed: {}",
+                problem.one_line()
+            ));
+            (None, files::paths(&run.root, &run.ctx.stop))
+        }
+    }
 }
 
 /// A review inside a run, of at most three rounds.
-fn of_run<'a>(run: &Run, phase: &'a str, name: &'a str, files: Vec<String>) -> CodeReview<'a> {
+fn of_run<'a>(
+    run: &Run,
+    phase: &'a str,
+    name: &'a str,
+    base: Option<String>,
+    files: Vec<String>,
+) -> CodeReview<'a> {
     CodeReview {
         phase,
         name,
+        base,
         rounds: ROUNDS,
         about: prompts::REVIEW_SOURCES.to_owned(),
         guidance: String::new(),
@@ -174,6 +219,20 @@ impl Subject for CodeReview<'_> {
         by_area.chain([conformance]).collect()
     }
 
+    fn overview(&self, run: &Run) -> String {
+        let Some(base) = &self.base else {
+            return String::new();
+        };
+        self.changes(run, base).unwrap_or_else(|problem| {
+            run.warn(format!(
+                "Reviewers of {} are not shown what has changed: {}",
+                self.name,
+                problem.one_line()
+            ));
+            String::new()
+        })
+    }
+
     fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String {
         let changes = round.changes.as_deref().unwrap_or_default();
         let instructions = fill(
@@ -184,7 +243,9 @@ impl Subject for CodeReview<'_> {
                 ("subject", self.about.trim_end()),
                 ("guidance", &review::as_part(&self.guidance)),
                 ("area", &reviewer.task),
-                ("history", &review::as_part(&round.history)),
+                ("base_changes", &review::as_part(&round.overview)),
+                ("history", &review::as_part(&round.history_for(reviewer))),
+                ("severity", prompts::SEVERITY.trim_end()),
                 ("changes", &review::as_part(changes)),
                 ("min_chars", &MIN_REPORT_CHARS.to_string()),
                 ("passing", reviewer.passing),
@@ -239,6 +300,31 @@ impl Subject for CodeReview<'_> {
 
     fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()> {
         (self.after_round)(run, self, result)
+    }
+}
+
+impl CodeReview<'_> {
+    /// What has changed in the files since `base`; the whole difference goes to a file for the reviewers, who cannot ask git for it.
+    fn changes(&self, run: &Run, base: &str) -> Outcome<String> {
+        let paths: Vec<&str> = self.files.iter().map(String::as_str).collect();
+        let (mut stat, mut diff) = (String::new(), String::new());
+        // A command line has an end.
+        for some in paths.chunks(MAX_NAMED) {
+            let (some_stat, some_diff) = repository::diff_of(run, base, some)?;
+            stat.push_str(&some_stat);
+            diff.push_str(&some_diff);
+        }
+        let path = format!("{PROJECT_LOGS}/review-{}.diff", self.name);
+        run.root
+            .put(&run.root.check_write(&path)?, diff.as_bytes())?;
+        Ok(fill(
+            prompts::CHANGES,
+            &[
+                ("base", head(base, SHORT_ID)),
+                ("stat", &enclosed("stat", "", &clip(&stat, MAX_STAT_CHARS))),
+                ("path", &path),
+            ],
+        ))
     }
 }
 

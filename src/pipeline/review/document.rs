@@ -150,7 +150,8 @@ impl Subject for DocumentReview {
                 ("angle", &reviewer.task),
                 ("round", &round.number.to_string()),
                 ("most", &round.most.to_string()),
-                ("history", &review::as_part(&round.history)),
+                ("history", &review::as_part(&round.history_for(reviewer))),
+                ("severity", prompts::SEVERITY.trim_end()),
                 (
                     "changes",
                     &review::as_part(round.changes.as_deref().unwrap_or_default()),

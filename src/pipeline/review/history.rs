@@ -2,22 +2,23 @@
 //!
 //! Reports are quoted line by line, so that no report can pass for an entry of the history. No passing word is ever in it.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
-use super::Judged;
+use super::judged::Judged;
+use super::severity::by_severity;
 use super::verdict::{Verdict, without_passing_words};
-use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::PROJECT_FOLDER;
 use crate::pipeline::Run;
 
 /// Bytes of the history's end that are read back.
-const MAX_READ_BYTES: u64 = 256 << 10;
-/// Characters of it that a prompt shows.
-const MAX_SHOWN_CHARS: usize = 12_000;
+const MAX_READ_BYTES: u64 = 4 << 20;
+/// Characters of what one reviewer found that its prompt shows: more than several long reports have.
+const MAX_SHOWN_CHARS: usize = 60_000;
 /// Characters of a report that are kept.
-const MAX_REPORT_CHARS: usize = 20_000;
+const MAX_REPORT_CHARS: usize = 60_000;
 
 const SATISFIED: &str = "satisfied";
 const FINDINGS: &str = "findings";
@@ -81,28 +82,25 @@ impl History {
         };
         let quoted: String = reasons.lines().map(quoted).collect();
         let text =
-            format!("\n### The fixer of round {number} changed nothing, and says why\n\n{quoted}");
+            format!("\n### {FIXER} of round {number} changed nothing, and says why\n\n{quoted}");
         let rel = run.root.check(&self.path())?;
         run.root
             .append(&rel, without_passing_words(&text).as_bytes())
             .map(drop)
     }
 
-    /// What a prompt of round `number` shows: nothing in the first, which has to look for itself.
-    pub(super) fn shown(&self, run: &Run, number: u64) -> String {
-        if number < 2 {
-            return String::new();
+    /// What each reviewer has found in this review so far, by its name: its reports under the headings of their rounds. Of more than a prompt has room
+    /// for the newest part, and where the rest is.
+    pub(super) fn by_reviewer(&self, run: &Run) -> BTreeMap<String, String> {
+        let mut all = reports(&since_first_round(&self.read(run)));
+        for own in all.values_mut() {
+            let skipped = own.chars().count().saturating_sub(MAX_SHOWN_CHARS);
+            if skipped > 0 {
+                let end: String = own.chars().skip(skipped).collect();
+                *own = format!("(What comes before is in {}.)\n{end}", self.path());
+            }
         }
-        let text = since_first_round(&self.read(run));
-        let skipped = text.chars().count().saturating_sub(MAX_SHOWN_CHARS);
-        let end: String = text.chars().skip(skipped).collect();
-        match end.trim() {
-            "" => String::new(),
-            end => format!(
-                "What earlier rounds found:\n{}\n",
-                enclosed("history", "", end)
-            ),
-        }
+        all
     }
 
     /// Names of the reviewers who were satisfied in a round of this review.
@@ -110,7 +108,7 @@ impl History {
         let text = since_first_round(&self.read(run));
         let names = text.lines().filter_map(|line| {
             let (name, verdict) = line.strip_prefix("- ")?.rsplit_once(": ")?;
-            (verdict == SATISFIED).then(|| name.to_owned())
+            verdict.starts_with(SATISFIED).then(|| name.to_owned())
         });
         names.collect()
     }
@@ -156,6 +154,42 @@ fn quoted(line: &str) -> String {
     format!("{}\n", format!("> {line}").trim_end())
 }
 
+/// How the heading above a fixer's reasons begins.
+const FIXER: &str = "The fixer";
+
+/// The reports of each reviewer, by its name, under the headings of their rounds, and for each of them the reasons of a fixer who changed nothing.
+fn reports(text: &str) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    let (mut round, mut reviewer) = ("", None);
+    // A line of a report begins with `>`, so none is taken for a heading.
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            (round, reviewer) = (heading, None);
+        } else if let Some(words) = line.strip_prefix("### ")
+            && words.starts_with(FIXER)
+        {
+            reviewer = Some(FIXER);
+            for own in all.values_mut() {
+                own.push_str(&format!("{words}:\n"));
+            }
+        } else if let Some(name) = line.strip_prefix("### ") {
+            let own = all.entry(name.to_owned()).or_default();
+            own.push_str(&format!("{round}:\n"));
+            reviewer = Some(name);
+        } else if let (Some(name), Some(quoted)) = (reviewer, line.strip_prefix('>')) {
+            let quoted = quoted.strip_prefix(' ').unwrap_or(quoted);
+            let told = all
+                .iter_mut()
+                .filter(|(own, _)| name == FIXER || *own == name);
+            for (_, own) in told {
+                own.push_str(quoted);
+                own.push('\n');
+            }
+        }
+    }
+    all
+}
+
 impl RoundEntry<'_> {
     fn text(&self, time: &str) -> String {
         let mut text = format!("\n## Round {} ({time})\n\n", self.number);
@@ -165,11 +199,14 @@ impl RoundEntry<'_> {
                 (Verdict::Findings, Some(_)) => FINDINGS,
                 (Verdict::Findings, None) => NO_REVIEW,
             };
-            text.push_str(&format!("- {}: {verdict}\n", judged.name));
+            let counts = by_severity(judged.findings.iter().map(|one| one.severity));
+            let counts = counts.map(|counts| format!(" ({counts})"));
+            let counts = counts.unwrap_or_default();
+            text.push_str(&format!("- {}: {verdict}{counts}\n", judged.name));
         }
         text.push_str(&format!("\n{BASE}{}\n", self.base));
         for judged in self.judged {
-            if let (Verdict::Findings, Some(report)) = (judged.verdict, judged.report) {
+            if let Some(report) = judged.open_report() {
                 text.push_str(&format!("\n### {}\n\n", judged.name));
                 text.extend(clip(report, MAX_REPORT_CHARS).lines().map(quoted));
             }

@@ -1,19 +1,23 @@
 //! The review loop: read-only reviewers in parallel, then one fixer who gets the findings of those who are not satisfied, until nobody has any.
 //!
-//! A reviewer who is satisfied is not asked again. What was found is kept in a history that both sides read; commits before each round and after each fixer
-//! let a reviewer see what the fixer really changed.
+//! A reviewer without a blocker is satisfied and not asked again. What was found is kept in a history that both sides read, and finding by finding in a
+//! record ([`findings`]); commits before each round and after each fixer let a reviewer see what the fixer really changed.
 
 pub(crate) mod code;
 pub(crate) mod document;
+pub(crate) mod findings;
 pub(crate) mod history;
+mod judged;
 pub(crate) mod reviewers;
+pub(crate) mod severity;
 pub(crate) mod verdict;
 
+use std::collections::BTreeMap;
+
 use self::history::{History, RoundEntry};
+use self::judged::{RoundFindings, judge};
 use self::reviewers::Reviewer;
-use self::verdict::{Verdict, verdict};
 use super::Run;
-use super::child::ChildReport;
 use super::repository;
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
@@ -23,8 +27,6 @@ use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_FOLDER, TICKETS};
 
 /// Characters of a difference that reviewers are shown.
 const MAX_CHANGES_CHARS: usize = 8_000;
-/// Characters of one reviewer's findings that the fixer gets.
-const MAX_FINDINGS_CHARS: usize = 20_000;
 
 /// What is reviewed, by whom, and who corrects it.
 pub(crate) trait Subject {
@@ -38,6 +40,10 @@ pub(crate) trait Subject {
     fn first_is_adversarial(&self) -> bool;
     /// Everybody who reviews it.
     fn reviewers(&self) -> Vec<Reviewer>;
+    /// What all reviewers of a round are shown of the subject before its first round; may be empty.
+    fn overview(&self, _run: &Run) -> String {
+        String::new()
+    }
     /// A reviewer's whole prompt.
     fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String;
     /// The path whose difference reviewers see; everything when `None`.
@@ -62,10 +68,12 @@ pub(crate) struct Round {
     pub most: u64,
     /// Nobody passes, and nobody may learn how to.
     pub adversarial: bool,
-    /// The end of the history.
-    pub history: String,
+    /// What each reviewer found in earlier rounds, by its name.
+    pub earlier: BTreeMap<String, String>,
     /// Path of the history.
     pub history_path: String,
+    /// What the subject shows of itself.
+    pub overview: String,
     /// What the last fixer changed.
     pub changes: Option<String>,
 }
@@ -143,8 +151,13 @@ fn round(
         number,
         most: subject.rounds(),
         adversarial: number == 1 && subject.first_is_adversarial(),
-        history: history.shown(run, number),
+        earlier: match number {
+            // The first has to look for itself.
+            1 => BTreeMap::new(),
+            _ => history.by_reviewer(run),
+        },
         history_path: history.path(),
+        overview: subject.overview(run),
         changes: changes(run, subject, history, number),
     };
     let reports = reviewers::ask(run, subject, active, &round)?;
@@ -157,8 +170,9 @@ fn round(
             judged: &judged,
         },
     )?;
-    let findings = findings(&judged);
-    let (satisfied, unsatisfied) = names(&judged);
+    let recorded = RoundFindings::record(run, subject, number, &base, &judged);
+    let findings = judged::for_fixer(&judged);
+    let (satisfied, unsatisfied) = judged::names(&judged);
     active.retain(|reviewer| !satisfied.contains(&reviewer.name));
     let mut changed = false;
     if !findings.is_empty() {
@@ -169,6 +183,9 @@ fn round(
             ));
         }
         repository::checkpoint(run, &format!("{name}: after the fixer of round {number}"))?;
+        if changed {
+            recorded.corrected(run, repository::head(run)?);
+        }
     }
     Ok(RoundResult {
         number,
@@ -186,51 +203,27 @@ pub(crate) fn as_part(text: &str) -> String {
     }
 }
 
-/// A reviewer's name, its verdict, and its report if it gave one.
-pub(crate) struct Judged<'a> {
-    pub name: &'a str,
-    pub verdict: Verdict,
-    pub report: Option<&'a str>,
-}
-
-fn judge<'a>(
-    active: &'a [Reviewer],
-    reports: &'a [Option<ChildReport>],
-    adversarial: bool,
-) -> Vec<Judged<'a>> {
-    let judged = active.iter().zip(reports).map(|(reviewer, report)| Judged {
-        name: &reviewer.name,
-        verdict: match report {
-            Some(report) => verdict(report, adversarial),
-            // Who did not review has not passed anything.
-            None => Verdict::Findings,
-        },
-        report: report.as_ref().map(|report| report.text.trim()),
-    });
-    judged.collect()
-}
-
-fn names(judged: &[Judged<'_>]) -> (Vec<String>, Vec<String>) {
-    let (satisfied, unsatisfied): (Vec<_>, Vec<_>) = judged
-        .iter()
-        .partition(|judged| judged.verdict == Verdict::Satisfied);
-    let names = |some: Vec<&Judged<'_>>| some.iter().map(|one| one.name.to_owned()).collect();
-    (names(satisfied), names(unsatisfied))
-}
-
-/// What the fixer gets: the reports of those who are not satisfied. They are data: a report quotes files.
-fn findings(judged: &[Judged<'_>]) -> String {
-    let open = judged.iter().filter_map(|judged| {
-        let report = judged
-            .report
-            .filter(|_| judged.verdict == Verdict::Findings)?;
-        Some(enclosed(
-            "findings",
-            &format!("reviewer=\"{}\"", judged.name),
-            &clip(report, MAX_FINDINGS_CHARS),
-        ))
-    });
-    open.collect::<Vec<_>>().join("\n\n")
+impl Round {
+    /// What a reviewer found in earlier rounds, and where it finds what the others found; nothing in the first round.
+    pub(crate) fn history_for(&self, reviewer: &Reviewer) -> String {
+        if self.number < 2 {
+            return String::new();
+        }
+        let own = self.earlier.get(&reviewer.name).map(|own| {
+            format!(
+                "What you found in earlier rounds:\n{}\n",
+                enclosed("history", "", own)
+            )
+        });
+        let others = match reviewer.sees_only_subject {
+            true => String::new(),
+            false => format!(
+                "What every reviewer found in earlier rounds is in `{}`.",
+                self.history_path
+            ),
+        };
+        own.unwrap_or_default() + &others
+    }
 }
 
 /// What the last fixer changed, from the second round on.

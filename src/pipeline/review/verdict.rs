@@ -1,5 +1,6 @@
 //! What a reviewer's report says of its subject: the words that pass it, where they count, and how they are kept from reviewers who must not know them.
 
+use super::severity::{self, Severity};
 use crate::pipeline::child::ChildReport;
 
 /// The word of a reviewer who found something.
@@ -44,9 +45,18 @@ pub(crate) enum Verdict {
 }
 
 /// The verdict of a report. An adversarial round never passes. Otherwise a passing word has to stand alone on the last line, and the failing word must
-/// not occur: "no issues found in section 2" passes nothing.
+/// not occur: "no issues found in section 2" passes nothing. A report that marks how severe its findings are fails by its blockers, whichever of the
+/// two words it ends with; without one of them it is not whole.
 pub(crate) fn verdict(report: &ChildReport, adversarial: bool) -> Verdict {
-    let passes = !adversarial && !report.text.contains(FAILED) && is_passing(report.last_line());
+    let found = severity::findings(&report.text);
+    let has_blocker = || found.iter().any(|one| one.severity == Severity::Blocker);
+    let last = report.last_line();
+    let passes = !adversarial
+        && !has_blocker()
+        && match is_passing(last) {
+            true => !report.text.contains(FAILED),
+            false => !found.is_empty() && is_marker(last, FAILED),
+        };
     match passes {
         true => Verdict::Satisfied,
         false => Verdict::Findings,
@@ -145,6 +155,61 @@ mod tests {
         ] {
             assert_eq!(of(text, false), Verdict::Findings, "{text}");
         }
+    }
+
+    #[test]
+    fn blockers_decide_where_findings_are_marked() {
+        for (text, expected) in [
+            (
+                "- [MAJOR] a\n- [MINOR] b\nREVIEW_FAILED",
+                Verdict::Satisfied,
+            ),
+            ("- [MINOR] b\nREVIEW_CLEAN", Verdict::Satisfied),
+            ("- [BLOCKER] a\nREVIEW_FAILED", Verdict::Findings),
+            (
+                "- [BLOCKER] a\n- [MINOR] b\nREVIEW_CLEAN",
+                Verdict::Findings,
+            ),
+            // Cut off, or no word of its own: nobody knows what else there is.
+            ("- [MINOR] b", Verdict::Findings),
+            ("- [MINOR] b\nREVIEW_FAILED was close.", Verdict::Findings),
+            ("It is wrong.\nREVIEW_FAILED", Verdict::Findings),
+            (
+                "REVIEW_FAILED\n- [MINOR] b\nREVIEW_CLEAN",
+                Verdict::Findings,
+            ),
+        ] {
+            assert_eq!(of(text, false), expected, "{text}");
+            assert_eq!(of(text, true), Verdict::Findings, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_hundred_reports_with_severities_end_as_their_blockers_say() {
+        const FINDINGS: [&str; 4] = ["", "- [MINOR] a", "* **[MAJOR]** b", "1. [BLOCKER] c"];
+        const ENDS: [&str; 4] = ["", "REVIEW_CLEAN", "**REVIEW_FAILED**", "REVIEW_FAILED\n\n"];
+        let mut count = 0;
+        for first in 0..4 {
+            for second in 0..4 {
+                for third in 0..4 {
+                    for (at, end) in ENDS.iter().enumerate() {
+                        let found = [first, second, third];
+                        let lines: Vec<&str> = found.iter().map(|n| FINDINGS[*n]).collect();
+                        let text = format!("Read.\n{}\n{end}", lines.join("\nMore.\n"));
+                        let expected = match at {
+                            _ if found.contains(&3) => Verdict::Findings,
+                            0 => Verdict::Findings,
+                            1 => Verdict::Satisfied,
+                            _ if found == [0, 0, 0] => Verdict::Findings,
+                            _ => Verdict::Satisfied,
+                        };
+                        assert_eq!(of(&text, false), expected, "{text}");
+                        count += 1;
+                    }
+                }
+            }
+        }
+        assert!(count >= 200);
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(super) fn review(
             about: ABOUT.to_owned(),
             guidance: guidance(job),
             files: files.to_vec(),
+            base: None,
             areas: AREAS,
             documents: documents(job),
             fixer: Access::Write {

@@ -220,7 +220,10 @@ fn an_implementation_is_not_built_again_and_no_finished_round_is_reviewed_again(
     assert_eq!(rest, ["review-code-area-1", "review-code-conformance"]);
     assert_eq!(stage.rounds(), ["3 code 1/3", "3 code 2/3", "3 code 2/3"]);
     let last = stage.prompts("review-code-area-1").pop().unwrap();
-    assert_has(&last, &["+// Corrected.", "What earlier rounds found"]);
+    assert_has(
+        &last,
+        &["+// Corrected.", "What you found in earlier rounds"],
+    );
 }
 
 #[test]

@@ -142,13 +142,61 @@ fn satisfied_reviewers_are_dropped_and_the_fixer_gets_open_findings_only() {
     for prompt in &stage.prompts("review-design-main")[1..] {
         assert!(prompt.contains("What the last fixer changed:"), "{prompt}");
         assert!(prompt.contains("+Corrected 2"), "{prompt}");
-        assert!(prompt.contains("> OTHER FINDING"), "{prompt}");
+        assert!(prompt.contains("MAIN FINDING"), "{prompt}");
+        assert!(!prompt.contains("OTHER FINDING"), "{prompt}");
+        assert_has(
+            prompt,
+            &["is in `.marvin/review-history-design.md`", "Round 1 ("],
+        );
     }
     let history = stage.read(".marvin/review-history-design.md");
     assert_has(
         &history,
         &["- main: findings", "- quality: satisfied", "## Round 3 ("],
     );
+}
+
+#[test]
+fn each_reviewer_gets_its_own_earlier_findings_whole() {
+    let stage = stage(
+        r#"
+        case "$NAME" in
+          review-*) if grep -q "round 3 of 4" "$PROMPT"; then report SPEC_VERIFIED;
+            elif grep -q "round 2 of 4" "$PROMPT"; then report "SECOND of $NAME" "REVIEW_FAILED";
+            else echo "FIRST of $NAME"; seq 1 2500 | sed 's/^/### Section /'; report "LAST of $NAME" "REVIEW_FAILED"; fi;;
+          *-fixer-*) date +%N >> "$MARVIN_WRITABLE_FILES";;
+        esac"#,
+    );
+    document::review_design(&stage.run).unwrap();
+    for name in ["main", "gaps", "conflicts", "quality"] {
+        let prompt = &stage.prompts(&format!("review-design-{name}"))[2];
+        let own = prompt.split("What you found in earlier rounds:").nth(1);
+        let own = own.unwrap().split("</history>").next().unwrap();
+        for word in ["FIRST", "LAST", "SECOND"] {
+            assert_eq!(own.matches(word).count(), 1, "{name}: {word}");
+            assert!(own.contains(&format!("{word} of review-design-{name}-")));
+        }
+        assert!(own.contains("\n### Section 2500\n"));
+        // Who judges the document by itself is not shown what others compared it with.
+        assert_eq!(
+            prompt.contains("is in `.marvin/review-history-design.md`"),
+            name != "quality"
+        );
+    }
+}
+
+#[test]
+fn from_the_second_round_on_a_document_passes_without_blockers() {
+    let stage = stage(
+        r#"
+        case "$NAME" in
+          review-*) report "- [MINOR] A word in section 3." REVIEW_FAILED;;
+          *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
+        esac"#,
+    );
+    document::review_design(&stage.run).unwrap();
+    assert_eq!(stage.rounds().len(), 2);
+    assert_eq!(stage.prompts("design-fixer").len(), 1);
 }
 
 #[test]

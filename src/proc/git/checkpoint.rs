@@ -69,6 +69,33 @@ impl Git<'_> {
         self.text(&[&DIFF[..], &[commit, "--", path.unwrap_or(".")]].concat())
     }
 
+    /// Paths, relative to the directory and below it, of files that are new or different since `commit`, committed or not.
+    pub(crate) fn changed_since(&self, commit: &str) -> Outcome<Vec<String>> {
+        let names = [
+            "--name-only",
+            "-z",
+            "--no-renames",
+            "--diff-filter=d",
+            "--relative",
+        ];
+        let mut paths = self.listed(&[&DIFF[..], &names, &[commit, "--", "."]].concat())?;
+        paths.extend(self.listed(&["ls-files", "-z", "--others", "--exclude-standard"])?);
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// How many lines of each of `paths` have changed since `commit`.
+    pub(crate) fn stat_since(&self, commit: &str, paths: &[&str]) -> Outcome<String> {
+        let stat = ["--stat=120", "--no-renames", "--relative", commit, "--"];
+        self.text(&[&DIFF[..], &stat, paths].concat())
+    }
+
+    /// What changed in `paths` since `commit`, as a unified diff.
+    pub(crate) fn diff_of(&self, commit: &str, paths: &[&str]) -> Outcome<String> {
+        self.text(&[&DIFF[..], &["--relative", commit, "--"], paths].concat())
+    }
+
     /// The number of commits since `commit`.
     pub(crate) fn count_since(&self, commit: &str) -> Outcome<u64> {
         let count = self.text(&["rev-list", "--count", &format!("{commit}..HEAD")])?;
