@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn answer(inbox: &Inbox, verdict: Option<Verdict>) {
-        for note in inbox.take() {
+        for (_, note) in inbox.take() {
             if let (WorkerEvent::Question(question), Some(verdict)) = (note, verdict.clone()) {
                 question.reply.send(verdict).unwrap();
             }

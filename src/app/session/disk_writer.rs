@@ -1,5 +1,6 @@
 //! All writes of the session, in order, on a thread of their own: the interface never waits for a disk or for another process's lock.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,12 @@ impl DiskWriter {
             let (give, take) = unbounded::<WriteJob>();
             let _ = thread::Builder::new()
                 .name("scribe".to_owned())
-                .spawn(move || take.iter().for_each(|work| work()));
+                .spawn(move || {
+                    for work in &take {
+                        // What is queued behind it is written all the same.
+                        let _ = catch_unwind(AssertUnwindSafe(work));
+                    }
+                });
             give
         })
     }
@@ -84,5 +90,20 @@ mod tests {
         }
         assert!(scribe.finish(Duration::from_secs(60)));
         assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_queued_behind_a_write_that_panics_is_written() {
+        let (written, told) = bounded(1);
+        let mut scribe = DiskWriter::default();
+        let (go, wait) = bounded::<()>(1);
+        scribe.put(move || {
+            wait.recv().unwrap();
+            panic!("on purpose");
+        });
+        scribe.put(move || written.send(()).unwrap());
+        go.send(()).unwrap();
+        assert!(scribe.finish(Duration::from_secs(60)));
+        assert!(told.try_recv().is_ok());
     }
 }

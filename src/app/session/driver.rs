@@ -13,15 +13,16 @@ use super::approve::{AskMode, Asker};
 use super::choice::{ChoiceKind, TypedLine};
 use super::conversation::saved_session::SavedSession;
 use super::conversation::{Conversation, start};
+use super::copy;
 use super::core::Core;
 use super::inbox::Inbox;
 use super::lists::file_search::FileSearch;
 use super::lists::theme;
 use super::model::Model;
-use super::orders::{Orders, Request};
+use super::orders::{CoreRequest, Orders};
 use super::queued::not_sent;
 use super::run::Run;
-use super::turns::{self, GRACE, Turns};
+use super::turns::{GRACE, Turns};
 use super::ui_update::{AnsweringModel, CopiedText, SessionStatus, UiUpdate};
 use super::voice::VoiceKey;
 use super::worker_event::WorkerEvent;
@@ -136,7 +137,7 @@ impl Session {
             orders.system(words);
         }
         core.workplace.watch_reviews(run);
-        core.workplace.read_place(run);
+        core.workplace.read_place(run, orders);
         self.carry_out();
     }
 
@@ -170,15 +171,15 @@ impl Session {
 
     /// Handles the messages of the workers.
     pub(crate) fn receive(&mut self) {
-        for event in self.run.inbox.take() {
-            self.orders.reported(&event);
+        for (awaited_by, event) in self.run.inbox.take() {
+            self.orders.reported(awaited_by);
             self.core.handle(event, &self.run, &mut self.orders);
             self.carry_out();
         }
         if let Some(turn) = self.core.turns.take_overdue() {
             self.core.abandon(turn, &self.run, &mut self.orders);
         }
-        self.orders.request(Request::Listen);
+        self.orders.request(CoreRequest::Listen);
         self.carry_out();
     }
 
@@ -235,7 +236,7 @@ impl Session {
 
     /// Copies a text with a program, on a thread; it comes back as [`UiUpdate::Copied`].
     pub(crate) fn copy_with(&mut self, copier: Copier, copied: CopiedText) {
-        turns::copy_with(copier, copied, &self.run, &mut self.orders);
+        copy::copy_with(copier, copied, &self.run, &mut self.orders);
         self.carry_out();
     }
 

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::work::AwaitedBy;
 use super::worker_event::WorkerEvent;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::reply_event::ReplyEvent;
@@ -14,7 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 /// The queue.
 pub(super) struct Inbox {
-    notes: Mutex<VecDeque<WorkerEvent>>,
+    events: Mutex<VecDeque<(AwaitedBy, WorkerEvent)>>,
     wake: Sender<()>,
 }
 
@@ -23,22 +24,28 @@ impl Inbox {
     pub(super) fn new() -> (Arc<Self>, Receiver<()>) {
         let (wake, woken) = bounded(1);
         let inbox = Self {
-            notes: Mutex::default(),
+            events: Mutex::default(),
             wake,
         };
         (Arc::new(inbox), woken)
     }
 
-    /// Adds an event and wakes the session.
-    pub(super) fn send(&self, note: WorkerEvent) {
-        let mut notes = self.lock();
-        let older = notes.iter_mut().rev().take(REPLACED_WITHIN);
-        if let Some(older) = older.into_iter().find(|older| is_replaced(older, &note)) {
+    /// Adds an event that nobody waits for, and wakes the session.
+    pub(super) fn send(&self, event: WorkerEvent) {
+        self.report(AwaitedBy::Nobody, event);
+    }
+
+    /// Adds the report of some work, and wakes the session.
+    pub(super) fn report(&self, awaited_by: AwaitedBy, event: WorkerEvent) {
+        let mut events = self.lock();
+        let older = events.iter_mut().rev().take(REPLACED_WITHIN);
+        let older = older.map(|(_, older)| older);
+        if let Some(older) = older.into_iter().find(|older| is_replaced(older, &event)) {
             // The reader has not seen the older lines, and a flood of them must not fill the queue.
-            *older = note;
+            *older = event;
             return;
         }
-        match (notes.back_mut(), note) {
+        match (events.back_mut().map(|(_, last)| last), event) {
             (
                 Some(WorkerEvent::Event(turn, Event::Delta(before))),
                 WorkerEvent::Event(same, Event::Delta(more)),
@@ -51,20 +58,20 @@ impl Inbox {
                 Some(WorkerEvent::Event(turn, Event::Reply(ReplyEvent::Draft { piece: before }))),
                 WorkerEvent::Event(same, Event::Reply(ReplyEvent::Draft { piece: more })),
             ) if *turn == same => before.push_str(&more),
-            (_, note) => notes.push_back(note),
+            (_, event) => events.push_back((awaited_by, event)),
         }
-        drop(notes);
+        drop(events);
         // A full channel already means a wake-up.
         let _ = self.wake.try_send(());
     }
 
-    /// Empties the queue.
-    pub(super) fn take(&self) -> VecDeque<WorkerEvent> {
+    /// Empties the queue: each event with who has waited for it.
+    pub(super) fn take(&self) -> VecDeque<(AwaitedBy, WorkerEvent)> {
         std::mem::take(&mut *self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<WorkerEvent>> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(AwaitedBy, WorkerEvent)>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,7 +129,7 @@ mod tests {
         let texts: Vec<String> = inbox
             .take()
             .into_iter()
-            .map(|note| match note {
+            .map(|(_, event)| match event {
                 WorkerEvent::Event(turn, Event::Delta(text) | Event::Thinking(text)) => {
                     format!("{turn}{text}")
                 }
@@ -146,8 +153,8 @@ mod tests {
         }
         let left = inbox.take();
         assert_eq!(left.len(), 3);
-        for note in left {
-            match note {
+        for (_, event) in left {
+            match event {
                 WorkerEvent::Event(_, Event::Output { lines, .. })
                 | WorkerEvent::CommandOutput { lines, .. } => assert_eq!(lines, "9999"),
                 _ => panic!("something else"),

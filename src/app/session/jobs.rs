@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::orders::{JobWork, Orders, Request};
-use super::queued::{Queued, QueuedKind};
+use super::orders::{CoreRequest, JobWork, Orders};
+use super::queued::Queued;
 use super::run::Run;
 use super::ui_update::{RunningCall, UiUpdate};
-use super::worker_event::{AwaitedBy, WorkerEvent};
+use super::worker_event::WorkerEvent;
 use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
-use crate::app::profile;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
@@ -72,9 +71,7 @@ impl Jobs {
             stop: stop.clone(),
             _with_session: with_session,
         });
-        orders.work("job", AwaitedBy::Nobody, move |started| {
-            work(id, stop, started);
-        });
+        orders.start(work(id, stop));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -173,25 +170,25 @@ pub(super) fn call_tool(words: &[String], run: &Run, orders: &mut Orders) -> Out
         && let Ok(args) = serde_json::from_str::<Value>(&args)
         && let Some(name) = args.get("profile_name").and_then(Value::as_str)
     {
-        return change_profile(name, run, orders);
+        let change = Queued::profile_change(name, &run.context.paths)?;
+        orders.request(CoreRequest::Queue(change));
+        return Ok(());
     }
     let call = direct_call::call(tool.name(), args);
-    let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-    orders.job(tool.name(), false, move |id, stop, started| {
+    let context = Arc::clone(&run.context);
+    let run_tool = move |_, stop| {
         let ctx = ToolContext {
             approval: Approval::UserInvoked,
             ..ToolContext::new(context, stop, Arc::new(NullSink))
         };
-        inbox.send(match started {
-            Ok(()) => WorkerEvent::ToolCalled {
-                id,
-                ended: Box::new(batch::run_one(&ctx, &call)),
-            },
-            Err(problem) => WorkerEvent::Report {
-                id,
-                outcome: Err(problem),
-            },
-        });
+        Ok(Box::new(batch::run_one(&ctx, &call)))
+    };
+    orders.job(tool.name(), false, run_tool, |id, ended| match ended {
+        Ok(ended) => WorkerEvent::ToolCalled { id, ended },
+        Err(problem) => WorkerEvent::Report {
+            id,
+            outcome: Err(problem),
+        },
     });
     Ok(())
 }
@@ -205,36 +202,28 @@ pub(super) fn tool_called(
 ) {
     orders.show(UiUpdate::Listing(ended.output.text));
     if job.is_some_and(|job| job.conversation == conversation) {
-        orders.request(Request::Effects(ended.effects));
+        orders.request(CoreRequest::Effects(ended.effects));
     }
-}
-
-/// `/profile NAME`: continues with another profile, after the messages that wait.
-///
-/// # Errors
-/// It is no name of a profile.
-pub(super) fn change_profile(name: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
-    let name = profile::name(&run.context.paths, name)?;
-    let change = Queued::new(QueuedKind::ChangeProfile, name);
-    orders.request(Request::Queue(change));
-    Ok(())
 }
 
 /// `/blender`: asks Blender whether it is there.
 pub(super) fn check_blender(run: &Run, orders: &mut Orders) {
-    let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-    orders.job("blender", false, move |id, stop, started| {
-        let outcome = started.and_then(|()| blender::check(&context.env, &stop));
-        inbox.send(WorkerEvent::Report { id, outcome });
-    });
+    let context = Arc::clone(&run.context);
+    let check = move |_, stop| blender::check(&context.env, &stop);
+    let report = |id, outcome| WorkerEvent::Report { id, outcome };
+    orders.job("blender", false, check, report);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::session::work::{AwaitedBy, Work};
 
     fn start(jobs: &mut Jobs, command: &str, background: bool, run: &Run) {
-        let work: JobWork = Box::new(|_, _, _| {});
+        let work: JobWork = Box::new(|id, _| {
+            let report = move |outcome| WorkerEvent::Report { id, outcome };
+            Work::new("job", AwaitedBy::Nobody, || Ok(String::new()), report)
+        });
         let command = (command.to_owned(), background);
         jobs.start(command, work, 1, run, &mut Orders::default());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::orders::{Orders, Request};
+use super::orders::{CoreRequest, Orders};
 use super::run::Run;
 use super::worker_event::WorkerEvent;
 use crate::alerts::ntfy::answer;
@@ -48,7 +48,7 @@ impl Notices {
         orders: &mut Orders,
     ) {
         let text = model_notes::push_message(&words);
-        orders.request(Request::TellModel { conversation, text });
+        orders.request(CoreRequest::TellModel { conversation, text });
         self.add(words, is_answering, orders);
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let (request, _) = orders.next_request().unwrap();
         assert!(matches!(
             request,
-            Request::TellModel {
+            CoreRequest::TellModel {
                 conversation: 4,
                 ..
             }

@@ -1,5 +1,5 @@
 //! A session of one turn, for a run in which nobody is there: the same core, whose only order is to answer the message. It is carried out here, on the
-//! caller's thread.
+//! caller's thread. Such a run is not part of the user's conversation: the chat log has nothing of it.
 
 use std::sync::Arc;
 

@@ -11,26 +11,25 @@ use super::queued::Queued;
 use super::run::Run;
 use super::turn_job::TurnJob;
 use super::ui_update::UiUpdate;
-use super::worker_event::{AwaitedBy, WorkerEvent};
+use super::work::{AwaitedBy, Work};
+use super::worker_event::WorkerEvent;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::Effect;
 use crate::tools::engine::context::SessionContext;
 use crate::voice::transcribe::Transcript;
 
-/// Work for a thread of its own. It gets an error when no thread could be started; what it reports, it reports either way.
-pub(super) type Work = Box<dyn FnOnce(Outcome<()>) + Send>;
-/// Work for the thread that writes.
-pub(super) type Write = Box<dyn FnOnce() + Send>;
-/// Work of a job: it gets the number that its last message has to carry, and what stops it.
-pub(super) type JobWork = Box<dyn FnOnce(u64, Cancel, Outcome<()>) + Send>;
+/// Makes the work of a job of its number, which its report has to carry, and of what stops it.
+pub(super) type JobWork = Box<dyn FnOnce(u64, Cancel) -> Work>;
 
 /// Work for a worker.
 pub(super) enum Order {
     /// On a thread of its own.
-    Work { name: &'static str, work: Work },
+    Work(Work),
     /// On the thread that writes, after all that was ordered before.
-    Write(Write),
+    Write(Box<dyn FnOnce() + Send>),
+    /// The same, of which somebody wants to know the end.
+    WriteAndReport(Work),
     /// Add an entry to the chat log.
     Log(PendingEntry),
     /// Add a line to the history of inputs.
@@ -40,7 +39,7 @@ pub(super) enum Order {
 }
 
 /// What concerns another part, or several.
-pub(super) enum Request {
+pub(super) enum CoreRequest {
     /// Send what waits, if nothing has to end first.
     SendNext,
     /// Queue a message or a change.
@@ -70,7 +69,7 @@ pub(super) enum Request {
 pub(super) struct Orders {
     updates: Vec<UiUpdate>,
     orders: VecDeque<Order>,
-    requests: VecDeque<Request>,
+    requests: VecDeque<CoreRequest>,
     /// Reports that the next message waits for.
     awaited_by_message: usize,
     /// Reports that only the interface waits for.
@@ -105,24 +104,29 @@ impl Orders {
         self.orders.push_back(order);
     }
 
-    pub(super) fn request(&mut self, request: Request) {
+    pub(super) fn request(&mut self, request: CoreRequest) {
         self.requests.push_back(request);
     }
 
     pub(super) fn send_next(&mut self) {
-        self.request(Request::SendNext);
+        self.request(CoreRequest::SendNext);
     }
 
-    /// Runs `work` on a thread of its own.
-    pub(super) fn work(
+    /// Runs `make` on a thread of its own. `report` makes the message of its end, see [`Work::new`].
+    pub(super) fn work<T>(
         &mut self,
         name: &'static str,
         awaited_by: AwaitedBy,
-        work: impl FnOnce(Outcome<()>) + Send + 'static,
+        make: impl FnOnce() -> Outcome<T> + Send + 'static,
+        report: impl FnOnce(Outcome<T>) -> WorkerEvent + Send + 'static,
     ) {
-        self.begin(awaited_by);
-        let work = Box::new(work);
-        self.push(Order::Work { name, work });
+        self.start(Work::new(name, awaited_by, make, report));
+    }
+
+    /// Runs `work` on a thread of its own.
+    pub(super) fn start(&mut self, work: Work) {
+        self.begin(work.awaited_by());
+        self.push(Order::Work(work));
     }
 
     /// Makes a text on a thread and then shows it.
@@ -131,27 +135,47 @@ impl Orders {
         run: &Run,
         make: impl FnOnce(&SessionContext) -> Outcome<String> + Send + 'static,
     ) {
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-        self.work("list", AwaitedBy::Interface, move |started| {
-            let made = started.and_then(|()| make(&context));
-            inbox.send(WorkerEvent::Listing(made));
-        });
+        let context = Arc::clone(&run.context);
+        let make = move || make(&context);
+        self.work("list", AwaitedBy::Interface, make, WorkerEvent::Listing);
     }
 
     /// Runs `write` after what was to be written before.
-    pub(super) fn write(&mut self, awaited_by: AwaitedBy, write: impl FnOnce() + Send + 'static) {
-        self.begin(awaited_by);
+    pub(super) fn write(&mut self, write: impl FnOnce() + Send + 'static) {
         self.push(Order::Write(Box::new(write)));
     }
 
-    /// Runs a job.
-    pub(super) fn job(
+    /// Runs `make` after what was to be written before. `report` makes the message of its end, see [`Work::new`].
+    pub(super) fn write_and_report<T>(
+        &mut self,
+        name: &'static str,
+        awaited_by: AwaitedBy,
+        make: impl FnOnce() -> Outcome<T> + Send + 'static,
+        report: impl FnOnce(Outcome<T>) -> WorkerEvent + Send + 'static,
+    ) {
+        self.begin(awaited_by);
+        self.push(Order::WriteAndReport(Work::new(
+            name, awaited_by, make, report,
+        )));
+    }
+
+    /// Runs a job: `make` gets its number and what stops it. `report` makes the message of its end, see [`Work::new`].
+    pub(super) fn job<T>(
         &mut self,
         command: impl Into<String>,
         background: bool,
-        work: impl FnOnce(u64, Cancel, Outcome<()>) + Send + 'static,
+        make: impl FnOnce(u64, Cancel) -> Outcome<T> + Send + 'static,
+        report: impl FnOnce(u64, Outcome<T>) -> WorkerEvent + Send + 'static,
     ) {
-        self.request(Request::Job {
+        let work = move |id, stop| {
+            Work::new(
+                "job",
+                AwaitedBy::Nobody,
+                move || make(id, stop),
+                move |made| report(id, made),
+            )
+        };
+        self.request(CoreRequest::Job {
             command: command.into(),
             background,
             work: Box::new(work),
@@ -165,8 +189,8 @@ impl Orders {
     }
 
     /// A report has come: whoever waited for it goes on.
-    pub(super) fn reported(&mut self, event: &WorkerEvent) {
-        if let Some(count) = self.awaited(event.awaited_by()) {
+    pub(super) fn reported(&mut self, awaited_by: AwaitedBy) {
+        if let Some(count) = self.awaited(awaited_by) {
             *count = count.saturating_sub(1);
         }
     }
@@ -180,12 +204,12 @@ impl Orders {
     }
 
     /// Whether something has to end before the next message is sent.
-    pub(super) fn hold_messages(&self) -> bool {
+    pub(super) fn blocks_next_message(&self) -> bool {
         self.awaited_by_message > 0
     }
 
     /// Whether the interface waits for something.
-    pub(super) fn hold_interface(&self) -> bool {
+    pub(super) fn blocks_interface(&self) -> bool {
         self.awaited_by_message + self.awaited_by_interface > 0
     }
 
@@ -195,13 +219,13 @@ impl Orders {
     }
 
     /// The next request, and those that wait. What the first one leads to comes before them: put them back after it.
-    pub(super) fn next_request(&mut self) -> Option<(Request, VecDeque<Request>)> {
+    pub(super) fn next_request(&mut self) -> Option<(CoreRequest, VecDeque<CoreRequest>)> {
         let request = self.requests.pop_front()?;
         Some((request, std::mem::take(&mut self.requests)))
     }
 
     /// Puts back what waits.
-    pub(super) fn put_back(&mut self, waiting: VecDeque<Request>) {
+    pub(super) fn put_back(&mut self, waiting: VecDeque<CoreRequest>) {
         self.requests.extend(waiting);
     }
 

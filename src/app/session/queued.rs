@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::app::profile;
+use crate::base::problem::Outcome;
 use crate::base::text::{clip, one_line};
+use crate::disk::paths::Paths;
 use crate::voice::languages::Language;
 
 /// What is done with a line that waits.
@@ -41,6 +44,17 @@ impl Queued {
             resent: false,
             spoken: None,
         }
+    }
+
+    /// The change to the profile `name`, after the messages that wait.
+    ///
+    /// # Errors
+    /// It is no name of a profile.
+    pub(super) fn profile_change(name: &str, paths: &Paths) -> Outcome<Self> {
+        Ok(Self::new(
+            QueuedKind::ChangeProfile,
+            profile::name(paths, name)?,
+        ))
     }
 
     /// The line that says it again.

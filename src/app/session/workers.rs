@@ -1,16 +1,15 @@
 //! Carries out what parts ordered: threads, the thread that writes, the chat log and the history of inputs.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use super::disk_writer::DiskWriter;
 use super::log_writer::PendingEntry;
-use super::orders::{Order, Orders, Work};
+use super::orders::{Order, Orders};
 use super::run::Run;
 use super::turn_job::TurnJob;
+use super::work::catch_panic;
 use super::worker_event::WorkerEvent;
-use crate::base::problem::Problem;
 use crate::store::input_history::InputHistory;
 
 /// What works for a session.
@@ -25,8 +24,12 @@ impl Workers {
     /// Carries out an order.
     pub(super) fn carry_out(&mut self, order: Order, run: &Run, orders: &mut Orders) {
         match order {
-            Order::Work { name, work } => spawn(name, work),
-            Order::Write(write) => self.disk.put(write),
+            Order::Work(work) => work.start(&run.inbox),
+            Order::Write(write) => self.write(run, write),
+            Order::WriteAndReport(work) => {
+                let inbox = Arc::clone(&run.inbox);
+                self.disk.put(move || work.run(&inbox));
+            }
             Order::Log(entry) => self.log(entry, run),
             Order::Remember(line) => self.remember(line, run, orders),
             Order::Turn(id, job) => {
@@ -36,11 +39,25 @@ impl Workers {
         }
     }
 
+    /// Writes something whose end nobody wants to know, unless it goes wrong.
+    fn write(&mut self, run: &Run, write: impl FnOnce() + Send + 'static) {
+        let inbox = Arc::clone(&run.inbox);
+        self.disk.put(move || {
+            let written = catch_panic("write", || {
+                write();
+                Ok(())
+            });
+            if let Err(problem) = written {
+                inbox.send(WorkerEvent::Notice(problem.one_line()));
+            }
+        });
+    }
+
     /// Adds an entry to the chat log.
     fn log(&mut self, entry: PendingEntry, run: &Run) {
         let (writer, context) = (run.log_writer.clone(), Arc::clone(&run.context));
         let inbox = Arc::clone(&run.inbox);
-        self.disk.put(move || {
+        self.write(run, move || {
             let told = entry.told.clone();
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             writer.append(&context, entry, &mut warn);
@@ -55,7 +72,7 @@ impl Workers {
     fn remember(&mut self, line: String, run: &Run, orders: &mut Orders) {
         let history = self.history(run, orders);
         let inbox = Arc::clone(&run.inbox);
-        self.disk.put(move || {
+        self.write(run, move || {
             let mut entries = history.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(problem) = entries.add(&line) {
                 inbox.send(WorkerEvent::Notice(problem.one_line()));
@@ -89,26 +106,5 @@ impl Workers {
         }
         let words = "The end of the conversation was not saved: another Marvin holds the chat log.";
         Some(words.to_owned())
-    }
-}
-
-/// Runs `work` on a new thread, or with the reason here when none can be started.
-fn spawn(name: &str, work: Work) {
-    let work = Arc::new(Mutex::new(Some(work)));
-    let take = |work: &Mutex<Option<Work>>| {
-        let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
-        work.take()
-    };
-    let on_thread = Arc::clone(&work);
-    let thread = thread::Builder::new().name(name.to_owned());
-    let started = thread.spawn(move || {
-        if let Some(work) = take(&on_thread) {
-            work(Ok(()));
-        }
-    });
-    if let Err(reason) = started
-        && let Some(work) = take(&work)
-    {
-        work(Err(Problem::system("Cannot start a thread", reason)));
     }
 }

@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::jobs::{self, Jobs};
 use super::lists::{profiles, theme, usage};
 use super::model::Model;
-use super::orders::{Orders, Request};
+use super::orders::{CoreRequest, Orders};
 use super::queued::{Queued, QueuedKind};
 use super::run::Run;
 use super::ui_update::UiUpdate;
@@ -224,7 +224,11 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "switch to another profile, created if new",
         CommandHandler::Free(|call| match call.rest {
             "" => list_profiles(call),
-            name => jobs::change_profile(name, call.run, call.orders),
+            name => {
+                let change = Queued::profile_change(name, &call.run.context.paths)?;
+                call.orders.request(CoreRequest::Queue(change));
+                Ok(())
+            }
         }),
     ),
     taking(
@@ -248,7 +252,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "begin a new session, with an empty conversation",
         CommandHandler::Conversation(|conversation, call| {
             conversation.may_be_left(call.facts)?;
-            call.orders.request(Request::NewSession);
+            call.orders.request(CoreRequest::NewSession);
             Ok(())
         }),
     ),
@@ -575,7 +579,7 @@ fn ask_copilot(flow: &mut Flow, call: &mut Call<'_>) -> Outcome<()> {
     }
     let text = flow.for_conversation(call.rest, call.run, call.facts);
     let message = Queued::new(QueuedKind::ToCopilot, text);
-    call.orders.request(Request::Queue(message));
+    call.orders.request(CoreRequest::Queue(message));
     Ok(())
 }
 

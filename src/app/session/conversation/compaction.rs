@@ -6,9 +6,9 @@ use super::Conversation;
 use crate::app::session::facts::Facts;
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
-use crate::app::session::worker_event::AwaitedBy;
+use crate::app::session::work::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::Outcome;
 use crate::base::text::{plural, thousands};
 use crate::chat::budget::ContextBudget;
 use crate::chat::compaction::CompactionGoal;
@@ -19,35 +19,35 @@ use crate::model_call::compaction::compact;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
 
+const COMPACT: &str = "compact the conversation";
+
 impl Conversation {
     /// Summarizes the older part, on a thread: a backup is written first.
     ///
     /// # Errors
-    /// An answer is on its way.
+    /// Something is under way.
     pub(in crate::app::session) fn compact(
         &mut self,
         run: &Run,
         facts: &Facts,
         orders: &mut Orders,
     ) -> Outcome<()> {
-        if facts.is_answering {
-            return Err(Problem::refused("An answer is on its way.")
-                .next("Stop it with Esc or Ctrl-C, then compact the conversation."));
-        }
+        self.may_be_changed(facts, COMPACT)?;
+        self.no_undo(COMPACT)?;
         let (stop, with_session) = run.child_stop();
         let ctx = ToolContext::new(Arc::clone(&run.context), stop, Arc::new(NullSink));
         let mut messages = self.messages.clone();
         let window = facts.target.as_ref().map(|target| target.prompt_limit());
         let budget = ContextBudget::for_window(window.unwrap_or(u64::MAX));
         let goal = CompactionGoal::new(budget, run.context.gauge.overhead()).now();
-        let (inbox, conversation) = (Arc::clone(&run.inbox), self.number);
-        orders.work("compact", AwaitedBy::NextMessage, move |started| {
+        let conversation = self.number;
+        let make = move || {
             let _with_session = with_session;
-            let outcome = started
-                .and_then(|()| compact(&ctx, &mut messages, &mut TokenMeter::default(), goal))
-                .map(|any| any.then_some(messages));
-            inbox.send(WorkerEvent::Compacted(conversation, outcome));
-        });
+            let any = compact(&ctx, &mut messages, &mut TokenMeter::default(), goal)?;
+            Ok(any.then_some(messages))
+        };
+        let report = move |outcome| WorkerEvent::Compacted(conversation, outcome);
+        orders.work("compact", AwaitedBy::NextMessage, make, report);
         self.is_compacting = true;
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Conversation {
                 self.messages = messages;
                 self.meter = TokenMeter::default();
                 self.gauge(run);
-                self.save(ContextCause::Compaction, run, orders);
+                self.save(ContextCause::Compaction, orders);
                 let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
                 let count = self.messages.len();
                 orders.remark(format!(

@@ -8,11 +8,10 @@ pub(super) mod saved_session;
 pub(super) mod start;
 mod undo;
 
-use std::sync::Arc;
-
 use super::orders::Orders;
 use super::run::Run;
-use super::worker_event::{AwaitedBy, ConversationState, WorkerEvent};
+use super::work::AwaitedBy;
+use super::worker_event::{ConversationState, WorkerEvent};
 use crate::agent::system::SystemPrompt;
 use crate::agent::turn::TurnLimits;
 use crate::chat::budget::is_summary;
@@ -134,18 +133,12 @@ impl Conversation {
     }
 
     /// Adds a system message, after the answer that is on its way.
-    pub(super) fn tell_model(
-        &mut self,
-        text: String,
-        is_answering: bool,
-        run: &Run,
-        orders: &mut Orders,
-    ) {
+    pub(super) fn tell_model(&mut self, text: String, is_answering: bool, orders: &mut Orders) {
         if is_answering {
             self.held_rows.push(text);
         } else {
             self.messages.push(Message::System { text });
-            self.save(ContextCause::Change, run, orders);
+            self.save(ContextCause::Change, orders);
         }
     }
 
@@ -181,7 +174,7 @@ impl Conversation {
         }
         self.release_rows();
         if !is_written {
-            self.save(ContextCause::Change, run, orders);
+            self.save(ContextCause::Change, orders);
         }
     }
 
@@ -228,24 +221,15 @@ impl Conversation {
         self.system = state.system;
     }
 
-    /// Writes what it has become without a turn. Nothing before the first message. After a compaction the next message waits: its turn would write the same
-    /// without the cause.
-    fn save(&self, cause: ContextCause, run: &Run, orders: &mut Orders) {
+    /// Writes what it has become without a turn. Nothing before the first message. The next message waits: its turn would take the place of the one that this
+    /// is written for, which then writes nothing more.
+    fn save(&self, cause: ContextCause, orders: &mut Orders) {
         let Some(turn) = self.saved.latest_turn() else {
             return;
         };
-        let (messages, inbox) = (self.messages.clone(), Arc::clone(&run.inbox));
-        let awaited_by = match cause {
-            ContextCause::Compaction => AwaitedBy::NextMessage,
-            _ => AwaitedBy::Nobody,
-        };
-        orders.write(awaited_by, move || {
-            let notice = turn.sync(&messages, cause).map(WorkerEvent::Notice);
-            notice.into_iter().for_each(|notice| inbox.send(notice));
-            if awaited_by == AwaitedBy::NextMessage {
-                inbox.send(WorkerEvent::Saved);
-            }
-        });
+        let messages = self.messages.clone();
+        let sync = move || Ok(turn.sync(&messages, cause));
+        orders.write_and_report("save", AwaitedBy::NextMessage, sync, WorkerEvent::Saved);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::app::session::run::Run;
 use crate::app::session::session_cost::SessionCost;
 use crate::app::session::turn_job::TurnRecord;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::session::worker_event::AwaitedBy;
+use crate::app::session::work::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
 use crate::app::sessions::{self, BegunSession, list, transcript};
 use crate::base::problem::{Outcome, Problem};
@@ -105,7 +105,7 @@ impl SavedSession {
     pub(in crate::app::session) fn save_waiting(&self, run: &Run, orders: &mut Orders) {
         if let Some(turn) = self.log.as_ref().map(SessionLog::latest_turn) {
             let inbox = Arc::clone(&run.inbox);
-            orders.write(AwaitedBy::Nobody, move || {
+            orders.write(move || {
                 if let Some(notice) = turn.save_waiting() {
                     inbox.send(WorkerEvent::Notice(notice));
                 }
@@ -131,7 +131,7 @@ impl SavedSession {
     fn close(&mut self, run: &Run, orders: &mut Orders) -> Option<String> {
         let left = self.farewell_words(run);
         if let Some(log) = self.log.take() {
-            orders.write(AwaitedBy::Nobody, move || log.close());
+            orders.write(move || log.close());
         }
         left
     }
@@ -217,19 +217,37 @@ impl Conversation {
     /// # Errors
     /// Something is under way.
     pub(in crate::app::session) fn may_be_left(&self, facts: &Facts) -> Outcome<()> {
+        self.may_be_changed(facts, CHANGE_SESSION)?;
+        self.no_undo(CHANGE_SESSION)
+    }
+
+    /// What the user wants to do, `then`, needs a conversation in which nothing is under way.
+    ///
+    /// # Errors
+    /// Something is under way.
+    pub(super) fn may_be_changed(&self, facts: &Facts, then: &str) -> Outcome<()> {
         if facts.is_answering {
-            return Err(Problem::refused("An answer is on its way.").next(format!(
-                "Stop it with Esc or Ctrl-C, then {CHANGE_SESSION}."
-            )));
+            return Err(Problem::refused("An answer is on its way.")
+                .next(format!("Stop it with Esc or Ctrl-C, then {then}.")));
         }
         let words = if self.is_compacting {
             "The conversation is being compacted."
-        } else if facts.has_waiting || self.undos > 0 {
+        } else if facts.has_waiting {
             "Messages are waiting for their answer."
         } else {
             return Ok(());
         };
-        Err(Problem::refused(words).next(format!("After that, {CHANGE_SESSION}.")))
+        Err(Problem::refused(words).next(format!("After that, {then}.")))
+    }
+
+    /// # Errors
+    /// The last exchange is being taken back.
+    pub(super) fn no_undo(&self, then: &str) -> Outcome<()> {
+        match self.undos {
+            0 => Ok(()),
+            _ => Err(Problem::refused("The last exchange is being taken back.")
+                .next(format!("After that, {then}."))),
+        }
     }
 
     /// `/name`: changes the name of the session.
@@ -252,7 +270,7 @@ impl Conversation {
         };
         let inbox = Arc::clone(&run.inbox);
         let words = format!("This session is called \"{name}\" now.");
-        orders.write(AwaitedBy::Nobody, move || {
+        orders.write(move || {
             let words = log
                 .rename(&name)
                 .map_or_else(|problem| problem.one_line(), |()| words);
@@ -287,17 +305,16 @@ impl Conversation {
         let store = run.context.sessions()?;
         let place = sessions::place(&run.context, &run.settings);
         let current = self.id();
-        let inbox = Arc::clone(&run.inbox);
-        orders.write(AwaitedBy::NextMessage, move || {
+        let open = move || {
             let fork = is_fork.then(SessionId::random);
-            let begun = store.find(&word).and_then(|id| {
-                if fork.is_none() && current.as_ref() == Some(&id) {
-                    return Err(Problem::refused("This is that session already."));
-                }
-                sessions::open(&store, &id, fork, place)
-            });
-            inbox.send(WorkerEvent::SessionLoaded(begun.map(Box::new)));
-        });
+            let id = store.find(&word)?;
+            if fork.is_none() && current.as_ref() == Some(&id) {
+                return Err(Problem::refused("This is that session already."));
+            }
+            Ok(Box::new(sessions::open(&store, &id, fork, place)?))
+        };
+        let awaited_by = AwaitedBy::NextMessage;
+        orders.write_and_report("resume", awaited_by, open, WorkerEvent::SessionLoaded);
         Ok(())
     }
 
@@ -312,16 +329,14 @@ impl Conversation {
         run: &Run,
         orders: &mut Orders,
     ) {
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
+        let context = Arc::clone(&run.context);
         let current = self.id();
-        orders.work("sessions", AwaitedBy::Interface, move |started| {
-            let store = started.and_then(|()| context.sessions());
-            let rows = store.map(|store| {
-                let mut all = store.list();
-                all.retain(|session| Some(&session.id) != current.as_ref());
-                list::rows(&all, &context.clock, &context.env)
-            });
-            inbox.send(WorkerEvent::Sessions { rows, at_start });
-        });
+        let make = move || {
+            let mut all = context.sessions()?.list();
+            all.retain(|session| Some(&session.id) != current.as_ref());
+            Ok(list::rows(&all, &context.clock, &context.env))
+        };
+        let report = move |rows| WorkerEvent::Sessions { rows, at_start };
+        orders.work("sessions", AwaitedBy::Interface, make, report);
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::app::session::facts::Facts;
 use crate::app::session::ui_update::UiUpdate;
+use crate::base::problem::Outcome;
 
 struct Alone {
     conversation: Conversation,
@@ -45,13 +46,13 @@ impl Alone {
 fn what_comes_during_an_answer_follows_it() {
     let mut alone = Alone::new();
     let text = "news".to_owned();
-    (alone.conversation).tell_model(text, true, &alone.run, &mut alone.orders);
+    (alone.conversation).tell_model(text, true, &mut alone.orders);
     assert!(alone.conversation.messages().is_empty());
     alone.say(&[Message::user("a"), Message::assistant("b")]);
     let last = alone.conversation.messages().last();
     assert!(matches!(last, Some(Message::System { text }) if text == "news"));
     let text = "more".to_owned();
-    (alone.conversation).tell_model(text, false, &alone.run, &mut alone.orders);
+    (alone.conversation).tell_model(text, false, &mut alone.orders);
     assert_eq!(alone.conversation.messages().len(), 4);
 }
 
@@ -111,5 +112,45 @@ fn a_conversation_is_left_only_when_nothing_is_under_way() {
         (&undoing, &idle),
     ] {
         assert!(conversation.may_be_left(facts).is_err());
+    }
+}
+
+#[test]
+fn undo_and_compact_are_refused_with_words_while_something_is_under_way() {
+    let answering = Facts {
+        is_answering: true,
+        ..Facts::default()
+    };
+    let waiting = Facts {
+        has_waiting: true,
+        ..Facts::default()
+    };
+    let idle = Facts::default();
+    for (facts, is_compacting, undos, undo, compact) in [
+        (&answering, false, 0, "on its way", "on its way"),
+        (&waiting, false, 0, "are waiting", "are waiting"),
+        (&idle, true, 0, "being compacted", "being compacted"),
+        (&idle, false, 1, "", "being taken back"),
+    ] {
+        let mut alone = Alone::new();
+        alone.say(&[Message::user("a"), Message::assistant("b")]);
+        alone.conversation.is_compacting = is_compacting;
+        alone.conversation.undos = undos;
+        let (run, orders) = (&alone.run, &mut alone.orders);
+        let words = |outcome: Outcome<()>| match outcome {
+            Ok(()) => String::new(),
+            Err(problem) => problem.one_line(),
+        };
+        let refused = words(alone.conversation.undo(run, facts, orders));
+        assert!(
+            refused.contains(undo) && refused.is_empty() == undo.is_empty(),
+            "{refused}"
+        );
+        let refused = words(alone.conversation.compact(run, facts, orders));
+        assert!(
+            refused.contains(compact) && !refused.is_empty(),
+            "{refused}"
+        );
+        assert!(orders.next().is_none(), "nothing was ordered");
     }
 }

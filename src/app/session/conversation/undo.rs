@@ -8,7 +8,7 @@ use crate::app::session::log_writer;
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::session::worker_event::AwaitedBy;
+use crate::app::session::work::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::image::without_markers;
@@ -18,22 +18,23 @@ impl Conversation {
     /// Takes back the last exchange, on disk at first.
     ///
     /// # Errors
-    /// There is none, or an answer is on its way.
+    /// There is none, or something is under way.
     pub(in crate::app::session) fn undo(
         &mut self,
         run: &Run,
         facts: &Facts,
         orders: &mut Orders,
     ) -> Outcome<()> {
-        if facts.is_answering {
-            return Err(Problem::refused("An answer is on its way.")
-                .next("Stop it with Esc or Ctrl-C, then take it back."));
-        }
+        self.may_be_changed(facts, "take it back")?;
         // One at a time: only after one undo is it known which message is the last.
         if self.undos > 0 {
             self.undos += 1;
             return Ok(());
         }
+        self.begin_undo(run, orders)
+    }
+
+    fn begin_undo(&mut self, run: &Run, orders: &mut Orders) -> Outcome<()> {
         let Some(message) = self.sent.last().cloned() else {
             return Err(Problem::missing("There is nothing to take back."));
         };
@@ -43,19 +44,18 @@ impl Conversation {
         let (session_log, conversation) = (self.saved.log().cloned(), self.number);
         // What was said before the session was resumed is not at the end of the chat log.
         let is_resumed = self.sent.len() <= self.saved.resumed_messages();
-        orders.write(AwaitedBy::NextMessage, move || {
+        let undo = move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             let undone = if is_resumed || writer.take_back(&profile, &message) {
                 Ok(())
             } else {
                 log.undo_last_exchange(Some(&message), &mut warn).map(drop)
             };
-            let undone = undone.and_then(|()| match &session_log {
-                Some(log) => log.undo(),
-                None => Ok(()),
-            });
-            inbox.send(WorkerEvent::Undone(conversation, undone));
-        });
+            undone?;
+            session_log.map_or(Ok(()), |log| log.undo())
+        };
+        let report = move |undone| WorkerEvent::Undone(conversation, undone);
+        orders.write_and_report("undo", AwaitedBy::NextMessage, undo, report);
         self.undos = 1;
         Ok(())
     }
@@ -66,7 +66,6 @@ impl Conversation {
         conversation: u64,
         outcome: Outcome<()>,
         run: &Run,
-        facts: &Facts,
         orders: &mut Orders,
     ) -> Option<String> {
         let more = std::mem::take(&mut self.undos).saturating_sub(1);
@@ -89,12 +88,36 @@ impl Conversation {
             orders.remark("What its tools have changed stays changed.");
         }
         if more > 0 {
-            match self.undo(run, facts, orders) {
+            match self.begin_undo(run, orders) {
                 // The undos that are queued behind this one need it to succeed.
                 Ok(()) => self.undos = more,
                 Err(problem) => orders.fail(problem),
             }
         }
         Some(said)
+    }
+
+    /// The message of the last turn leaves no trace in the log of `profile`.
+    pub(in crate::app::session) fn forget_exchange(
+        &mut self,
+        profile: &str,
+        run: &Run,
+        orders: &mut Orders,
+    ) {
+        let Some(message) = self.sent.pop() else {
+            return;
+        };
+        let Ok(log) = log_writer::open(&run.context, profile) else {
+            return;
+        };
+        let writer = run.log_writer.clone();
+        let (profile, inbox) = (profile.to_owned(), Arc::clone(&run.inbox));
+        orders.write(move || {
+            if !writer.take_back(&profile, &message) {
+                let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+                // Another Marvin has written since: then it stays.
+                let _ = log.undo_last_exchange(Some(&message), &mut warn);
+            }
+        });
     }
 }

@@ -1,13 +1,29 @@
 //! Turns, jobs and notices, without a terminal, a provider or a disk.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
 use super::*;
-use crate::app::session::worker_event::ConversationState;
-use crate::app::setup::Spending;
+use crate::app::session::conversation::saved_session::SavedSession;
+use crate::app::session::turns::running_turn::{ArrivingAnswer, RunningTurn};
+use crate::app::session::ui_update::TurnOutcome;
+use crate::app::session::work::AwaitedBy;
+use crate::app::session::worker_event::{ConversationState, TurnEnd, WorkerEvent};
+use crate::app::sessions::BegunSession;
+use crate::app::settings::ModelChoice;
+use crate::app::setup::{self, Spending};
 use crate::base::cancel::Cancel;
+use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
+use crate::chat::message::Message;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::models::ModelRegistry;
+use crate::model_call::model_target::ModelTarget;
+use crate::store::sessions::log::SessionLog;
+use crate::store::sessions::record::{SessionPlace, Spent};
+use crate::store::sessions::{SessionId, SessionStore};
 
 /// A core without a terminal, a provider or a disk: what it wants done is looked at, and nothing of it is carried out.
 struct Alone {
@@ -60,8 +76,13 @@ impl Alone {
         stop
     }
 
+    /// What nobody waits for.
     fn handle(&mut self, event: WorkerEvent) {
-        self.orders.reported(&event);
+        self.report(AwaitedBy::Nobody, event);
+    }
+
+    fn report(&mut self, awaited_by: AwaitedBy, event: WorkerEvent) {
+        self.orders.reported(awaited_by);
         self.core.handle(event, &self.run, &mut self.orders);
         self.core.settle(&self.run, &mut self.orders);
     }
@@ -198,4 +219,126 @@ fn a_command_in_the_background_is_told_to_the_model_after_the_answer() {
     assert!(
         matches!(messages, [Message::User(_), Message::System { text }] if text.contains("sleep 9"))
     );
+}
+
+impl Alone {
+    /// A model that needs no network, for the plain loop.
+    fn answer_offline(&mut self) -> Arc<ModelTarget> {
+        let choice = ModelChoice {
+            provider: Some("offline".to_owned()),
+            model: None,
+        };
+        let spending = self.core.model.spending().clone();
+        let target = setup::model_target(&choice, &spending, &Env::default(), &mut |_| {});
+        let target = Arc::new(target.unwrap());
+        self.core.model.use_target(Arc::clone(&target), &self.run);
+        self.submit("/flow off");
+        target
+    }
+
+    /// The conversation is written to a session in `dir`, which has the message "question".
+    fn write_to(&mut self, dir: &Path) -> (SessionStore, SessionId) {
+        let store = SessionStore::new(dir.to_owned(), &self.run.context.clock);
+        let id = SessionId::random();
+        let place = SessionPlace::default();
+        let begun = BegunSession {
+            log: SessionLog::new(&store, id.clone(), place, "main".to_owned()),
+            replay: None,
+        };
+        let turn = begun.log.begin_turn();
+        assert_eq!(
+            turn.say(&[], &Message::user("question"), ("offline", "m")),
+            None
+        );
+        self.core.conversation = Conversation::new(SavedSession::of(&begun, Spent::default()));
+        (store, id)
+    }
+
+    /// Writes what was ordered, up to the first order that `is_last`.
+    fn write_until(&mut self, is_last: impl Fn(&Order) -> bool) -> Option<Order> {
+        while let Some(order) = self.orders.next() {
+            match order {
+                order if is_last(&order) => return Some(order),
+                Order::Write(write) => write(),
+                Order::WriteAndReport(work) => work.run(&self.run.inbox),
+                Order::Work(_) | Order::Log(_) | Order::Remember(_) | Order::Turn(..) => {}
+            }
+        }
+        None
+    }
+}
+
+fn is_turn(order: &Order) -> bool {
+    matches!(order, Order::Turn(..))
+}
+
+#[test]
+fn a_message_is_sent_after_what_was_said_before_it_is_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut alone = Alone::new();
+    alone.answer_offline();
+    let (store, id) = alone.write_to(dir.path());
+    alone.run_turn(1, "question");
+    alone.submit("next");
+    alone.submit("!sleep 9 &");
+    let job = alone.run.number() - 1;
+    let outcome = Ok("slept".to_owned());
+    alone.handle(WorkerEvent::Command { id: job, outcome });
+    let state = ConversationState {
+        messages: vec![Message::user("question"), Message::assistant("answer")],
+        ..ConversationState::default()
+    };
+    let end = TurnEnd {
+        conversation: Some(state),
+        ..TurnEnd::default()
+    };
+    alone.handle(WorkerEvent::TurnEnded(1, Box::new(end)));
+    assert!(alone.write_until(is_turn).is_none(), "sent too early");
+    let saved = store.read(&id).unwrap().context();
+    let [_, Message::Assistant(answer), Message::System { text }] = &saved[..] else {
+        panic!("{saved:?}");
+    };
+    assert!(
+        answer.text == "answer" && text.contains("slept"),
+        "{saved:?}"
+    );
+    for (awaited_by, event) in alone.run.inbox.take() {
+        alone.report(awaited_by, event);
+    }
+    assert!(alone.write_until(is_turn).is_some(), "not sent");
+}
+
+#[test]
+fn what_waits_is_written_in_the_session_of_the_old_profile_before_the_new_one_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut alone = Alone::new();
+    let (store, id) = alone.write_to(dir.path());
+    alone.run_turn(1, "question");
+    let change = Queued::new(QueuedKind::ChangeProfile, "winter".to_owned());
+    alone.orders.request(CoreRequest::Queue(change));
+    alone.core.settle(&alone.run, &mut alone.orders);
+    assert!(alone.write_until(is_turn).is_none());
+    let waiting = || store.read(&id).unwrap().waiting;
+    assert_eq!(waiting(), ["/profile winter"]);
+    let end = TurnEnd {
+        conversation: Some(ConversationState::default()),
+        ..TurnEnd::default()
+    };
+    alone.handle(WorkerEvent::TurnEnded(1, Box::new(end)));
+    let is_switch = |order: &Order| matches!(order, Order::WriteAndReport(_));
+    assert!(alone.write_until(is_switch).is_some());
+    assert_eq!(waiting(), [] as [&str; 0]);
+}
+
+#[test]
+fn the_only_turn_of_a_run_is_not_in_the_chat_log() {
+    let mut alone = Alone::new();
+    let target = alone.answer_offline();
+    alone.write_until(|_| false);
+    alone.run.is_one_shot = true;
+    let message = Queued::new(QueuedKind::Message, "question".to_owned());
+    let (run, orders) = (&alone.run, &mut alone.orders);
+    alone.core.begin_turn(message, target, None, run, orders);
+    assert!(matches!(alone.orders.next(), Some(Order::Turn(..))));
+    assert!(alone.orders.next().is_none());
 }

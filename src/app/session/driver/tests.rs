@@ -155,7 +155,7 @@ fn what_was_begun_in_a_conversation_that_was_left_reaches_no_other() {
         ..TurnEnd::default()
     };
     for event in [
-        WorkerEvent::Loaded(left, Some(vec![entry])),
+        WorkerEvent::Loaded(left, Ok(Some(vec![entry]))),
         WorkerEvent::Compacted(left, Ok(Some(state("old").messages))),
         WorkerEvent::Undone(left, Ok(())),
         WorkerEvent::NtfyMessage(left, "🔔 old".to_owned()),

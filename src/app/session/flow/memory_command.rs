@@ -10,7 +10,8 @@ use crate::app::session::facts::Facts;
 use crate::app::session::model_env::model_env;
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
-use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
+use crate::app::session::work::AwaitedBy;
+use crate::app::session::worker_event::WorkerEvent;
 use crate::app::settings::ModelChoice;
 use crate::app::setup;
 use crate::base::problem::{Outcome, Problem};
@@ -85,10 +86,10 @@ impl Flow {
         };
         if is_everywhere {
             // After what is to be written before: the input history and the chat log have what was typed and said last.
-            let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-            orders.write(AwaitedBy::Interface, move || {
-                inbox.send(WorkerEvent::Listing(make(&context)));
-            });
+            let context = Arc::clone(&run.context);
+            let erase = move || make(&context);
+            let awaited_by = AwaitedBy::Interface;
+            orders.write_and_report("memory", awaited_by, erase, WorkerEvent::Listing);
         } else {
             orders.list(run, make);
         }
@@ -112,20 +113,16 @@ impl Flow {
         };
         let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
         let (spending, profile) = (spending.clone(), run.context.profile());
-        orders.job("memory", false, move |id, stop, started| {
+        let work = move |_, stop| {
             let mut tell = |text: String| inbox.send(WorkerEvent::Notice(text));
             let ctx = ToolContext::new(Arc::clone(&context), stop, Arc::new(NullSink));
             // A call that is cut off closes the connections of its provider, so an answer that is on its way has another one.
-            let outcome = started
-                .and_then(|()| {
-                    setup::model_target(&choice, &spending, &model_env(&context), &mut tell)
-                })
-                .and_then(|target| {
-                    let memory = ProfileMemory::open(&context.paths, &profile, &context.clock)?;
-                    maintain(&command, &memory.store, &ctx, &Arc::new(target), &mut tell)
-                });
-            inbox.send(WorkerEvent::Report { id, outcome });
-        });
+            let target = setup::model_target(&choice, &spending, &model_env(&context), &mut tell)?;
+            let memory = ProfileMemory::open(&context.paths, &profile, &context.clock)?;
+            maintain(&command, &memory.store, &ctx, &Arc::new(target), &mut tell)
+        };
+        let report = |id, outcome| WorkerEvent::Report { id, outcome };
+        orders.job("memory", false, work, report);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use super::run::Run;
 use super::said_before::SaidBefore;
 use super::turn_job::FlowTurn;
 use super::ui_update::UiUpdate;
-use super::worker_event::AwaitedBy;
+use super::work::AwaitedBy;
 use super::worker_event::{FlowSettings, WorkerEvent};
 use crate::app::flow_report;
 use crate::base::problem::{Outcome, Problem};
@@ -88,7 +88,7 @@ impl Flow {
         self.notes.clear();
     }
 
-    /// The engine that answers the next message, if it takes the flow. Call it when [`Flow::is_known`].
+    /// The engine that answers the next message, if it takes the flow. Call it when [`Flow::ensure_settings`] was true.
     pub(super) fn engine_for(
         &mut self,
         target: &ModelTarget,
@@ -131,8 +131,8 @@ impl Flow {
         })
     }
 
-    /// Whether it is known if the next message takes the flow. Otherwise the settings that decide are being read, and the queue goes on when they are there.
-    pub(super) fn is_known(
+    /// Whether the settings are there that decide if the next message takes the flow, or need not be. Otherwise they are being read, and the queue goes on then.
+    pub(super) fn ensure_settings(
         &mut self,
         target: &ModelTarget,
         run: &Run,
@@ -201,27 +201,29 @@ impl Flow {
         if std::mem::replace(&mut self.is_loading, true) {
             return;
         }
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
+        let context = Arc::clone(&run.context);
         let profile = run.context.profile();
-        orders.work("flow-settings", AwaitedBy::NextMessage, move |started| {
+        let of_profile = profile.clone();
+        let load = move || {
             let mut warnings = Vec::new();
-            let settings = match started {
-                Ok(()) => {
-                    let files = context.paths.profile(&profile).ok();
-                    let mut warn = |text| warnings.push(text);
-                    settings::sources::load(&context.env, &context.paths, files.as_ref(), &mut warn)
-                }
-                Err(problem) => {
-                    warnings.push(problem.one_line());
-                    ReplySettings::default()
-                }
-            };
-            inbox.send(WorkerEvent::FlowSettings(Box::new(FlowSettings {
+            let files = context.paths.profile(&of_profile).ok();
+            let mut warn = |text| warnings.push(text);
+            let settings =
+                settings::sources::load(&context.env, &context.paths, files.as_ref(), &mut warn);
+            Ok((settings, warnings))
+        };
+        let report = move |loaded: Outcome<(ReplySettings, Vec<String>)>| {
+            let (settings, warnings) = loaded.unwrap_or_else(|problem| {
+                // Messages wait for them: the usual ones will do.
+                (ReplySettings::default(), vec![problem.one_line()])
+            });
+            WorkerEvent::FlowSettings(Box::new(FlowSettings {
                 profile,
                 settings,
                 warnings,
-            })));
-        });
+            }))
+        };
+        orders.work("flow-settings", AwaitedBy::NextMessage, load, report);
     }
 
     /// The settings of a profile were read.
@@ -249,7 +251,7 @@ impl Flow {
             return orders
                 .system("No model answers yet, so it is not known whether the reply flow will.");
         };
-        if !self.is_known(target, run, facts, orders) {
+        if !self.ensure_settings(target, run, facts, orders) {
             self.is_asked = true;
             return;
         }

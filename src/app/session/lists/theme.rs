@@ -6,7 +6,7 @@ use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
+use crate::app::session::worker_event::WorkerEvent;
 use crate::app::theme_choice::{CurrentTheme, ThemeChoice};
 use crate::base::problem::Outcome;
 use crate::base::variables::MARVIN_THEME;
@@ -37,7 +37,7 @@ pub(in crate::app::session) fn change(word: &str, run: &Run, orders: &mut Orders
     // After these words: the interface says what of the theme it cannot show.
     orders.show(UiUpdate::Theme(choice));
     let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-    orders.write(AwaitedBy::Nobody, move || {
+    orders.write(move || {
         if let Err(problem) = choice.store(&context.paths) {
             inbox.send(WorkerEvent::Notice(problem.one_line()));
         }

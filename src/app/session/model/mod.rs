@@ -14,7 +14,7 @@ use super::model_env::model_env;
 use super::orders::Orders;
 use super::run::Run;
 use super::ui_update::UiUpdate;
-use super::worker_event::AwaitedBy;
+use super::work::AwaitedBy;
 use super::worker_event::WorkerEvent;
 use crate::app::model_lists::ModelLists;
 use crate::app::session::advice;
@@ -86,7 +86,7 @@ impl Model {
     }
 
     /// Messages wait for a choice, or for answers about it.
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn is_being_chosen(&self) -> bool {
         matches!(self.backend, Backend::Choosing) || self.is_setting_up()
     }
 
@@ -119,16 +119,15 @@ impl Model {
     pub(super) fn choose(&self, choice: ModelChoice, run: &Run, orders: &mut Orders) {
         let spending = self.spending.clone();
         let (env, inbox) = (model_env(&run.context), Arc::clone(&run.inbox));
-        orders.work("choose", AwaitedBy::NextMessage, move |started| {
+        let make = move || {
             let mut warn = |text: String| inbox.send(WorkerEvent::Notice(text));
-            let target = started.and_then(|()| {
-                let mut target = setup::model_target(&choice, &spending, &env, &mut warn)?;
-                setup::ask_server(&mut target, &Cancel::new(), &mut warn);
-                setup::doubt(&target, &env).into_iter().for_each(&mut warn);
-                Ok(Box::new(target))
-            });
-            inbox.send(WorkerEvent::Chosen(target));
-        });
+            let mut target = setup::model_target(&choice, &spending, &env, &mut warn)?;
+            setup::ask_server(&mut target, &Cancel::new(), &mut warn);
+            setup::doubt(&target, &env).into_iter().for_each(&mut warn);
+            Ok(Box::new(target))
+        };
+        let awaited_by = AwaitedBy::NextMessage;
+        orders.work("choose", awaited_by, make, WorkerEvent::Chosen);
     }
 
     /// This one answers; nobody is told.
@@ -255,13 +254,14 @@ impl Model {
             Backend::Choosing => ("Nobody answers yet.".to_owned(), None),
             Backend::Failed(reason) => (reason.clone(), None),
         };
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-        orders.work("models", AwaitedBy::Interface, move |started| {
+        let context = Arc::clone(&run.context);
+        let make = move || {
             let current = current.as_ref();
             let current = current.map(|(provider, model)| (*provider, model.as_str()));
-            let list = started.map(|()| model_list::models(&context, &words, current));
-            inbox.send(WorkerEvent::Choices(list.map(Box::new)));
-        });
+            Ok(Box::new(model_list::models(&context, &words, current)))
+        };
+        let awaited_by = AwaitedBy::Interface;
+        orders.work("models", awaited_by, make, WorkerEvent::Choices);
     }
 
     /// `/effort`: shows the reasoning effort, or changes that of the messages to come.

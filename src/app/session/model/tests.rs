@@ -47,14 +47,14 @@ impl Alone {
 #[test]
 fn the_first_choice_is_greeted_and_a_later_one_told_in_a_line() {
     let mut alone = Alone::new();
-    assert!(alone.model.is_open());
+    assert!(alone.model.is_being_chosen());
     let first = alone.offline();
     let shown = alone.chosen(Ok(first));
     assert!(matches!(&shown[..], [UiUpdate::Listing(_)]), "{shown:?}");
     let second = alone.offline();
     let shown = alone.chosen(Ok(second));
     assert!(matches!(&shown[..], [UiUpdate::Remark(_)]), "{shown:?}");
-    assert!(!alone.model.is_open());
+    assert!(!alone.model.is_being_chosen());
 }
 
 #[test]

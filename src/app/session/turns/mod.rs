@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 
 use super::attachments::attach::Attachments;
 use super::attachments::attaching::Attaching;
-use super::orders::{Orders, Request};
+use super::orders::{CoreRequest, Orders};
 use super::queued::{Queued, QueuedKind};
 use super::run::Run;
-use super::ui_update::{CopiedText, RunningCall, UiUpdate};
-use super::worker_event::AwaitedBy;
+use super::ui_update::{RunningCall, UiUpdate};
+use super::work::AwaitedBy;
 use super::worker_event::WorkerEvent;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::Event;
 use crate::model_call::model_target::ModelTarget;
-use crate::proc::clipboard::{self, ClipboardContent, Copier};
+use crate::proc::clipboard::{self, ClipboardContent};
 use preparation::Preparation;
 use running_turn::RunningTurn;
 
@@ -112,7 +112,7 @@ impl Turns {
     /// Removes the last message of the queue and returns it.
     pub(super) fn take_back(&mut self, orders: &mut Orders) -> Option<String> {
         let taken = self.queue.pop_back();
-        orders.request(Request::SaveWaiting);
+        orders.request(CoreRequest::SaveWaiting);
         taken.map(|queued| queued.typed().into_owned())
     }
 
@@ -184,7 +184,7 @@ impl Turns {
                 let text = prepared.queued.text;
                 self.has_failed = true;
                 self.attaching.refuse(text.clone());
-                orders.request(Request::SaveWaiting);
+                orders.request(CoreRequest::SaveWaiting);
                 orders.show(UiUpdate::Unsent(text));
                 orders.fail(problem.next(
                     "The message was not sent. Sent again as it is, it goes without the attachment.",
@@ -261,7 +261,7 @@ impl Turns {
         let stopped = self.preparation.take().map(Preparation::stop);
         let waiting = stopped.into_iter().chain(self.queue.drain(..));
         let texts: Vec<String> = waiting.map(|queued| queued.typed().into_owned()).collect();
-        orders.request(Request::SaveWaiting);
+        orders.request(CoreRequest::SaveWaiting);
         orders.show(UiUpdate::Unsent(texts.join("\n\n")));
         true
     }
@@ -282,14 +282,15 @@ impl Turns {
         if self.is_pasting() {
             return;
         }
-        let (env, inbox) = (run.context.env.clone(), Arc::clone(&run.inbox));
+        let context = Arc::clone(&run.context);
         let (stop, with_session) = run.child_stop();
         let reading = stop.clone();
-        orders.work("clipboard", AwaitedBy::Nobody, move |started| {
+        let read = move || {
             let _with_session = with_session;
-            let content = started.and_then(|()| clipboard::read(&env, &reading));
-            inbox.send(WorkerEvent::Clipboard(content));
-        });
+            clipboard::read(&context.env, &reading)
+        };
+        let nobody = AwaitedBy::Nobody;
+        orders.work("clipboard", nobody, read, WorkerEvent::Clipboard);
         self.attaching.read_clipboard(stop);
     }
 
@@ -304,18 +305,6 @@ impl Turns {
             orders.show(update);
         }
     }
-}
-
-/// Copies a text with a program, on a thread; it comes back as [`UiUpdate::Copied`].
-pub(super) fn copy_with(copier: Copier, copied: CopiedText, run: &Run, orders: &mut Orders) {
-    let (env, inbox) = (run.context.env.clone(), Arc::clone(&run.inbox));
-    let (stop, with_session) = run.child_stop();
-    orders.work("copy", AwaitedBy::Nobody, move |started| {
-        let _with_session = with_session;
-        let copying = started.and_then(|()| copier.copy(&copied.text, &env, &stop));
-        let is_done = copying.is_ok();
-        inbox.send(WorkerEvent::Copied(CopiedText { is_done, ..copied }));
-    });
 }
 
 #[cfg(test)]

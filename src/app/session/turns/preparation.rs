@@ -1,14 +1,13 @@
 //! Between the queue and the turn: what a message attaches is read before it is sent, so that a message that names a missing file, or an image that the
 //! model does not take, goes back to the input instead.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::app::session::attachments::attach::{self, Attachments, MoreImages, OnFailure};
 use crate::app::session::orders::Orders;
 use crate::app::session::queued::Queued;
 use crate::app::session::run::Run;
-use crate::app::session::worker_event::AwaitedBy;
+use crate::app::session::work::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
@@ -50,15 +49,8 @@ impl Preparation {
                 ),
             }
         };
-        let inbox = Arc::clone(&run.inbox);
-        orders.work("attach", AwaitedBy::Nobody, move |started| {
-            let crashed = "Marvin crashed while reading a file. This is a bug in Marvin.";
-            let outcome = started.and_then(|()| {
-                catch_unwind(AssertUnwindSafe(read))
-                    .unwrap_or_else(|_| Err(Problem::internal(crashed)))
-            });
-            inbox.send(WorkerEvent::Prepared(id, outcome));
-        });
+        let report = move |outcome| WorkerEvent::Prepared(id, outcome);
+        orders.work("attach", AwaitedBy::Nobody, read, report);
         Self {
             id,
             queued,

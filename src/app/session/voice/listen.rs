@@ -1,6 +1,5 @@
 //! The thread that records and has the recording written down.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,22 +31,12 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Records and reports. It sends exactly one [`VoiceEvent::Heard`], even when it panics.
-    pub(super) fn run(self, started: Outcome<()>) {
-        let crashed = "Marvin crashed while listening. This is a bug in Marvin.";
-        let outcome = started.and_then(|()| {
-            catch_unwind(AssertUnwindSafe(|| self.listen()))
-                .unwrap_or_else(|_| Err(Problem::internal(crashed)))
-        });
-        self.send(VoiceEvent::Heard(outcome));
-    }
-
     fn send(&self, event: VoiceEvent) {
         self.inbox.send(WorkerEvent::Voice(self.id, event));
     }
 
-    /// What was said; `None` when nobody spoke in voice mode.
-    fn listen(&self) -> Outcome<Option<Transcript>> {
+    /// Records, and returns what was said; `None` when nobody spoke in voice mode.
+    pub(super) fn listen(&self) -> Outcome<Option<Transcript>> {
         let env = &self.context.env;
         let recorder = check(env)?;
         self.send(VoiceEvent::Recording);

@@ -10,12 +10,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::orders::{Orders, Request};
+use super::orders::{CoreRequest, Orders};
 use super::run::Run;
 use super::ui_update::{UiUpdate, VoicePhase, VoiceStatus, VoiceUpdate};
 use super::voices::Voices;
+use super::work::AwaitedBy;
+use super::worker_event::WorkerEvent;
 use super::worker_event::voice::VoiceEvent;
-use super::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::voice::activity::meter_step;
@@ -143,11 +144,10 @@ impl Voice {
         }
         let id = run.number();
         self.mode = VoiceMode::Starting(id);
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-        orders.work("voice", AwaitedBy::Nobody, move |started| {
-            let found = started.and_then(|()| Voices::find(&context.env));
-            inbox.send(WorkerEvent::Voice(id, VoiceEvent::Found(found)));
-        });
+        let context = Arc::clone(&run.context);
+        let find = move || Voices::find(&context.env);
+        let report = move |found| WorkerEvent::Voice(id, VoiceEvent::Found(found));
+        orders.work("voice", AwaitedBy::Nobody, find, report);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl Voice {
         match outcome {
             Ok(Some(transcript)) => {
                 self.language = transcript.language;
-                orders.request(Request::Heard(transcript));
+                orders.request(CoreRequest::Heard(transcript));
             }
             // The user has ended it.
             Ok(None) if self.is_paused || listening.finish.is_fired() => {}
@@ -271,9 +271,9 @@ impl Voice {
             finish: finish.clone(),
             stop: stop.clone(),
         };
-        orders.work("listen", AwaitedBy::Nobody, move |started| {
-            listener.run(started);
-        });
+        let report = move |heard| WorkerEvent::Voice(id, VoiceEvent::Heard(heard));
+        let listen = move || listener.listen();
+        orders.work("listen", AwaitedBy::Nobody, listen, report);
         self.listening = Some(Listening {
             id,
             phase: None,
@@ -339,7 +339,7 @@ impl Voice {
         }
         if self.is_paused && is_enter {
             self.is_paused = false;
-            orders.request(Request::Listen);
+            orders.request(CoreRequest::Listen);
             return true;
         }
         let Some(listening) = &self.listening else {

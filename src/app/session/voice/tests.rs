@@ -23,7 +23,7 @@ impl Alone {
         (alone, id)
     }
 
-    fn requests(&mut self) -> Vec<Request> {
+    fn requests(&mut self) -> Vec<CoreRequest> {
         let mut all = Vec::new();
         while let Some((request, waiting)) = self.orders.next_request() {
             all.push(request);
@@ -52,7 +52,7 @@ fn a_recording_is_shown_ended_by_a_key_and_sent() {
     assert!(!alone.voice.is_busy());
     let requests = alone.requests();
     assert!(
-        matches!(&requests[..], [Request::Heard(said), Request::SendNext] if said.text == "hello")
+        matches!(&requests[..], [CoreRequest::Heard(said), CoreRequest::SendNext] if said.text == "hello")
     );
 }
 
@@ -67,7 +67,7 @@ fn esc_drops_a_recording_and_what_comes_late_of_it() {
     };
     (alone.voice).handle(id, VoiceEvent::Heard(Ok(Some(said))), &mut alone.orders);
     let requests = alone.requests();
-    assert!(matches!(&requests[..], [Request::SendNext]));
+    assert!(matches!(&requests[..], [CoreRequest::SendNext]));
 }
 
 #[test]

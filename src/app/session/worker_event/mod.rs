@@ -27,16 +27,6 @@ use crate::tools::engine::registry::FinishedCall;
 use set_up::SetUpEvent;
 use voice::VoiceEvent;
 
-/// Who waits until the report of an order was handled. [`WorkerEvent::awaited_by`] says the same of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AwaitedBy {
-    Nobody,
-    /// The next message is not sent before that.
-    NextMessage,
-    /// The plain interface reads no line before that.
-    Interface,
-}
-
 /// A message from a worker.
 pub(super) enum WorkerEvent {
     /// From the running turn.
@@ -56,7 +46,7 @@ pub(super) enum WorkerEvent {
     /// The last lines of a shell command of the user that runs.
     CommandOutput { id: u64, lines: String },
     /// Where the session works now.
-    Place(Place),
+    Place(Outcome<Place>),
     /// Text that the user asked for: a list, a report, a tool's result.
     Listing(Outcome<String>),
     /// The reviews that run in the background, one line each.
@@ -68,17 +58,17 @@ pub(super) enum WorkerEvent {
     /// An alarm or the end of a timer.
     Alert(String),
     /// What the first conversation begins with was read.
-    Start(ConversationStart),
+    Start(Outcome<ConversationStart>),
     /// The end of the chat log, which a tool of this conversation has changed; `None` when it did not begin with it.
-    Loaded(u64, Option<Vec<LogEntry>>),
+    Loaded(u64, Outcome<Option<Vec<LogEntry>>>),
     /// A tool that the user called has ended.
     ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// A command that waited for a model or a program has ended.
     Report { id: u64, outcome: Outcome<String> },
     /// The older part of the conversation of this number was summarized; `None` when there was nothing to summarize.
     Compacted(u64, Outcome<Option<Vec<Message>>>),
-    /// The compacted conversation was written.
-    Saved,
+    /// The conversation as it is now was written, with a notice if that went wrong.
+    Saved(Outcome<Option<String>>),
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange of the conversation of this number was removed from the log.
@@ -110,28 +100,6 @@ pub(super) enum WorkerEvent {
     SetUp(Box<SetUpEvent>),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
-}
-
-impl WorkerEvent {
-    /// Who has waited for it: as its order said.
-    pub(super) fn awaited_by(&self) -> AwaitedBy {
-        match self {
-            Self::Chosen(_)
-            | Self::Start(_)
-            | Self::Loaded(..)
-            | Self::Compacted(..)
-            | Self::Saved
-            | Self::Switched(_)
-            | Self::Undone(..)
-            | Self::FlowSettings(_)
-            | Self::SessionLoaded(_) => AwaitedBy::NextMessage,
-            Self::Listing(_) | Self::Sessions { .. } | Self::Choices(_) => AwaitedBy::Interface,
-            Self::SetUp(event) if matches!(**event, SetUpEvent::Menu { .. }) => {
-                AwaitedBy::Interface
-            }
-            _ => AwaitedBy::Nobody,
-        }
-    }
 }
 
 /// How a turn ended.

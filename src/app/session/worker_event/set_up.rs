@@ -1,14 +1,14 @@
 //! What the threads of setting up a model report.
 
 use crate::app::session::choice::ChoiceList;
-use crate::base::problem::Problem;
+use crate::base::problem::{Outcome, Problem};
 use crate::llm::catalog::ProviderSpec;
 
 /// From the threads that look and check.
 pub(in crate::app::session) enum SetUpEvent {
     /// What can be chosen; `None` at a start after the user chose to work without a model.
     Menu {
-        list: Option<ChoiceList>,
+        list: Outcome<Option<ChoiceList>>,
         is_first: bool,
     },
     /// A check has ended.
@@ -19,6 +19,8 @@ pub(in crate::app::session) enum SetUpEvent {
 pub(in crate::app::session) enum Checked {
     /// The user stopped it.
     Stopped,
+    /// It broke off, and why.
+    Failed(Problem),
     /// The key works, and is in this file.
     Key(&'static ProviderSpec, String),
     KeyRefused(&'static ProviderSpec, Problem),

@@ -32,13 +32,13 @@ impl Workplace {
     }
 
     /// Reads them again: when a turn or a command has ended, never for a frame.
-    pub(super) fn read_place(&mut self, run: &Run) {
-        self.place.read(run);
+    pub(super) fn read_place(&mut self, run: &Run, orders: &mut Orders) {
+        self.place.read(run, orders);
     }
 
-    /// They were read.
-    pub(super) fn place_read(&mut self, place: Place, run: &Run, orders: &mut Orders) {
-        if self.place.was_read(place, run) {
+    /// They were read, or could not be.
+    pub(super) fn place_read(&mut self, place: Outcome<Place>, run: &Run, orders: &mut Orders) {
+        if self.place.was_read(place, run, orders) {
             orders.show(UiUpdate::PlaceChanged);
         }
     }
@@ -114,16 +114,16 @@ fn run_shell(text: String, background: bool, dir: PathBuf, run: &Run, orders: &m
     let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
     let profile = run.context.paths.profile(&run.context.profile());
     let logs = profile.map(|profile| profile.logs());
-    orders.job(text.clone(), background, move |id, stop, started| {
+    let command = text.clone();
+    let run_command = move |id, stop| {
         let mut show = |lines: &LastLines| {
             let lines = lines.text();
             inbox.send(WorkerEvent::CommandOutput { id, lines });
         };
-        let outcome = started.and(logs).and_then(|logs| {
-            shell::run(&text, &dir, background, &context, &logs, &stop, &mut show)
-        });
-        inbox.send(WorkerEvent::Command { id, outcome });
-    });
+        shell::run(&text, &dir, background, &context, &logs?, &stop, &mut show)
+    };
+    let report = |id, outcome| WorkerEvent::Command { id, outcome };
+    orders.job(command, background, run_command, report);
 }
 
 /// `/code`: coding mode on or off.

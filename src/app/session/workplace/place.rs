@@ -1,12 +1,13 @@
 //! Where the session works, for the status line: the folder and the branch that is checked out in it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::thread;
 
+use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::Place;
+use crate::app::session::work::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
+use crate::base::problem::Outcome;
 use crate::disk::git_head;
 
 /// The place as it was read last.
@@ -25,7 +26,7 @@ impl PlaceState {
     }
 
     /// Reads the place again, on a thread, because the folder may be on a slow disk.
-    pub(super) fn read(&mut self, run: &Run) {
+    pub(super) fn read(&mut self, run: &Run, orders: &mut Orders) {
         if self.is_reading {
             self.is_stale = true;
             return;
@@ -35,21 +36,24 @@ impl PlaceState {
             return;
         };
         let dir = root.path().to_owned();
-        let inbox = Arc::clone(&run.inbox);
-        // Without a thread the next end of a turn tries again.
-        let started = thread::Builder::new()
-            .name("place".to_owned())
-            .spawn(move || inbox.send(WorkerEvent::Place(read(dir))));
-        self.is_reading = started.is_ok();
+        self.is_reading = true;
+        let read = move || Ok(read(dir));
+        orders.work("place", AwaitedBy::Nobody, read, WorkerEvent::Place);
     }
 
-    /// A thread has read it. True when it is another one.
-    pub(super) fn was_read(&mut self, place: Place, run: &Run) -> bool {
+    /// A thread has read it, or could not: then the next end of a turn tries again. True when it is another one.
+    pub(super) fn was_read(
+        &mut self,
+        place: Outcome<Place>,
+        run: &Run,
+        orders: &mut Orders,
+    ) -> bool {
         self.is_reading = false;
-        let is_new = self.latest.as_ref() != Some(&place);
-        self.latest = Some(place);
+        let place = place.ok().or_else(|| self.latest.clone());
+        let is_new = self.latest != place;
+        self.latest = place;
         if std::mem::take(&mut self.is_stale) {
-            self.read(run);
+            self.read(run, orders);
         }
         is_new
     }

@@ -16,7 +16,7 @@ use crate::app::session::model_env::{add_settings, model_env};
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::{ProgramToRun, UiUpdate};
-use crate::app::session::worker_event::AwaitedBy;
+use crate::app::session::work::AwaitedBy;
 use crate::app::session::worker_event::WorkerEvent;
 use crate::app::session::worker_event::set_up::{Checked, OwnServer, SetUpEvent};
 use crate::app::settings::ModelChoice;
@@ -100,19 +100,14 @@ impl Model {
     /// Looks what is there and shows the list.
     pub(super) fn offer_set_up(&self, is_first: bool, run: &Run, orders: &mut Orders) {
         let (env, paths) = (model_env(&run.context), run.context.paths.clone());
-        let (inbox, stop) = (Arc::clone(&run.inbox), run.stop.clone());
+        let stop = run.stop.clone();
         let has_model = self.has_model();
-        orders.work("set-up", AwaitedBy::Interface, move |started| {
-            let list = match started {
-                Ok(()) if is_first && keep::works_without(&paths) => None,
-                Ok(()) => Some(menu::list(&env, has_model, &stop)),
-                Err(problem) => {
-                    inbox.send(WorkerEvent::Notice(problem.one_line()));
-                    None
-                }
-            };
-            let event = SetUpEvent::Menu { list, is_first };
-            inbox.send(WorkerEvent::SetUp(Box::new(event)));
+        let make = move || match is_first && keep::works_without(&paths) {
+            true => Ok(None),
+            false => Ok(Some(menu::list(&env, has_model, &stop))),
+        };
+        orders.work("set-up", AwaitedBy::Interface, make, move |list| {
+            WorkerEvent::SetUp(Box::new(SetUpEvent::Menu { list, is_first }))
         });
     }
 
@@ -126,12 +121,16 @@ impl Model {
     ) {
         match event {
             SetUpEvent::Menu { list, is_first } => match list {
-                Some(list) if is_first => {
+                Ok(Some(list)) if is_first => {
                     self.set_up.step = Step::List;
                     orders.show(UiUpdate::Offer(list));
                 }
-                Some(list) => self.show_list(list, orders),
-                None => self.end_set_up(run, facts, orders),
+                Ok(Some(list)) => self.show_list(list, orders),
+                Ok(None) => self.end_set_up(run, facts, orders),
+                Err(problem) => {
+                    orders.fail(problem);
+                    self.end_set_up(run, facts, orders);
+                }
             },
             SetUpEvent::Checked { checked, .. } => self.checked(checked, run, orders),
         }
@@ -324,7 +323,7 @@ impl Model {
             Checked::Copilot => {
                 self.use_model((copilot::NAME, None), Vec::new(), "", run, orders);
             }
-            Checked::NotSignedIn(problem) => {
+            Checked::NotSignedIn(problem) | Checked::Failed(problem) => {
                 orders.fail(problem);
                 self.offer_set_up(false, run, orders);
             }
@@ -434,17 +433,12 @@ impl Model {
 
 /// Checks on a thread; Esc stops it.
 fn check_on_thread(check: Check, run: &Run, orders: &mut Orders) {
-    let (env, inbox) = (model_env(&run.context), Arc::clone(&run.inbox));
-    orders.job(check.words(), false, move |id, stop, started| {
-        let checked = match started {
-            Ok(()) => check.run(&env, &stop),
-            Err(problem) => {
-                inbox.send(WorkerEvent::Notice(problem.one_line()));
-                Checked::Stopped
-            }
-        };
-        let event = SetUpEvent::Checked { id, checked };
-        inbox.send(WorkerEvent::SetUp(Box::new(event)));
+    let env = model_env(&run.context);
+    let words = check.words();
+    let run_check = move |_, stop| Ok(check.run(&env, &stop));
+    orders.job(words, false, run_check, |id, checked| {
+        let checked = checked.unwrap_or_else(Checked::Failed);
+        WorkerEvent::SetUp(Box::new(SetUpEvent::Checked { id, checked }))
     });
 }
 
@@ -455,7 +449,7 @@ fn keep_on_disk(
     write: impl FnOnce() -> Outcome<()> + Send + 'static,
 ) {
     let inbox = Arc::clone(&run.inbox);
-    orders.write(AwaitedBy::Nobody, move || {
+    orders.write(move || {
         if let Err(problem) = write() {
             inbox.send(WorkerEvent::Notice(problem.one_line()));
         }
