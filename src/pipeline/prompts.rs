@@ -100,7 +100,7 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 33] = [
+    const SLOTS: [&str; 32] = [
         "access",
         "angle",
         "area",
