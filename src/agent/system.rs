@@ -8,7 +8,7 @@ use super::prompts;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::disk::beneath::Root;
-use crate::model_call::user_facts::UserFacts;
+use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::store::project_texts;
 use crate::tools::engine::context::SessionContext;
 
@@ -26,6 +26,7 @@ pub(crate) struct SystemPrompt {
 /// What a system prompt is about; when this changes, a new prompt is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PromptSubject {
+    caller: CallerPrompt,
     profile: String,
     preferences: String,
     folder: Option<PathBuf>,
@@ -36,6 +37,7 @@ impl PromptSubject {
     fn now(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let root = session.working_dir.root();
         Self {
+            caller: person.caller.clone(),
             profile: session.profile(),
             preferences: person.preferences.clone(),
             folder: root.map(|root| root.path().to_owned()),
@@ -48,16 +50,28 @@ impl SystemPrompt {
     /// A prompt for the current state.
     pub(crate) fn new(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let today = today(session);
-        let mut text = fill(prompts::IDENTITY, &[]);
-        section(&mut text, "Preferences", &person.preferences);
-        let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
-        section(&mut text, "Saved places", &person.places);
+        let caller = &person.caller;
+        let is_own = caller.instead.is_none();
+        let mut text = match &caller.instead {
+            Some(instead) => instead.trim().to_owned(),
+            None => fill(prompts::IDENTITY, &[]),
+        };
+        if is_own {
+            section(&mut text, "Preferences", &person.preferences);
+            let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
+            section(&mut text, "Saved places", &person.places);
+        }
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
-        section(&mut text, "Recent conversation", &person.history);
+        if is_own {
+            section(&mut text, "Recent conversation", &person.history);
+        }
+        if let Some(appended) = &caller.appended {
+            let _ = write!(text, "\n\n{}", appended.trim());
+        }
         Self {
             text: Arc::new(text),
             subject: PromptSubject::now(session, person, coding),

@@ -40,6 +40,7 @@ use crate::base::text::one_line;
 use crate::chat::event::Event;
 use crate::chat::message::{Message, User};
 use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::CallerPrompt;
 use crate::store::chat_log::LogRole;
 use crate::store::sessions::Replay;
 use crate::tools::Effect;
@@ -514,7 +515,9 @@ impl Core {
                 coding: run.context.coding(),
                 is_one_shot: run.is_one_shot,
                 effort: self.model.effort(),
+                max_requests: None,
             },
+            caller: CallerPrompt::default(),
             message: TurnMessage {
                 text: text.clone(),
                 attached,
@@ -556,6 +559,16 @@ impl Core {
         let id = turn.id;
         self.turn_ended(turn, TurnEnd::default(), run, orders);
         self.conversation.abandon(id);
+    }
+
+    /// The turn of a session in which nobody is there has ended: what was said stays known, and nothing else follows from it.
+    pub(super) fn end_turn_alone(&mut self, id: u64, end: TurnEnd, run: &Run) {
+        if let Some(turn) = self.turns.take_ended(id) {
+            let shown = (turn.message.clone(), turn.answer.text());
+            let mut orders = Orders::default();
+            (self.conversation).end_turn(end.conversation, shown, run, &mut orders);
+        }
+        run.context.reading.reset();
     }
 
     fn turn_ended(&mut self, turn: RunningTurn, end: TurnEnd, run: &Run, orders: &mut Orders) {
