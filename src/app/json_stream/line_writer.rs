@@ -45,7 +45,7 @@ impl LineWriter {
         Ok(Self::to(out, reader_gone))
     }
 
-    fn to(out: File, reader_gone: Cancel) -> Self {
+    pub(super) fn to(out: File, reader_gone: Cancel) -> Self {
         Self {
             state: Mutex::new(WriterState {
                 out,
@@ -258,7 +258,8 @@ mod tests {
             prop_assert!(length(head) <= most);
             prop_assert_eq!(length(head), length_in_json(head));
             if let Some(next) = text[head.len()..].chars().next() {
-                prop_assert!(length(&format!("{head}{next}")) > most);
+                let longer = [head, &next.to_string()].concat();
+                prop_assert!(length(&longer) > most);
             }
         }
     }
