@@ -58,7 +58,7 @@ pub(super) struct TurnTally {
     pub(super) stop: Option<StopReason>,
     /// The text of the last message.
     pub(super) text: String,
-    /// A call was running when the turn ended.
+    /// Calls were running when the turn ended, or the next request was not sent yet.
     pub(super) is_in_call: bool,
 }
 
@@ -155,7 +155,8 @@ impl AnswerLines {
         if !std::mem::take(&mut state.is_open) {
             return None;
         }
-        state.tally.is_in_call = !state.round.is_empty();
+        let is_asking = state.request.is_some() || state.message.is_some();
+        state.tally.is_in_call = state.tally.stop == Some(StopReason::ToolUse) && !is_asking;
         if let Some(since) = state.request.take() {
             state.tally.in_requests += since.elapsed();
         }
