@@ -66,7 +66,7 @@ impl SystemPrompt {
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
-        if is_own {
+        if is_own && !caller.without_history {
             section(&mut text, "Recent conversation", &person.history);
         }
         if let Some(appended) = &caller.appended {

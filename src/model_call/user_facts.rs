@@ -38,4 +38,6 @@ pub(crate) struct CallerPrompt {
     pub instead: Option<String>,
     /// Follows everything else.
     pub appended: Option<String>,
+    /// A program talks with the model: what was said in other conversations is no business of its own.
+    pub without_history: bool,
 }

@@ -224,6 +224,7 @@ impl JsonRun<'_> {
                     .instead
                     .clone()
                     .or_else(|| flags.prompt.instead.clone()),
+                without_history: true,
                 appended: joined(&flags.prompt.appended, &wishes.prompt.appended),
             },
         }
