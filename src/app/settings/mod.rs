@@ -396,10 +396,14 @@ static FLAGS: &[Flag] = &[
     flag(
         "tools",
         FlagGroup::Model,
-        ValueMode::Value("GROUP,…"),
-        "Offer only these groups of tools; all and none work too.",
+        ValueMode::Any("GROUP,…"),
+        "Offer only these groups of tools, or tools by their names; all and none work too.",
         |args, value| {
-            args.tools = Some(text(value, "--tools")?);
+            let list = text(value, "--tools")?;
+            args.tools = Some(match list.trim().is_empty() {
+                true => "none".to_owned(),
+                false => list,
+            });
             Ok(())
         },
     )
