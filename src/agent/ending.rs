@@ -23,6 +23,7 @@ const DECLINED: &str = "declined to answer";
 const STOPPED: &str = "before its end";
 const LOADED: &str = "only loaded";
 const ROUNDS: &str = "still asks for tools";
+const MAX_TURNS: &str = "limit of requests";
 const NOTHING: &str = "answered nothing";
 const AGAIN: &str = "times in a row";
 
@@ -60,6 +61,7 @@ pub(crate) static RUN_ENDS: &[RunEnd] = &[
     end(1, "a server only loaded the model", LOADED),
     end(1, "the provider failed, or the connection to it", ""),
     end(1, "the rounds of tool calls are used up", ROUNDS),
+    end(1, "--max-turns is reached", MAX_TURNS),
     end(1, "tool calls were cut again and again", AGAIN),
     end(1, "the model wrote nothing", NOTHING),
     end(1, "--max-cost is reached", COST_LIMIT_WORDS),
@@ -135,7 +137,10 @@ pub(super) fn failure(
     has_most: bool,
 ) -> Option<Failure> {
     let model = &target.model;
-    let problem = if let Some(what) = early(target, &reply.finish) {
+    let early = early(target, &reply.finish);
+    let has_calls = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
+    let is_out_of_rounds = early.is_none() && has_calls;
+    let problem = if let Some(what) = early {
         match &reply.finish {
             FinishReason::Filtered(_) | FinishReason::Refused(_) => {
                 Problem::refused(what).next("Ask in other words, or choose another model.")
@@ -151,7 +156,7 @@ pub(super) fn failure(
             }
             _ => Problem::limit(what).next("Ask it to continue."),
         }
-    } else if !reply.calls.is_empty() || !reply.cut_calls.is_empty() {
+    } else if has_calls {
         // The last round has no tools, or forbids to call them; a model may do so nevertheless.
         Problem::limit(format!(
             "{model} {ROUNDS} after {}, the most that one turn may have, so its answer is not complete.",
@@ -174,9 +179,20 @@ pub(super) fn failure(
     let kind = match reply.finish {
         FinishReason::Refused(_) => FailureKind::Declined,
         FinishReason::Filtered(_) => FailureKind::Filtered,
+        _ if is_out_of_rounds => FailureKind::Rounds,
         _ => FailureKind::Unfinished,
     };
     Some(Failure::new(kind, problem))
+}
+
+/// The failure of a turn that has made as many requests as the caller allows.
+pub(super) fn out_of_requests(most: usize) -> Failure {
+    let what = match most {
+        1 => format!("The {MAX_TURNS}, 1, is reached, and the model is not done."),
+        most => format!("The {MAX_TURNS}, {most}, is reached, and the model is not done."),
+    };
+    let problem = Problem::limit(what).next("Raise --max-turns, or ask it to continue.");
+    Failure::new(FailureKind::Rounds, problem)
 }
 
 /// The failure of a turn whose calls are cut again and again.

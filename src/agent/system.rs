@@ -9,7 +9,7 @@ use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_DOCUMENTS;
-use crate::model_call::user_facts::UserFacts;
+use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::store::project_documents;
 use crate::store::project_texts::{self, ProjectTexts};
 use crate::tools::engine::context::SessionContext;
@@ -28,6 +28,7 @@ pub(crate) struct SystemPrompt {
 /// What a system prompt is about; when this changes, a new prompt is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PromptSubject {
+    caller: CallerPrompt,
     profile: String,
     preferences: String,
     folder: Option<PathBuf>,
@@ -38,6 +39,7 @@ impl PromptSubject {
     fn now(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let root = session.working_dir.root();
         Self {
+            caller: person.caller.clone(),
             profile: session.profile(),
             preferences: person.preferences.clone(),
             folder: root.map(|root| root.path().to_owned()),
@@ -51,24 +53,31 @@ impl SystemPrompt {
     pub(crate) fn new(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let today = today(session);
         let is_child = session.policy.depth > 0;
-        let mut text = fill(
-            match is_child {
-                true => prompts::SUB_AGENT,
-                false => prompts::IDENTITY,
-            },
-            &[],
-        );
-        section(&mut text, "Preferences", &person.preferences);
-        if !is_child {
-            let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
+        let caller = &person.caller;
+        let is_own = caller.instead.is_none();
+        let mut text = match &caller.instead {
+            Some(instead) => instead.trim().to_owned(),
+            None if is_child => fill(prompts::SUB_AGENT, &[]),
+            None => fill(prompts::IDENTITY, &[]),
+        };
+        if is_own {
+            section(&mut text, "Preferences", &person.preferences);
+            if !is_child {
+                let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
+            }
+            section(&mut text, "Saved places", &person.places);
         }
-        section(&mut text, "Saved places", &person.places);
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
-        section(&mut text, "Recent conversation", &person.history);
+        if is_own && !caller.without_history {
+            section(&mut text, "Recent conversation", &person.history);
+        }
+        if let Some(appended) = &caller.appended {
+            let _ = write!(text, "\n\n{}", appended.trim());
+        }
         Self {
             text: Arc::new(text),
             subject: PromptSubject::now(session, person, coding),

@@ -42,6 +42,8 @@ pub(crate) struct TurnLimits {
     pub rounds: usize,
     /// Messages kept in memory, calls and results not counted.
     pub cap: usize,
+    /// Requests to the model, if the caller limits them.
+    pub requests: Option<usize>,
     /// End the turn when a tool switches the profile: the session sends the message again with the new one.
     pub until_switch: bool,
 }
@@ -53,12 +55,14 @@ impl TurnLimits {
             Self {
                 rounds: 50,
                 cap: 100,
+                requests: None,
                 until_switch: false,
             }
         } else {
             Self {
                 rounds: 10,
                 cap: 40,
+                requests: None,
                 until_switch: false,
             }
         }
@@ -174,6 +178,9 @@ impl<'a> Conversation<'a> {
         let mut last_round = self.limits.rounds;
         let mut cut_rounds = 0;
         for round in 0.. {
+            if let Some(most) = self.limits.requests.filter(|most| round >= *most) {
+                return Err(ending::out_of_requests(most));
+            }
             let mut last = None;
             if round == last_round {
                 match self.more_rounds(ctx, round)? {

@@ -10,11 +10,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::json_stream::answer_lines::{AnswerLines, LineDetail};
+use super::json_stream::line_writer::LineWriter;
+use super::json_stream::result_line;
+use super::json_stream::run::JsonRun;
 use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
 use super::session::one_shot::OneShot;
 use super::session::turn_job::Notice;
-use super::sessions;
+use super::sessions::{self, BegunSession};
 use super::settings::Settings;
 use super::settings::session::SessionFlags;
 use super::stream::{StdoutSink, say};
@@ -43,16 +47,43 @@ struct HeadlessRun {
     session: OnceLock<Arc<SessionContext>>,
     /// Set when the provider cannot answer now.
     outage: OnceLock<ProviderOutage>,
+    /// Where the output is JSON.
+    json: Option<JsonOutput>,
     finished: AtomicBool,
+}
+
+/// The lines of a run whose output is JSON.
+struct JsonOutput {
+    writer: Arc<LineWriter>,
+    lines: Arc<AnswerLines>,
+    /// The result of a turn, or of the failure to begin one, is written.
+    has_begun: AtomicBool,
+}
+
+impl JsonOutput {
+    fn new(settings: &Settings, stop: &Cancel) -> Option<Self> {
+        let flags = &settings.json;
+        let detail = LineDetail::of(flags.output, flags.is_partial)?;
+        // Where it is closed the first line fails.
+        let writer = Arc::new(LineWriter::new(stop.clone()).ok()?);
+        let lines = Arc::new(AnswerLines::new(Arc::clone(&writer), detail));
+        Some(Self {
+            writer,
+            lines,
+            has_begun: AtomicBool::new(false),
+        })
+    }
 }
 
 /// Runs to the end and returns the exit status. The cost is always the last line on standard error.
 pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
+    let stop = Cancel::new();
     let run = Arc::new(HeadlessRun {
+        json: JsonOutput::new(&settings, &stop),
         settings: Arc::new(settings),
         display,
         started: Instant::now(),
-        stop: Cancel::new(),
+        stop,
         session: OnceLock::new(),
         outage: OnceLock::new(),
         finished: AtomicBool::new(false),
@@ -78,6 +109,11 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
                 };
                 say(&report.line());
             }
+            if let (Some(json), Err(problem)) = (&run.json, &outcome)
+                && !json.has_begun.load(Ordering::SeqCst)
+            {
+                result_line::write_failure(&json.writer, problem);
+            }
             watch.status().unwrap_or_else(|| exit_status(outcome))
         }
         Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
@@ -102,6 +138,9 @@ impl HeadlessRun {
     fn end(&self, status: u8) -> Option<u8> {
         if self.finished.swap(true, Ordering::SeqCst) {
             return None;
+        }
+        if let (Some(json), Some(session)) = (&self.json, self.session.get()) {
+            result_line::break_off(&json.lines, session);
         }
         let totals = self
             .session
@@ -163,12 +202,32 @@ fn images_of(settings: &Settings, target: &ModelTarget) -> Outcome<Vec<Image>> {
     Ok(all)
 }
 
+/// The session that the run writes; none where nothing was asked of it, unless a program was told its id.
+fn begin_session(settings: &Settings, session: &SessionContext) -> Outcome<Option<BegunSession>> {
+    let flags = &settings.session;
+    let is_kept = settings.json.is_json() && !settings.json.keeps_nothing;
+    match *flags == SessionFlags::default() && !is_kept {
+        true => Ok(None),
+        false => sessions::begin(flags, session, settings).map(Some),
+    }
+}
+
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |text: String| say(&format!("Warning: {text}"));
-    let prompt = settings
-        .prompt
-        .required(settings.process.stdin_is_terminal)?;
+    let prompt = match settings.json.reads_lines {
+        true if settings.is_leashed => {
+            return Err(Problem::input(
+                "--input-format stream-json cannot be used with MARVIN_LEASH: standard input is held by the parent.",
+            ));
+        }
+        true => None,
+        false => Some(
+            settings
+                .prompt
+                .required(settings.process.stdin_is_terminal)?,
+        ),
+    };
     let session = Arc::new(setup::session(settings, &mut warn)?);
     session.working_dir.bind_to_first();
     let _ = run.session.set(Arc::clone(&session));
@@ -180,6 +239,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             .next("Describe the image in the prompt."));
         }
         let display = (run.display)(settings);
+        let prompt = prompt.unwrap_or_default();
         return pipeline_run::run(&session, stop, settings, flags, prompt, display);
     }
     // A resumed run waits for children of the one before.
@@ -192,6 +252,36 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let mut target =
         setup::model_target(&settings.model.choice, &spending, &settings.env, &mut warn)?;
     setup::ask_server(&mut target, stop, &mut warn);
+    let begun = begin_session(settings, &session)?;
+    let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
+    replay.and_then(Replay::damage).into_iter().for_each(warn);
+    let message = match prompt {
+        Some(prompt) => Some((prompt, images_of(settings, &target)?)),
+        None => None,
+    };
+    let mut one_shot = OneShot::new(
+        Arc::clone(settings),
+        Arc::clone(&session),
+        stop.clone(),
+        begun.as_ref(),
+        (spending.clone(), effort),
+    );
+    if let Some(json) = &run.json {
+        if let Some(begun) = &begun {
+            json.writer.set_session(begun.log.id().as_str());
+        }
+        json.has_begun.store(true, Ordering::SeqCst);
+        let json_run = JsonRun {
+            settings,
+            session,
+            stop: stop.clone(),
+            spending,
+            lines: Arc::clone(&json.lines),
+            writer: Arc::clone(&json.writer),
+        };
+        return json_run.run(one_shot, target, message);
+    }
+    let message = message.unwrap_or_default();
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map(|sink| match settings.is_leashed {
@@ -200,23 +290,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             })
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
-    let begun = match settings.session == SessionFlags::default() {
-        true => None,
-        false => Some(sessions::begin(&settings.session, &session, settings)?),
-    };
-    let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
-    replay.and_then(Replay::damage).into_iter().for_each(warn);
-    let message = (prompt, images_of(settings, &target)?);
-    let one_shot = OneShot::new(
-        Arc::clone(settings),
-        session,
-        stop.clone(),
-        begun.as_ref(),
-        (spending, effort),
-    );
     let warn: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
     let provider = target.provider.name();
-    let answer = one_shot.answer(Arc::new(target), message, stream.clone(), &warn);
+    let answer = one_shot.answer(Arc::new(target), message, stream.clone(), &warn, |_| {});
     let written = stream.finish();
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),

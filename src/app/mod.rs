@@ -11,6 +11,7 @@ pub(crate) mod flow_report;
 pub(crate) mod headless;
 pub(crate) mod help;
 pub(crate) mod images;
+pub(crate) mod json_stream;
 pub(crate) mod memory;
 pub(crate) mod model_lists;
 pub(crate) mod model_report;

@@ -11,7 +11,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::one_line;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::model_call::user_facts::{LazyText, UserFacts};
+use crate::model_call::user_facts::{CallerPrompt, LazyText, UserFacts};
 use crate::reply::settings::sources::SECTION;
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
@@ -78,6 +78,7 @@ pub(crate) fn user_facts(
     };
     let clock = session.clock.clone();
     UserFacts {
+        caller: CallerPrompt::default(),
         preferences: preferences_text(&profile, &mut warn),
         jobs: joined(&[jobs, project_jobs(session)]),
         places: LazyText::new(Box::new({

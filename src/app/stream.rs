@@ -151,6 +151,8 @@ impl EventSink for StdoutSink {
             | Event::Progress { .. }
             | Event::Output { .. }
             | Event::Wait(_)
+            | Event::ReplyEnded(_)
+            | Event::Compacted { .. }
             | Event::ToolDone { .. }
             | Event::Pipeline(_)
             | Event::Reply(_) => {}

@@ -81,10 +81,36 @@ pub enum Event {
     Notice(Level, String),
     /// A model call ended and was counted.
     Turn(TurnUsage),
+    /// The model's reply to a request is whole. The calls that it made, if any, follow.
+    ReplyEnded(StopReason),
+    /// The conversation was shortened; tokens of its messages.
+    Compacted {
+        /// Before.
+        before: u64,
+        /// Now.
+        after: u64,
+    },
     /// Something happened in a run of the pipeline.
     Pipeline(PipelineEvent),
     /// Something happened in the reply flow.
     Reply(ReplyEvent),
+}
+
+/// Why the model stopped writing, in the words of Anthropic's Messages API
+/// (<https://docs.anthropic.com/en/api/handling-stop-reasons>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    EndTurn,
+    /// It calls tools.
+    ToolUse,
+    /// A limit of tokens.
+    MaxTokens,
+    /// Its window is full.
+    ModelContextWindowExceeded,
+    /// It declined, or a filter did for it.
+    Refusal,
 }
 
 /// The state of a call.
@@ -183,6 +209,9 @@ mod tests {
                 provider: "groq",
                 is_rate_limit: true,
                 wait: Duration::from_millis(2_500),
+                attempt: 1,
+                most: 2,
+                status: Some(429),
             }),
             Some(Event::Wait(_)) => Event::Notice(Level::Warning, "Waiting 3 s.".to_owned()),
             Some(Event::Notice(..)) => Event::Turn(TurnUsage {
@@ -197,7 +226,12 @@ mod tests {
                 cost_estimated: true,
                 plan: None,
             }),
-            Some(Event::Turn(_)) => Event::Pipeline(PipelineEvent::PhaseStarted {
+            Some(Event::Turn(_)) => Event::ReplyEnded(StopReason::MaxTokens),
+            Some(Event::ReplyEnded(_)) => Event::Compacted {
+                before: 9_000,
+                after: 900,
+            },
+            Some(Event::Compacted { .. }) => Event::Pipeline(PipelineEvent::PhaseStarted {
                 phase: "1a".to_owned(),
             }),
             Some(Event::Pipeline(_)) => Event::Reply(ReplyEvent::Trace {
@@ -230,9 +264,11 @@ mod tests {
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
             r#"{"type":"output","data":{"id":"a","lines":"one\ntwo"}}"#,
             r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
-            r#"{"type":"wait","data":{"kind":"retry","provider":"groq","is_rate_limit":true,"wait_ms":2500}}"#,
+            r#"{"type":"wait","data":{"kind":"retry","provider":"groq","is_rate_limit":true,"wait_ms":2500,"attempt":1,"most":2,"status":429}}"#,
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,
+            r#"{"type":"reply_ended","data":"max_tokens"}"#,
+            r#"{"type":"compacted","data":{"before":9000,"after":900}}"#,
             r#"{"type":"pipeline","data":{"kind":"phase_started","phase":"1a"}}"#,
             r#"{"type":"reply","data":{"kind":"trace","text":"🪴 Warm profile"}}"#,
         ];

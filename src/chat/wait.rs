@@ -35,6 +35,13 @@ pub enum Wait {
         /// Time until then, from when this was said.
         #[serde(rename = "wait_ms", serialize_with = "milliseconds")]
         wait: Duration,
+        /// Which one it is; the first is 1.
+        attempt: u64,
+        /// How many there may be.
+        most: u64,
+        /// The HTTP status of the failure, if there was one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
     },
     /// The conversation is being shortened.
     Compaction,

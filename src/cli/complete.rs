@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::subcommands;
 use crate::app::help;
-use crate::app::settings::FLAGS;
+use crate::app::settings;
 use crate::app::settings::flag::{Complete, Flag, ValueMode, words};
 
 /// The completion script for `shell`; `None` when it is not known.
@@ -42,7 +42,7 @@ fn session_flags() -> Vec<String> {
 pub(crate) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 fn shown() -> impl Iterator<Item = &'static Flag> {
-    FLAGS.iter().filter(|flag| !flag.hidden)
+    settings::flags().filter(|flag| !flag.hidden)
 }
 
 fn subcommand_names() -> Vec<&'static str> {
@@ -148,7 +148,7 @@ fn zsh() -> String {
     for flag in shown() {
         let value = match flag.takes {
             ValueMode::Nothing => String::new(),
-            ValueMode::Value(name) | ValueMode::Maybe(name) => {
+            ValueMode::Value(name) | ValueMode::Any(name) | ValueMode::Maybe(name) => {
                 let action = match flag.complete {
                     Complete::File => "_files".to_owned(),
                     Complete::Folder => "_files -/".to_owned(),
@@ -253,7 +253,7 @@ fn fish() -> String {
         if let Some(short) = flag.short {
             let _ = write!(out, " -s {short}");
         }
-        if matches!(flag.takes, ValueMode::Value(_)) {
+        if matches!(flag.takes, ValueMode::Value(_) | ValueMode::Any(_)) {
             out.push_str(" -r");
         }
         match flag.complete {

@@ -8,7 +8,7 @@ use super::subcommands::{self, Subcommand};
 use crate::app::help::layout::{self, Style};
 use crate::app::help::markup::Block;
 use crate::app::help::{self, DEFAULT_COLUMNS, HelpTables, search};
-use crate::app::settings::FLAGS;
+use crate::app::settings;
 use crate::app::settings::flag::{Flag, FlagGroup, ValueMode};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -52,7 +52,7 @@ pub(crate) fn screen() -> String {
     }
     out.push_str("\nFlags that most people need (all: marvin help flags):\n");
     for group in FlagGroup::ALL {
-        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+        for flag in settings::flags().filter(|flag| flag.group == group) {
             if let Some(brief) = flag.brief {
                 let _ = writeln!(out, "  {:<24}  {brief}", aligned(flag));
             }
@@ -77,7 +77,7 @@ fn aligned(flag: &Flag) -> String {
     let short = flag.short.map(|short| format!("-{short}, "));
     let value = match flag.takes {
         ValueMode::Nothing => String::new(),
-        ValueMode::Value(value) => format!(" {value}"),
+        ValueMode::Value(value) | ValueMode::Any(value) => format!(" {value}"),
         ValueMode::Maybe(value) => format!(" [{value}]"),
     };
     format!("{:<4}--{}{value}", short.unwrap_or_default(), flag.long)

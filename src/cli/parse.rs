@@ -6,8 +6,9 @@ use lexopt::{Arg, Parser};
 
 use super::subcommands::{self, Subcommand};
 use crate::app::settings::flag::{Flag, ValueMode, text as utf8};
+use crate::app::settings::json_flags::JsonFlags;
 use crate::app::settings::session::SessionFlags;
-use crate::app::settings::{self, CliArgs, FLAGS};
+use crate::app::settings::{self, CliArgs};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
@@ -50,7 +51,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
                 format!("--{name}"),
             ),
             Arg::Short(short) => {
-                let flag = FLAGS.iter().find(|flag| flag.short == Some(short));
+                let flag = settings::flags().find(|flag| flag.short == Some(short));
                 (
                     flag.ok_or_else(|| unknown(&short.to_string()))?,
                     format!("-{short}"),
@@ -68,11 +69,18 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
                 OsString::new()
             }
             ValueMode::Value(what) => one_value(&mut parser, &name, what)?,
+            ValueMode::Any(what) => match parser.optional_value() {
+                Some(value) => value,
+                None => any_word(&mut parser).ok_or_else(|| needs_value(&name, what))?,
+            },
             ValueMode::Maybe(_) => match parser.optional_value() {
                 Some(value) => value,
                 None => next_word(&mut parser).unwrap_or_default(),
             },
         };
+        if flag.is_unbuilt {
+            return Err(unbuilt(&name));
+        }
         (flag.apply)(&mut typed, value)?;
         given.push(GivenFlag { flag, name });
     }
@@ -123,6 +131,7 @@ fn next_is(parser: &mut Parser, word: &str) -> bool {
 /// Flags that mean something only beside others.
 fn together(typed: &CliArgs) -> Outcome<()> {
     SessionFlags::check(typed)?;
+    JsonFlags::check(typed)?;
     if typed.design_first && typed.working_dir.is_none() {
         return Err(Problem::input(
             "--design-first needs the folder to build in: --working-dir DIR.",
@@ -150,10 +159,29 @@ fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
         return Ok(value);
     }
     next_word(parser).ok_or_else(|| {
-        Problem::input(format!("{name} needs a value ({what}).")).next(format!(
+        needs_value(name, what).next(format!(
             "A value that begins with a dash is given as {name}=VALUE."
         ))
     })
+}
+
+fn needs_value(name: &str, what: &str) -> Problem {
+    Problem::input(format!("{name} needs a value ({what})."))
+}
+
+/// Takes the next word, whatever it is.
+fn any_word(parser: &mut Parser) -> Option<OsString> {
+    parser.try_raw_args()?.next()
+}
+
+/// The error for a flag of other programs that this one does not have.
+fn unbuilt(name: &str) -> Problem {
+    let instead = match name {
+        "--settings" => "Give what it sets as flags; marvin help flags lists them.",
+        "--plugin-dir" => "Put tools of your own behind a program that run_command can start.",
+        _ => "Leave it out.",
+    };
+    Problem::input(format!("{name} is not supported.")).next(instead)
 }
 
 /// Takes the next word unless it starts with `-`.
@@ -173,8 +201,7 @@ fn unknown(name: &str) -> Problem {
     let shown = text::escape_controls(&text::clip(name, 60));
     let dashes = if name.chars().count() == 1 { "-" } else { "--" };
     let problem = Problem::input(format!("There is no flag \"{dashes}{shown}\"."));
-    let names = FLAGS
-        .iter()
+    let names = settings::flags()
         .filter(|flag| !flag.hidden)
         .map(|flag| flag.long);
     match text::nearest(name, names).first() {

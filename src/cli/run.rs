@@ -13,7 +13,7 @@ use crate::app::help::HelpTables;
 use crate::app::settings::session::SessionChoice;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
-use crate::app::{images, review_job, run_notice, setup, variables};
+use crate::app::{images, json_stream, review_job, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -42,7 +42,8 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
     let machine = args
         .iter()
-        .any(|arg| arg == "--non-interactive" || arg == "--design-first");
+        .any(|arg| arg == "--non-interactive" || arg == "--design-first" || arg == "-p");
+    let wants_json = wants_json(&args);
     match parse(args) {
         Ok(CliCommand::Sub(name, args, _)) if args.help => {
             report(print(&help::subcommand(name))).into()
@@ -77,12 +78,28 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
         }
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
-            if machine {
+            if wants_json {
+                json_stream::tell_failure(&problem);
+            }
+            if machine || wants_json {
                 say(&Totals::default().cost_line());
             }
             CliOutcome::Done(1)
         }
     }
+}
+
+/// Whether the caller reads JSON, as far as can be told of flags that could not be parsed.
+fn wants_json(args: &[OsString]) -> bool {
+    let name = "--output-format";
+    let forms = ["json", "stream-json"];
+    let joined = args.iter().filter_map(|arg| arg.to_str());
+    let mut joined = joined.filter_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
+    let mut pairs = args.windows(2);
+    joined.any(|form| forms.contains(&form))
+        || pairs.any(|pair| {
+            matches!(pair, [flag, form] if flag == name && forms.iter().any(|known| form == known))
+        })
 }
 
 /// The entry point of a crontab line.

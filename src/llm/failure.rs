@@ -47,6 +47,10 @@ pub enum FailureKind {
     Cut,
     /// The reply is complete but is not an answer: the token limit ended it, or it is empty.
     Unfinished,
+    /// The requests that a turn may make are used up.
+    Rounds,
+    /// What the run may cost is spent.
+    Budget,
     /// A content filter ended the reply.
     Filtered,
     /// The model declined to answer.

@@ -11,6 +11,9 @@ const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 /// The same for a fault that may be over soon.
 const SHORT_WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
 
+/// The most attempts that are waited for.
+pub(crate) const MAX_RETRIES: u64 = WAITS.len() as u64;
+
 /// What the decision depends on, besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AttemptState {
@@ -97,6 +100,8 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
         | FailureKind::TooLong
         | FailureKind::Refused
         | FailureKind::Unfinished
+        | FailureKind::Rounds
+        | FailureKind::Budget
         | FailureKind::Filtered
         | FailureKind::Declined
         | FailureKind::Cancelled => Decision::GiveUp,

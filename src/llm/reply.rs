@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::chat::event::StopReason;
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall};
 use crate::chat::usage::{PlanUse, Tokens};
 
@@ -78,6 +79,17 @@ pub struct ContextUse {
 }
 
 impl Reply {
+    /// Why it ended, for who watches.
+    pub fn stop_reason(&self) -> StopReason {
+        match self.finish {
+            FinishReason::Length => StopReason::MaxTokens,
+            FinishReason::WindowFull => StopReason::ModelContextWindowExceeded,
+            FinishReason::Filtered(_) | FinishReason::Refused(_) => StopReason::Refusal,
+            _ if !self.calls.is_empty() => StopReason::ToolUse,
+            _ => StopReason::EndTurn,
+        }
+    }
+
     /// The message for the conversation.
     pub fn into_message(self) -> Message {
         Message::Assistant(Assistant {

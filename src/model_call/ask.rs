@@ -16,7 +16,7 @@ use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
 use crate::chat::wait::Wait;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::fallback::{AttemptState, Decision, decide};
+use crate::llm::fallback::{AttemptState, Decision, MAX_RETRIES, decide};
 use crate::llm::provider::{Delta, Offer, Reply, Request};
 use crate::net::transport::ConnectHook;
 use crate::tools::engine::context::ToolContext;
@@ -66,6 +66,7 @@ pub(crate) fn ask(
                 if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
                     ctx.listener.emit(Event::Delta(rest));
                 }
+                ctx.listener.emit(Event::ReplyEnded(reply.stop_reason()));
                 return Ok(reply);
             }
             Err(failure) => failure,
@@ -73,7 +74,7 @@ pub(crate) fn ask(
         match decide(&failure, now.limited_to(retries(ctx))) {
             Decision::Wait(wait) => {
                 now.waited += 1;
-                announce_wait(ctx, target, &failure, wait);
+                announce_wait(ctx, target, &failure, (wait, now.waited));
                 if !ctx.stop.sleep(wait) {
                     return Err(Failure::cancelled());
                 }
@@ -177,12 +178,12 @@ pub(crate) fn retries(ctx: &ToolContext) -> u64 {
     })
 }
 
-/// Tells the user why the answer takes longer.
+/// Tells the user why the answer takes longer: it waits for an attempt, of which this is so many.
 pub(crate) fn announce_wait(
     ctx: &ToolContext,
     target: &ModelTarget,
     failure: &Failure,
-    wait: Duration,
+    (wait, attempt): (Duration, usize),
 ) {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let name = target.provider.name();
@@ -207,6 +208,9 @@ pub(crate) fn announce_wait(
         provider: name,
         is_rate_limit,
         wait,
+        attempt: attempt as u64,
+        most: retries(ctx).min(MAX_RETRIES),
+        status: failure.answer.map(|answer| answer.status),
     }));
     ctx.listener.emit(Event::Notice(Level::Warning, words));
 }

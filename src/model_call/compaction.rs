@@ -30,7 +30,7 @@ pub(crate) fn compact(
     meter: &mut TokenMeter,
     goal: CompactionGoal,
 ) -> Outcome<bool> {
-    meter.measure(messages, 0, goal.limit);
+    let before = meter.measure(messages, 0, goal.limit);
     let Some(plan) = compaction::plan(messages, &meter.counts(), goal) else {
         return Ok(false);
     };
@@ -47,6 +47,10 @@ pub(crate) fn compact(
     let count = |message: &Message| meter.recount(message);
     compaction::apply(messages, plan, goal, &whole, &count, index);
     ctx.session.reading.reset();
+    ctx.listener.emit(Event::Compacted {
+        before,
+        after: meter.measure(messages, 0, u64::MAX),
+    });
     ctx.listener.emit(Event::Notice(
         Level::Info,
         "── Context compacted. Older messages summarized. ──".to_owned(),

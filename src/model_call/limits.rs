@@ -26,7 +26,7 @@ pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Fail
         "The {COST_LIMIT_WORDS} of ${max} is reached ({spent} spent)."
     ))
     .next("Raise --max-cost to continue.");
-    Err(Failure::new(FailureKind::Refused, problem))
+    Err(Failure::new(FailureKind::Budget, problem))
 }
 
 /// The size of a request in tokens.

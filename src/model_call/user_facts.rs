@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 /// Facts about the user, read from the profile's files by whoever starts a turn.
 pub(crate) struct UserFacts {
+    /// What a calling program wants of the system prompt.
+    pub caller: CallerPrompt,
     /// One per line. Read for each message: when they change, a new prompt is needed.
     pub preferences: String,
     /// Commands that run in the background, one per line.
@@ -20,10 +22,22 @@ pub(crate) type LazyText = LazyLock<String, Box<dyn FnOnce() -> String + Send>>;
 impl Default for UserFacts {
     fn default() -> Self {
         Self {
+            caller: CallerPrompt::default(),
             preferences: String::new(),
             jobs: String::new(),
             places: LazyText::new(Box::new(String::new)),
             history: LazyText::new(Box::new(String::new)),
         }
     }
+}
+
+/// What a calling program wants of the system prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CallerPrompt {
+    /// Takes the place of everything but what the tools and the project need said.
+    pub instead: Option<String>,
+    /// Follows everything else.
+    pub appended: Option<String>,
+    /// A program talks with the model: what was said in other conversations is no business of its own.
+    pub without_history: bool,
 }

@@ -211,16 +211,23 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
         .filter(|word| !word.is_empty())
     {
         match word {
-            "all" => return Ok(None),
+            "all" | "default" => return Ok(None),
             "none" => {}
-            _ => match known.iter().find(|group| **group == word) {
-                Some(group) => chosen.push(*group),
-                None => {
-                    let problem = Problem::input(format!("There is no tool group \"{word}\"."));
-                    let groups = format!("Groups: {}, all, none.", known.join(", "));
-                    return Err(problem.near(word, known).next(groups));
+            _ => {
+                let mut names = known.iter().copied().chain(all().map(|tool| tool.name));
+                match names.find(|name| *name == word) {
+                    Some(name) => chosen.push(name),
+                    None => {
+                        let problem = Problem::input(format!("There is no tool group \"{word}\"."));
+                        let groups = format!(
+                            "Groups: {}, all, none. A tool can be named too; marvin tools lists them.",
+                            known.join(", ")
+                        );
+                        let names = known.iter().copied().chain(all().map(|tool| tool.name));
+                        return Err(problem.near(word, names).next(groups));
+                    }
                 }
-            },
+            }
         }
     }
     Ok(Some(chosen))

@@ -58,6 +58,7 @@ mod github;
 mod help;
 mod home_selftest;
 mod images;
+mod json_events;
 mod known_names;
 mod licences;
 mod local_models;

@@ -1,8 +1,8 @@
 //! What stands for `{{name}}` in a topic: rows made from the tables of the program.
 
 use crate::agent::ending::{RUN_ENDS, RunEnd};
-use crate::app::settings::FLAGS;
 use crate::app::settings::flag::{Flag, FlagGroup, ValueMode};
+use crate::app::settings::flags as all_flags;
 use crate::app::theme_choice::ThemeChoice;
 use crate::app::{setup, variables};
 use crate::base::env::Env;
@@ -267,7 +267,7 @@ pub(crate) fn typed(flag: &Flag) -> String {
     out.push_str(flag.long);
     match flag.takes {
         ValueMode::Nothing => {}
-        ValueMode::Value(value) => out.push_str(&format!(" {value}")),
+        ValueMode::Value(value) | ValueMode::Any(value) => out.push_str(&format!(" {value}")),
         ValueMode::Maybe(value) => out.push_str(&format!(" [{value}]")),
     }
     out
@@ -277,9 +277,7 @@ fn flags() -> Vec<Block> {
     let groups = FlagGroup::ALL.into_iter();
     groups
         .flat_map(|group| {
-            let flags = FLAGS
-                .iter()
-                .filter(|flag| !flag.hidden && flag.group == group);
+            let flags = all_flags().filter(|flag| !flag.hidden && flag.group == group);
             let rows = flags.map(|flag| (typed(flag), flag.doc.to_owned()));
             [
                 Block::Heading(group.title().to_owned()),

@@ -1,5 +1,5 @@
-//! A session of one turn, for a run in which nobody is there: the same core, whose only order is to answer the message. It is carried out here, on the
-//! caller's thread. Such a run is not part of the user's conversation: the chat log has nothing of it.
+//! A session for a run in which nobody is there: the same core, whose only orders are to answer messages. They are carried out here, on the caller's thread. Such a
+//! run is not part of the user's conversation: the chat log has nothing of it.
 
 use std::sync::Arc;
 
@@ -22,13 +22,15 @@ use crate::chat::image::Image;
 use crate::llm::failure::Failure;
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
 
-/// A session of one turn.
+/// A session of single turns.
 pub(crate) struct OneShot {
     run: Run,
     core: Core,
+    ways: TurnWays,
 }
 
 impl OneShot {
@@ -49,19 +51,21 @@ impl OneShot {
         Self {
             run: Run::one_shot(settings, context, stop),
             core: Core::new(conversation, Turns::default(), model),
+            ways: TurnWays::default(),
         }
     }
 
-    /// Has `target` answer the message; `listener` gets what happens meanwhile.
+    /// Has `target` answer the message; `listener` gets what happens meanwhile. What was said before stays known. `begun` gets the token that stops it.
     ///
     /// # Errors
     /// There is no whole answer.
     pub(crate) fn answer(
-        mut self,
+        &mut self,
         target: Arc<ModelTarget>,
         (text, images): (String, Vec<Image>),
         listener: Arc<dyn EventSink>,
         notice: &Notice,
+        begun: impl FnOnce(&Cancel),
     ) -> Result<(), Failure> {
         let mut orders = Orders::default();
         self.core.model.use_target(Arc::clone(&target), &self.run);
@@ -69,11 +73,38 @@ impl OneShot {
         let attached = Attachments::of_images(images);
         (self.core).begin_turn(message, target, Some(attached), &self.run, &mut orders);
         while let Some(order) = orders.next() {
-            if let Order::Turn(_, job) = order {
-                let end = job.answer(listener, notice);
-                return end.failure.map_or(Ok(()), Err);
+            if let Order::Turn(id, mut job) = order {
+                job.mode.max_requests = self.ways.max_requests;
+                job.mode.effort = self.ways.effort.or(job.mode.effort);
+                job.caller = self.ways.prompt.clone();
+                begun(&job.stop);
+                let mut end = job.answer(listener, notice);
+                let failure = end.failure.take();
+                self.core.end_turn_alone(id, end, &self.run);
+                return failure.map_or(Ok(()), Err);
             }
         }
         Ok(())
     }
+
+    /// How the messages that follow are answered.
+    pub(crate) fn set_ways(&mut self, ways: TurnWays) {
+        self.ways = ways;
+    }
+
+    /// Adds a message that is not answered.
+    pub(crate) fn add(&mut self, text: String) {
+        self.core.conversation.add_unanswered(text);
+    }
+}
+
+/// How a message is answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TurnWays {
+    /// Requests to the model, if the caller limits them.
+    pub(crate) max_requests: Option<usize>,
+    /// Instead of the effort of the run.
+    pub(crate) effort: Option<Effort>,
+    /// What a calling program wants of the system prompt.
+    pub(crate) prompt: CallerPrompt,
 }

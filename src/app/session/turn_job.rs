@@ -24,7 +24,7 @@ use crate::disk::git_head;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
-use crate::model_call::user_facts::UserFacts;
+use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::reply::prompts;
 use crate::store::chat_log::ChatLog;
@@ -54,6 +54,8 @@ pub(in crate::app) struct TurnJob {
     /// For writes that the turn does not wait for; without it they are done at once.
     pub(in crate::app) disk: Option<DiskQueue>,
     pub(in crate::app) record: TurnRecord,
+    /// What a calling program wants of the system prompt.
+    pub(in crate::app) caller: CallerPrompt,
     /// The message takes the reply flow instead of the plain loop.
     pub(in crate::app) flow: Option<FlowTurn>,
 }
@@ -65,6 +67,8 @@ pub(in crate::app) struct TurnMode {
     /// It is the only turn of a run: nobody can be asked, and nothing follows it.
     pub(in crate::app) is_one_shot: bool,
     pub(in crate::app) effort: Option<Effort>,
+    /// Requests to the model, if the caller limits them.
+    pub(in crate::app) max_requests: Option<usize>,
 }
 
 /// A message on its way to the model.
@@ -234,7 +238,10 @@ impl TurnJob {
 
     fn limits(&self) -> TurnLimits {
         if self.mode.is_one_shot {
-            return TurnLimits::new(true);
+            return TurnLimits {
+                requests: self.mode.max_requests,
+                ..TurnLimits::new(true)
+            };
         }
         TurnLimits {
             until_switch: true,
@@ -245,13 +252,17 @@ impl TurnJob {
     /// What the model is told about the user.
     fn person(&mut self, notice: &Notice) -> UserFacts {
         let notice = Arc::clone(notice);
-        profile::user_facts(
+        let facts = profile::user_facts(
             &self.context,
             self.record.session.clone(),
             (!self.mode.is_one_shot).then(|| self.message.text.clone()),
             std::mem::take(&mut self.jobs),
             move |words| notice(words),
-        )
+        );
+        UserFacts {
+            caller: std::mem::take(&mut self.caller),
+            ..facts
+        }
     }
 
     /// Writes the message to the session's file.

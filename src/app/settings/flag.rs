@@ -13,6 +13,8 @@ pub(crate) enum ValueMode {
     Nothing,
     /// One value, under this name in the help.
     Value(&'static str),
+    /// The same; it may be empty or begin with a dash, as programs write it.
+    Any(&'static str),
     /// The next word, unless it starts with `-` or is missing.
     Maybe(&'static str),
 }
@@ -40,16 +42,18 @@ pub(crate) enum FlagGroup {
     Session,
     Pipeline,
     Run,
+    Program,
 }
 
 impl FlagGroup {
     /// In the order of the help.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Prompt,
         Self::Model,
         Self::Session,
         Self::Pipeline,
         Self::Run,
+        Self::Program,
     ];
 
     pub(crate) const fn title(self) -> &'static str {
@@ -59,6 +63,7 @@ impl FlagGroup {
             Self::Session => "Session",
             Self::Pipeline => "Pipeline",
             Self::Run => "The run",
+            Self::Program => "For programs",
         }
     }
 }
@@ -76,6 +81,8 @@ pub(crate) struct Flag {
     pub brief: Option<&'static str>,
     /// Accepted but not listed.
     pub hidden: bool,
+    /// Callers of other programs give it; it is refused, because they rely on it.
+    pub is_unbuilt: bool,
     /// Stores the value.
     pub apply: fn(&mut CliArgs, OsString) -> Outcome<()>,
 }
@@ -96,6 +103,7 @@ pub(super) const fn flag(
         doc,
         brief: None,
         hidden: false,
+        is_unbuilt: false,
         apply,
     }
 }

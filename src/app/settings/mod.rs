@@ -4,6 +4,7 @@
 //! [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the prompt's file.
 
 pub(crate) mod flag;
+pub(crate) mod json_flags;
 mod prompt;
 pub(crate) mod session;
 
@@ -19,6 +20,7 @@ use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise;
 use flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
+use json_flags::JsonFlags;
 use prompt::PromptSource;
 use session::SessionFlags;
 
@@ -79,6 +81,8 @@ pub(crate) struct Settings {
     pub verbose: bool,
     /// The session to begin or to go on with.
     pub session: SessionFlags,
+    /// How a program drives the run.
+    pub json: JsonFlags,
     /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
     pub is_leashed: bool,
 }
@@ -124,6 +128,7 @@ impl Settings {
             interface,
             verbose,
             session,
+            json,
             // These select the command before there are settings.
             fire_alarm: _,
             review_job: _,
@@ -167,6 +172,7 @@ impl Settings {
             interface,
             verbose,
             session,
+            json,
             is_leashed: MARVIN_LEASH.read(&env),
             process,
             env,
@@ -217,6 +223,8 @@ pub(crate) struct CliArgs {
     pub verbose: bool,
     /// `--continue`, `--resume`, `--fork-session`, `--session-id`.
     pub session: SessionFlags,
+    /// The flags of [`json_flags`].
+    pub json: JsonFlags,
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
     /// `--review-job`, with which Marvin starts a review in the background.
@@ -238,7 +246,12 @@ impl CliArgs {
 }
 
 /// All flags.
-pub(crate) static FLAGS: &[Flag] = &[
+pub(crate) fn flags() -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().chain(json_flags::FLAGS)
+}
+
+/// Those that a person gives.
+static FLAGS: &[Flag] = &[
     flag(
         "non-interactive",
         FlagGroup::Run,
@@ -383,10 +396,14 @@ pub(crate) static FLAGS: &[Flag] = &[
     flag(
         "tools",
         FlagGroup::Model,
-        ValueMode::Value("GROUP,…"),
-        "Offer only these groups of tools; all and none work too.",
+        ValueMode::Any("GROUP,…"),
+        "Offer only these groups of tools, or tools by their names; all and none work too.",
         |args, value| {
-            args.tools = Some(text(value, "--tools")?);
+            let list = text(value, "--tools")?;
+            args.tools = Some(match list.trim().is_empty() {
+                true => "none".to_owned(),
+                false => list,
+            });
             Ok(())
         },
     )
@@ -559,9 +576,7 @@ pub(crate) static FLAGS: &[Flag] = &[
 
 pub(crate) fn long(name: &str) -> Option<&'static Flag> {
     // A hidden flag that has a short name is known only by that.
-    FLAGS
-        .iter()
-        .find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
+    flags().find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
 }
 
 #[cfg(test)]
@@ -578,7 +593,7 @@ mod tests {
 
     #[test]
     fn the_tables_are_in_order() {
-        for (i, flag) in FLAGS.iter().enumerate() {
+        for (i, flag) in flags().enumerate() {
             assert!(
                 flag.doc.ends_with('.') && !flag.doc.trim_end_matches('.').contains(". "),
                 "{}: one sentence",
@@ -591,7 +606,7 @@ mod tests {
                 "{}",
                 flag.long
             );
-            for other in FLAGS.iter().skip(i + 1) {
+            for other in flags().skip(i + 1) {
                 assert!(
                     flag.long != other.long && (flag.short.is_none() || flag.short != other.short),
                     "{} twice",

@@ -174,7 +174,7 @@ impl StageCaller {
                     }
                     // Auxiliary stages wait for a rate limit in silence.
                     if call.stage == Stage::Chat || failure.passing.is_some() {
-                        announce_wait(&self.ctx, call.target, &failure, wait);
+                        announce_wait(&self.ctx, call.target, &failure, (wait, state.waited));
                     }
                     if !self.ctx.stop.sleep(wait) {
                         return Err(Failure::cancelled());

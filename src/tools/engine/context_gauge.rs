@@ -57,6 +57,12 @@ impl ContextGauge {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// The most tokens that there may be; `None` when they are not counted.
+    pub fn most(&self) -> Option<u64> {
+        let hard = self.hard.load(Ordering::Relaxed);
+        (hard > 0).then_some(hard)
+    }
+
     /// Percentage of the hard limit in use; `None` when tokens are not counted.
     pub fn percent(&self) -> Option<u64> {
         let hard = self.hard.load(Ordering::Relaxed);

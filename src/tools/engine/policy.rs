@@ -83,7 +83,7 @@ impl ToolPolicy {
             );
         }
         match &self.groups {
-            Some(groups) if !groups.contains(&module) => refused(
+            Some(groups) if !groups.contains(&module) && !groups.contains(&name) => refused(
                 "its group was not chosen with --tools",
                 &format!(
                     "Offered groups: {}.",
@@ -220,6 +220,11 @@ mod tests {
         );
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
         assert_eq!(parse_groups("git").unwrap(), Some(vec!["git"]));
+        assert_eq!(parse_groups("git, default").unwrap(), None);
+        assert_eq!(
+            offered(&[("MARVIN_TOOLS", "read_file,run_command")]),
+            ["read_file", "run_command"]
+        );
         assert!(
             parse_groups("flies")
                 .unwrap_err()

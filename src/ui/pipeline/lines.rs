@@ -59,6 +59,8 @@ impl EventSink for LineDisplay {
             | Event::Wait(_)
             | Event::ToolDone { .. }
             | Event::Turn(_)
+            | Event::ReplyEnded(_)
+            | Event::Compacted { .. }
             | Event::Reply(_) => {}
         }
     }

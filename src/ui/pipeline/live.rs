@@ -126,6 +126,8 @@ impl EventSink for LiveDisplay {
                 | Event::Wait(_)
                 | Event::ToolDone { .. }
                 | Event::Turn(_)
+                | Event::ReplyEnded(_)
+                | Event::Compacted { .. }
                 | Event::Reply(_) => return,
             }
             state.changed = true;

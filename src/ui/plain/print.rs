@@ -267,6 +267,8 @@ impl Printer {
             | Event::Output { .. }
             | Event::Wait(_)
             | Event::Turn(_)
+            | Event::ReplyEnded(_)
+            | Event::Compacted { .. }
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),

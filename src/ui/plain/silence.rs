@@ -138,6 +138,9 @@ mod tests {
             provider: "groq",
             is_rate_limit: true,
             wait: Duration::from_secs(12),
+            attempt: 1,
+            most: 2,
+            status: None,
         };
         silence.wait(&retry, start);
         assert_eq!(silence.notice_end(), " Ctrl-C stops.");

@@ -123,6 +123,9 @@ mod tests {
             provider: "groq",
             is_rate_limit,
             wait: Duration::from_millis(12_500),
+            attempt: 1,
+            most: 2,
+            status: None,
         };
         vec![
             Wait::Start { program: "Copilot" },

@@ -60,6 +60,11 @@ impl Conversation {
         self.messages = messages;
     }
 
+    /// Adds a message of the user that nobody answers.
+    pub(super) fn add_unanswered(&mut self, text: String) {
+        self.messages.push(Message::user(text));
+    }
+
     pub(super) fn number(&self) -> u64 {
         self.number
     }

@@ -21,6 +21,7 @@ use crate::app::session::worker_event::TurnEnd;
 use crate::base::redact::scrub;
 use crate::chat::message::{Message, User};
 use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::CallerPrompt;
 use crate::store::chat_log::LogRole;
 
 impl Core {
@@ -133,7 +134,9 @@ impl Core {
                 coding: run.context.coding(),
                 is_one_shot: run.is_one_shot,
                 effort: self.model.effort(),
+                max_requests: None,
             },
+            caller: CallerPrompt::default(),
             message: TurnMessage {
                 text: text.clone(),
                 attached,
@@ -180,6 +183,16 @@ impl Core {
         let id = turn.id;
         self.turn_ended(turn, TurnEnd::default(), run, orders);
         self.conversation.abandon(id);
+    }
+
+    /// The turn of a session in which nobody is there has ended: what was said stays known, and nothing else follows from it.
+    pub(in crate::app::session) fn end_turn_alone(&mut self, id: u64, end: TurnEnd, run: &Run) {
+        if let Some(turn) = self.turns.take_ended(id) {
+            let shown = (turn.message.clone(), turn.answer.text());
+            let mut orders = Orders::default();
+            (self.conversation).end_turn(end.conversation, shown, run, &mut orders);
+        }
+        run.context.reading.reset();
     }
 
     pub(super) fn turn_ended(

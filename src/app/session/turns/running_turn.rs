@@ -65,6 +65,8 @@ impl ArrivingAnswer {
             | Event::Wait(_)
             | Event::Notice(..)
             | Event::Turn(_)
+            | Event::ReplyEnded(_)
+            | Event::Compacted { .. }
             | Event::Pipeline(_)
             | Event::Reply(_) => {}
         }
@@ -124,7 +126,10 @@ impl RunningTurn {
             (TurnOutcome::Stopped, _) => "\n\n[stopped]",
             (TurnOutcome::Failed, Some(FailureKind::Declined)) => "\n\n[refused by the model]",
             (TurnOutcome::Failed, Some(FailureKind::Filtered)) => "\n\n[ended by a content filter]",
-            (TurnOutcome::Failed, Some(FailureKind::Unfinished)) => "\n\n[incomplete]",
+            (
+                TurnOutcome::Failed,
+                Some(FailureKind::Unfinished | FailureKind::Rounds | FailureKind::Budget),
+            ) => "\n\n[incomplete]",
             (TurnOutcome::Failed, _) => "\n\n[cut by a failure]",
         };
         Some(self.for_memory(&text) + mark)

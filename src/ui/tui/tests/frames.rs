@@ -299,6 +299,9 @@ fn what_is_seen_while_something_runs() {
         provider: "groq",
         is_rate_limit: true,
         wait: std::time::Duration::from_secs(40),
+        attempt: 1,
+        most: 2,
+        status: Some(429),
     })));
     stage.assert_snapshot("rate-limit");
 }

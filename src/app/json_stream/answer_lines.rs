@@ -1,0 +1,765 @@
+//! A turn's events as lines: the model's messages block by block, results of calls in call order, waits, compactions, notices.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::content_blocks::{ContentBlock, UsageFields};
+use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json, length_in_json};
+use crate::app::settings::json_flags::OutputFormat;
+use crate::app::stream::say;
+use crate::base::ids;
+use crate::chat::event::{CallEnd, Event, EventSink, StopReason};
+use crate::chat::message::ToolCall;
+use crate::chat::usage::{Tokens, TurnUsage};
+use crate::chat::wait::Wait;
+
+/// How much of a turn is written while it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LineDetail {
+    /// Nothing: only its end is.
+    ResultOnly,
+    /// Whole blocks and results.
+    Blocks,
+    /// Every piece of an answer too.
+    Partial,
+}
+
+impl LineDetail {
+    /// How much of a turn is written in this form; `None` where that is text.
+    pub(crate) fn of(format: OutputFormat, is_partial: bool) -> Option<Self> {
+        match (format, is_partial) {
+            (OutputFormat::Text, _) => None,
+            (OutputFormat::Json, _) => Some(Self::ResultOnly),
+            (OutputFormat::StreamJson, false) => Some(Self::Blocks),
+            (OutputFormat::StreamJson, true) => Some(Self::Partial),
+        }
+    }
+}
+
+/// Writes the lines of turns, one after the other, and counts what their results tell.
+pub(crate) struct AnswerLines {
+    writer: Arc<LineWriter>,
+    detail: LineDetail,
+    state: Mutex<TurnState>,
+}
+
+/// What a turn's result tells of it.
+#[derive(Debug, Clone)]
+pub(super) struct TurnTally {
+    pub(super) started: Instant,
+    /// Time in requests to the model.
+    pub(super) in_requests: Duration,
+    pub(super) requests: u64,
+    pub(super) tokens: Tokens,
+    pub(super) stop: Option<StopReason>,
+    /// The text of the last message.
+    pub(super) text: String,
+    /// Calls were running when the turn ended, or the next request was not sent yet.
+    pub(super) is_in_call: bool,
+}
+
+struct TurnState {
+    model: String,
+    tally: TurnTally,
+    /// When the request was sent that has no end yet.
+    request: Option<Instant>,
+    message: Option<OpenMessage>,
+    /// Usage of a reply that had no text before its calls.
+    usage: Tokens,
+    /// The calls of the round whose results are not written, in call order.
+    round: VecDeque<String>,
+    /// Results that wait for those before them.
+    results: HashMap<String, ToolResult>,
+    is_compacting: bool,
+    /// Children and models beside the one that answers, for the cost of each.
+    models: Vec<ModelTally>,
+    is_open: bool,
+}
+
+/// What a model has used in this process.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ModelTally {
+    pub(super) model: String,
+    pub(super) tokens: Tokens,
+    pub(super) cost: f64,
+}
+
+/// A message that the model is writing.
+struct OpenMessage {
+    id: String,
+    /// The index of the next block.
+    next: usize,
+    block: Option<OpenBlock>,
+    usage: Tokens,
+    /// The model has come to its end, and calls may follow.
+    stop: Option<StopReason>,
+}
+
+struct OpenBlock {
+    is_thinking: bool,
+    text: String,
+    /// Bytes of the text as JSON.
+    length: usize,
+}
+
+struct ToolResult {
+    text: String,
+    failed: bool,
+    took: Duration,
+    end: CallEnd,
+}
+
+impl AnswerLines {
+    pub(crate) fn new(writer: Arc<LineWriter>, detail: LineDetail) -> Self {
+        Self {
+            writer,
+            detail,
+            state: Mutex::new(TurnState {
+                model: String::new(),
+                tally: TurnTally::new(),
+                request: None,
+                message: None,
+                usage: Tokens::default(),
+                round: VecDeque::new(),
+                results: HashMap::new(),
+                is_compacting: false,
+                models: Vec::new(),
+                is_open: false,
+            }),
+        }
+    }
+
+    pub(super) fn writer(&self) -> &LineWriter {
+        &self.writer
+    }
+
+    pub(super) fn writes_lines(&self) -> bool {
+        self.detail > LineDetail::ResultOnly
+    }
+
+    /// A turn begins that `model` answers.
+    pub(super) fn begin_turn(&self, model: &str) {
+        let mut state = self.lock();
+        model.clone_into(&mut state.model);
+        state.tally = TurnTally::new();
+        state.is_open = true;
+    }
+
+    /// The turn is over: what was open of it is written. Returns what its result tells; `None` when that was written already.
+    pub(super) fn end_turn(&self) -> Option<(TurnTally, Vec<ModelTally>)> {
+        let mut state = self.lock();
+        if !std::mem::take(&mut state.is_open) {
+            return None;
+        }
+        let is_asking = state.request.is_some() || state.message.is_some();
+        state.tally.is_in_call = state.tally.stop == Some(StopReason::ToolUse) && !is_asking;
+        if let Some(since) = state.request.take() {
+            state.tally.in_requests += since.elapsed();
+        }
+        self.close_message(&mut state);
+        self.write_results(&mut state, true);
+        Some((state.tally.clone(), state.models.clone()))
+    }
+
+    /// The same at once, when the turn hangs and the process ends: nothing is waited for.
+    pub(super) fn break_off(&self) -> Option<(TurnTally, Vec<ModelTally>)> {
+        let mut state = self.state.try_lock().ok()?;
+        std::mem::take(&mut state.is_open).then(|| (state.tally.clone(), state.models.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TurnState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, line: &impl Serialize) {
+        if self.writes_lines() {
+            self.writer.write(line);
+        }
+    }
+
+    fn stream_event(&self, event: StreamEvent<'_>) {
+        if self.detail == LineDetail::Partial {
+            self.writer.write(&StreamLine {
+                kind: "stream_event",
+                event,
+                parent_tool_use_id: (),
+            });
+        }
+    }
+}
+
+/// The model's messages.
+impl AnswerLines {
+    /// A piece of text or of a thought.
+    fn piece(&self, state: &mut TurnState, is_thinking: bool, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        if !is_thinking {
+            state.tally.text.push_str(piece);
+        }
+        self.open_message(state);
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let Some(message) = &mut state.message else {
+                return;
+            };
+            // A block fits into a line; the next one has the rest.
+            let block = message.block.as_mut();
+            let now = block.map_or("", |block| match block.is_thinking == is_thinking {
+                true => head_in_json(rest, MAX_TEXT.saturating_sub(block.length)),
+                false => "",
+            });
+            if now.is_empty() {
+                self.close_block(state);
+                self.open_block(state, is_thinking);
+                continue;
+            }
+            let index = message.next;
+            if let Some(block) = &mut message.block {
+                block.text.push_str(now);
+                block.length += length_in_json(now);
+            }
+            self.stream_event(StreamEvent::ContentBlockDelta {
+                index,
+                delta: match is_thinking {
+                    true => BlockDelta::ThinkingDelta { thinking: now },
+                    false => BlockDelta::TextDelta { text: now },
+                },
+            });
+            rest = rest.get(now.len()..).unwrap_or_default();
+        }
+    }
+
+    fn open_message(&self, state: &mut TurnState) {
+        if state.message.is_some() {
+            return;
+        }
+        let message = OpenMessage {
+            id: format!("msg_{}", ids::hex(12)),
+            next: 0,
+            block: None,
+            usage: std::mem::take(&mut state.usage),
+            stop: None,
+        };
+        self.stream_event(StreamEvent::MessageStart {
+            message: MessageFields::new(&message.id, &state.model, [], Tokens::default()),
+        });
+        state.message = Some(message);
+    }
+
+    fn open_block(&self, state: &mut TurnState, is_thinking: bool) {
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        message.block = Some(OpenBlock {
+            is_thinking,
+            text: String::new(),
+            length: 0,
+        });
+        let content_block = match is_thinking {
+            true => ContentBlock::Thinking {
+                thinking: String::new(),
+                signature: "",
+            },
+            false => ContentBlock::Text {
+                text: String::new(),
+            },
+        };
+        self.stream_event(StreamEvent::ContentBlockStart {
+            index: message.next,
+            content_block: &content_block,
+        });
+    }
+
+    /// The open block, if there is one, is whole.
+    fn close_block(&self, state: &mut TurnState) {
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        let Some(block) = message.block.take() else {
+            return;
+        };
+        self.stream_event(StreamEvent::ContentBlockStop {
+            index: message.next,
+        });
+        message.next += 1;
+        let block = match block.is_thinking {
+            true => ContentBlock::Thinking {
+                thinking: block.text,
+                signature: "",
+            },
+            false => ContentBlock::Text { text: block.text },
+        };
+        self.assistant(state, &block);
+    }
+
+    fn call(&self, state: &mut TurnState, call: &ToolCall) {
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        let index = message.next;
+        message.next += 1;
+        let block = ContentBlock::of_call(call);
+        if let ContentBlock::ToolUse { id, name, input } = &block {
+            let begun = ContentBlock::ToolUse {
+                id: id.clone(),
+                name: name.clone(),
+                input: serde_json::Map::new(),
+            };
+            self.stream_event(StreamEvent::ContentBlockStart {
+                index,
+                content_block: &begun,
+            });
+            let partial_json = serde_json::to_string(input).unwrap_or_default();
+            self.stream_event(StreamEvent::ContentBlockDelta {
+                index,
+                delta: BlockDelta::InputJsonDelta {
+                    partial_json: &partial_json,
+                },
+            });
+            self.stream_event(StreamEvent::ContentBlockStop { index });
+        }
+        self.assistant(state, &block);
+    }
+
+    fn assistant(&self, state: &TurnState, block: &ContentBlock) {
+        let Some(message) = &state.message else {
+            return;
+        };
+        self.line(&MessageLine {
+            kind: "assistant",
+            message: MessageFields::new(&message.id, &state.model, [block], message.usage),
+            parent_tool_use_id: (),
+        });
+    }
+
+    fn close_message(&self, state: &mut TurnState) {
+        self.close_block(state);
+        let Some(message) = state.message.take() else {
+            return;
+        };
+        self.stream_event(StreamEvent::MessageDelta {
+            delta: StopFields {
+                stop_reason: message.stop,
+                stop_sequence: (),
+            },
+            usage: message.usage.into(),
+        });
+        self.stream_event(StreamEvent::MessageStop);
+    }
+
+    /// A reply that calls tools stays open until they are known.
+    fn end_reply(&self, state: &mut TurnState, stop: StopReason) {
+        self.end_message(state, stop);
+        self.close_block(state);
+        if stop != StopReason::ToolUse {
+            self.close_message(state);
+        }
+    }
+
+    fn end_message(&self, state: &mut TurnState, stop: StopReason) {
+        state.tally.stop = Some(stop);
+        if let Some(message) = &mut state.message {
+            message.stop = Some(stop);
+        }
+    }
+
+    fn count(&self, state: &mut TurnState, turn: &TurnUsage) {
+        if let Some(since) = state.request.take() {
+            state.tally.in_requests += since.elapsed();
+        }
+        let known = state.models.iter_mut();
+        let mut known = known.filter(|known| known.model == turn.model);
+        if let Some(known) = known.next() {
+            known.tokens.add(turn.tokens);
+            known.cost += turn.cost;
+        } else {
+            state.models.push(ModelTally {
+                model: turn.model.clone(),
+                tokens: turn.tokens,
+                cost: turn.cost,
+            });
+        }
+        if state.is_compacting {
+            return;
+        }
+        state.tally.requests += 1;
+        state.tally.tokens.add(turn.tokens);
+        match &mut state.message {
+            Some(message) => message.usage = turn.tokens,
+            None => state.usage = turn.tokens,
+        }
+    }
+}
+
+/// Results of calls.
+impl AnswerLines {
+    fn round(&self, state: &mut TurnState, calls: &[ToolCall]) {
+        self.open_message(state);
+        self.close_block(state);
+        for call in calls {
+            self.call(state, call);
+        }
+        self.end_message(state, StopReason::ToolUse);
+        self.close_message(state);
+        // The answer that counts is that of the last message.
+        state.tally.text.clear();
+        state.round.extend(calls.iter().map(|call| call.id.clone()));
+    }
+
+    /// Writes the results of which all before them are there; at the `end` of a turn all.
+    fn write_results(&self, state: &mut TurnState, end: bool) {
+        while let Some(id) = state.round.front() {
+            let Some(result) = state.results.remove(id) else {
+                if end {
+                    state.round.pop_front();
+                    continue;
+                }
+                return;
+            };
+            let id = state.round.pop_front().unwrap_or_default();
+            self.result(&id, &result);
+        }
+    }
+
+    fn result(&self, id: &str, result: &ToolResult) {
+        let head = head_in_json(&result.text, MAX_TEXT - CLIPPED.len());
+        let clipped = match head.len() < result.text.len() {
+            true => Some(format!("{head}{CLIPPED}")),
+            false => None,
+        };
+        self.line(&ResultsLine {
+            kind: "user",
+            message: ResultsMessage {
+                role: "user",
+                content: [ToolResultBlock {
+                    kind: "tool_result",
+                    tool_use_id: id,
+                    content: clipped.as_deref().unwrap_or(&result.text),
+                    is_error: result.failed,
+                }],
+            },
+            parent_tool_use_id: (),
+            tool_use_result: ToolUseResult {
+                duration_ms: millis(result.took),
+                end: result.end,
+            },
+        });
+    }
+}
+
+impl EventSink for AnswerLines {
+    fn emit(&self, event: Event) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        // The calls of a reply follow it at once: whatever else comes says that there are none.
+        let goes_on = matches!(
+            event,
+            Event::Delta(_)
+                | Event::Thinking(_)
+                | Event::Turn(_)
+                | Event::ReplyEnded(_)
+                | Event::ToolsStarted(_)
+                | Event::Notice(..)
+        );
+        if !goes_on {
+            self.close_message(state);
+        }
+        match event {
+            Event::Delta(text) => self.piece(state, false, &text),
+            Event::Thinking(text) => self.piece(state, true, &text),
+            Event::Turn(turn) => self.count(state, &turn),
+            Event::ReplyEnded(stop) => self.end_reply(state, stop),
+            Event::ToolsStarted(calls) => self.round(state, &calls),
+            Event::ToolDone {
+                id,
+                failed,
+                took,
+                end,
+                text,
+                ..
+            } => {
+                let result = ToolResult {
+                    text,
+                    failed,
+                    took,
+                    end,
+                };
+                if state.round.contains(&id) {
+                    state.results.insert(id, result);
+                    self.write_results(state, false);
+                }
+            }
+            Event::Wait(wait) => self.wait(state, &wait),
+            Event::Compacted { before, after } => {
+                state.is_compacting = false;
+                self.line(&SystemLine {
+                    kind: "system",
+                    subtype: "status",
+                    fields: StatusFields { status: None },
+                });
+                self.line(&SystemLine {
+                    kind: "system",
+                    subtype: "compact_boundary",
+                    fields: BoundaryFields {
+                        compact_metadata: CompactMetadata {
+                            trigger: "auto",
+                            pre_tokens: before,
+                            post_tokens: after,
+                        },
+                    },
+                });
+            }
+            Event::Notice(..) | Event::Pipeline(_) | Event::Reply(_) => {
+                if let Event::Notice(_, words) = &event {
+                    say(&words.replace('\n', "\n  "));
+                }
+                self.own(&event);
+            }
+            Event::CallState { .. } | Event::Progress { .. } | Event::Output { .. } => {}
+        }
+    }
+}
+
+/// What is said beside messages.
+impl AnswerLines {
+    fn wait(&self, state: &mut TurnState, wait: &Wait) {
+        match wait {
+            Wait::Compaction => {
+                state.is_compacting = true;
+                self.line(&SystemLine {
+                    kind: "system",
+                    subtype: "status",
+                    fields: StatusFields {
+                        status: Some("compacting"),
+                    },
+                });
+            }
+            Wait::Retry {
+                is_rate_limit,
+                wait,
+                attempt,
+                most,
+                status,
+                ..
+            } => {
+                state.request = None;
+                // What was shown is not what the next attempt says.
+                state.tally.text.clear();
+                self.line(&SystemLine {
+                    kind: "system",
+                    subtype: "api_retry",
+                    fields: RetryFields {
+                        attempt: *attempt,
+                        max_retries: *most,
+                        retry_delay_ms: millis(*wait),
+                        error_status: *status,
+                        error: match is_rate_limit {
+                            true => "rate_limit",
+                            false => "server_error",
+                        },
+                    },
+                });
+            }
+            Wait::Start { .. } | Wait::Connection { .. } | Wait::FirstByte { .. } => {
+                if state.request.is_none() {
+                    state.request = Some(Instant::now());
+                    state.tally.text.clear();
+                }
+            }
+        }
+    }
+
+    /// An event that the form has no word for.
+    fn own(&self, event: &Event) {
+        let json = serde_json::to_string(event).unwrap_or_default();
+        if json.len() <= MAX_TEXT
+            && let Ok(event) = RawValue::from_string(json)
+        {
+            self.line(&SystemLine {
+                kind: "system",
+                subtype: "marvin",
+                fields: OwnFields { event: &event },
+            });
+        }
+    }
+}
+
+impl TurnTally {
+    fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            in_requests: Duration::ZERO,
+            requests: 0,
+            tokens: Tokens::default(),
+            stop: None,
+            text: String::new(),
+            is_in_call: false,
+        }
+    }
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[derive(Serialize)]
+struct MessageLine<'a, C: Serialize> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: MessageFields<'a, C>,
+    parent_tool_use_id: (),
+}
+
+#[derive(Serialize)]
+struct MessageFields<'a, C: Serialize> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    model: &'a str,
+    content: C,
+    stop_reason: (),
+    stop_sequence: (),
+    usage: UsageFields,
+}
+
+impl<'a, C: Serialize> MessageFields<'a, C> {
+    fn new(id: &'a str, model: &'a str, content: C, usage: Tokens) -> Self {
+        Self {
+            id,
+            kind: "message",
+            role: "assistant",
+            model,
+            content,
+            stop_reason: (),
+            stop_sequence: (),
+            usage: usage.into(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StreamLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    event: StreamEvent<'a>,
+    parent_tool_use_id: (),
+}
+
+/// An event of Anthropic's stream (<https://docs.anthropic.com/en/docs/build-with-claude/streaming>).
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum StreamEvent<'a> {
+    MessageStart {
+        message: MessageFields<'a, [(); 0]>,
+    },
+    ContentBlockStart {
+        index: usize,
+        content_block: &'a ContentBlock,
+    },
+    ContentBlockDelta {
+        index: usize,
+        delta: BlockDelta<'a>,
+    },
+    ContentBlockStop {
+        index: usize,
+    },
+    MessageDelta {
+        delta: StopFields,
+        usage: UsageFields,
+    },
+    MessageStop,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum BlockDelta<'a> {
+    TextDelta { text: &'a str },
+    ThinkingDelta { thinking: &'a str },
+    InputJsonDelta { partial_json: &'a str },
+}
+
+#[derive(Serialize)]
+struct StopFields {
+    stop_reason: Option<StopReason>,
+    stop_sequence: (),
+}
+
+#[derive(Serialize)]
+struct ResultsLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: ResultsMessage<'a>,
+    parent_tool_use_id: (),
+    tool_use_result: ToolUseResult,
+}
+
+#[derive(Serialize)]
+struct ResultsMessage<'a> {
+    role: &'static str,
+    content: [ToolResultBlock<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct ToolResultBlock<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    tool_use_id: &'a str,
+    content: &'a str,
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+struct ToolUseResult {
+    duration_ms: u64,
+    end: CallEnd,
+}
+
+#[derive(Serialize)]
+struct SystemLine<T: Serialize> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    subtype: &'static str,
+    #[serde(flatten)]
+    fields: T,
+}
+
+#[derive(Serialize)]
+struct StatusFields {
+    status: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct BoundaryFields {
+    compact_metadata: CompactMetadata,
+}
+
+#[derive(Serialize)]
+struct CompactMetadata {
+    trigger: &'static str,
+    pre_tokens: u64,
+    post_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct RetryFields {
+    attempt: u64,
+    max_retries: u64,
+    retry_delay_ms: u64,
+    error_status: Option<u16>,
+    error: &'static str,
+}
+
+#[derive(Serialize)]
+struct OwnFields<'a> {
+    event: &'a RawValue,
+}
+
+#[cfg(test)]
+mod tests;

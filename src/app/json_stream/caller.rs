@@ -1,0 +1,359 @@
+//! The calling program: its lines are read on a thread of their own, messages wait in a queue, requests are answered at once, and questions to it wait for their answers.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, BufReader};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded, select};
+use serde_json::{Map, Value, json};
+
+use super::control::{self, Answered};
+use super::line_reader::{MAX_LINE_IN, NextLine, next_line, object};
+use super::line_writer::LineWriter;
+use super::user_line::UserLine;
+use crate::app::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, escape_controls};
+use crate::model_call::user_facts::CallerPrompt;
+use crate::tools::engine::context::SessionContext;
+
+/// Messages that may wait.
+const MAX_WAITING: usize = 1_000;
+/// Questions that may be open.
+const MAX_QUESTIONS: usize = 64;
+/// The longest id of a request.
+const MAX_ID: usize = 256;
+
+/// A message, or why it cannot be one.
+pub(super) type NextMessage = Outcome<UserLine>;
+
+/// The calling program.
+pub(crate) struct Caller {
+    pub(super) writer: Arc<LineWriter>,
+    pub(super) session: Arc<SessionContext>,
+    inputs: Mutex<Inputs>,
+    /// Has an item whenever something has come.
+    wake: Sender<()>,
+    woken: Receiver<()>,
+    /// Stops the turn that runs.
+    turn: Mutex<Option<Cancel>>,
+    questions: Mutex<Questions>,
+}
+
+/// What has come in.
+#[derive(Default)]
+struct Inputs {
+    waiting: VecDeque<NextMessage>,
+    is_closed: bool,
+    /// A message has come, or `initialize`.
+    has_begun: bool,
+    /// A line could not be read.
+    has_bad_line: bool,
+    wishes: Wishes,
+    /// The model that answers now.
+    model: String,
+}
+
+/// What the caller has asked for, from the next request on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Wishes {
+    pub(super) prompt: CallerPrompt,
+    /// None: the one of the start.
+    pub(super) model: Option<String>,
+    /// The most tokens for thinking, once the caller has said so.
+    pub(super) thinking_tokens: Option<u64>,
+}
+
+/// Questions to the caller that have no answer.
+#[derive(Default)]
+struct Questions {
+    last: u64,
+    open: HashMap<String, Sender<Result<Value, String>>>,
+    is_closed: bool,
+}
+
+impl Caller {
+    pub(super) fn new(writer: Arc<LineWriter>, session: Arc<SessionContext>) -> Arc<Self> {
+        let (wake, woken) = bounded(1);
+        Arc::new(Self {
+            writer,
+            session,
+            inputs: Mutex::default(),
+            wake,
+            woken,
+            turn: Mutex::default(),
+            questions: Mutex::default(),
+        })
+    }
+
+    /// Reads standard input on a thread of its own, which ends with it, or with the process.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub(super) fn listen(self: &Arc<Self>) -> Outcome<()> {
+        let caller = Arc::clone(self);
+        let read = move || {
+            let mut input = BufReader::new(io::stdin());
+            loop {
+                match next_line(&mut input, MAX_LINE_IN) {
+                    Ok(NextLine::Line(line)) => caller.line(&line),
+                    Ok(NextLine::TooLong) => caller.refuse_line("it is longer than 64 MiB"),
+                    Ok(NextLine::End) => break,
+                    Err(error) => {
+                        say(&format!("Standard input cannot be read any more: {error}."));
+                        break;
+                    }
+                }
+            }
+            caller.close();
+        };
+        let thread = thread::Builder::new().name("caller".to_owned()).spawn(read);
+        thread
+            .map(drop)
+            .map_err(|error| Problem::system("Cannot start a thread for standard input", error))
+    }
+
+    /// One line of the caller.
+    fn line(&self, line: &[u8]) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        let mut object = match object(line) {
+            Ok(object) => object,
+            Err(why) => return self.refuse_line(why),
+        };
+        let kind = object.get("type").and_then(Value::as_str);
+        match kind.unwrap_or_default() {
+            "user" => self.queue(UserLine::read(object)),
+            "control_request" => self.request(&mut object),
+            "control_response" => self.response(object.remove("response")),
+            "control_cancel_request" => {}
+            other => say(&format!(
+                "A line of the type \"{}\" on standard input is ignored.",
+                escape_controls(&clip(other, 40))
+            )),
+        }
+    }
+
+    fn refuse_line(&self, why: &str) {
+        self.inputs().has_bad_line = true;
+        say(&format!("A line on standard input is ignored: {why}."));
+    }
+
+    /// Queues a message.
+    pub(super) fn queue(&self, message: NextMessage) {
+        let mut inputs = self.inputs();
+        inputs.has_begun = true;
+        let is_full = inputs.waiting.len() >= MAX_WAITING;
+        inputs.waiting.push_back(match message {
+            Ok(_) if is_full => Err(Problem::limit(format!(
+                "{MAX_WAITING} messages wait already, so this one was not taken."
+            ))
+            .next("Wait for results before sending more.")),
+            message => message,
+        });
+        drop(inputs);
+        self.wake();
+    }
+
+    /// Nothing comes any more: what waits is answered, and questions are not.
+    pub(super) fn close(&self) {
+        self.inputs().is_closed = true;
+        let mut questions = self.questions();
+        questions.is_closed = true;
+        questions.open.clear();
+        drop(questions);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // A full channel wakes already.
+        let _ = self.wake.try_send(());
+    }
+
+    fn inputs(&self) -> MutexGuard<'_, Inputs> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, Questions> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Option<Cancel>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next message; waits for one. `None` at the end of the input, or when `stop` fires.
+    pub(super) fn next(&self, stop: &Cancel) -> Option<NextMessage> {
+        let (fired, on_fire) = bounded(1);
+        let _guard = stop.on_fire(move || {
+            let _ = fired.send(());
+        });
+        loop {
+            {
+                let mut inputs = self.inputs();
+                if stop.is_fired() {
+                    return None;
+                }
+                if let Some(message) = inputs.waiting.pop_front() {
+                    return Some(message);
+                }
+                if inputs.is_closed {
+                    return None;
+                }
+            }
+            select! {
+                recv(self.woken) -> _ => {}
+                recv(on_fire) -> _ => return None,
+            }
+        }
+    }
+
+    /// A line could not be read: the run does not end well.
+    pub(super) fn has_bad_line(&self) -> bool {
+        self.inputs().has_bad_line
+    }
+
+    pub(super) fn wishes(&self) -> Wishes {
+        self.inputs().wishes.clone()
+    }
+
+    /// Changes what the caller has asked for.
+    pub(super) fn wish(&self, change: impl FnOnce(&mut Wishes)) {
+        change(&mut self.inputs().wishes);
+    }
+
+    /// The model that answers now.
+    pub(super) fn model(&self) -> String {
+        self.inputs().model.clone()
+    }
+
+    pub(super) fn set_model(&self, model: &str) {
+        model.clone_into(&mut self.inputs().model);
+    }
+
+    /// The turn that `stop` stops has begun, or none runs any more.
+    pub(super) fn set_turn(&self, stop: Option<Cancel>) {
+        *self.turn() = stop;
+    }
+}
+
+/// Requests of the caller.
+impl Caller {
+    fn request(&self, line: &mut Map<String, Value>) {
+        let id = line.get("request_id").and_then(Value::as_str);
+        let Some(id) = id.filter(|id| id.len() <= MAX_ID).map(str::to_owned) else {
+            return self.refuse_line("its request_id is no text of at most 256 bytes");
+        };
+        let request = match line.remove("request") {
+            Some(Value::Object(request)) => request,
+            _ => Map::new(),
+        };
+        let response = match control::answer(self, &request) {
+            Ok(response) => {
+                json!({"subtype": "success", "request_id": id, "response": response})
+            }
+            Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
+        };
+        self.writer
+            .write_control(&json!({"type": "control_response", "response": response}));
+    }
+
+    /// Takes note that the conversation is set up; false when it has begun already.
+    pub(super) fn begin(&self) -> bool {
+        !std::mem::replace(&mut self.inputs().has_begun, true)
+    }
+
+    /// Stops the turn, if one runs; with `queue` what waits goes too. Returns the ids of the messages that wait.
+    pub(super) fn interrupt(&self, queue: bool) -> Vec<String> {
+        if let Some(stop) = self.turn().as_ref() {
+            stop.fire();
+        }
+        let mut inputs = self.inputs();
+        if queue {
+            inputs.waiting.clear();
+        }
+        let waiting = inputs.waiting.iter().flatten();
+        waiting.filter_map(|line| line.uuid.clone()).collect()
+    }
+}
+
+/// Questions to the caller.
+impl Caller {
+    /// Asks the caller and waits for the answer, as long as that takes.
+    ///
+    /// # Errors
+    /// It answers with an error, it is gone, too many questions are open, or `stop` fires: then the question is withdrawn.
+    #[allow(dead_code)]
+    pub(super) fn ask(&self, request: &Value, stop: &Cancel) -> Answered {
+        let (send, answer) = bounded(1);
+        let id = {
+            let mut questions = self.questions();
+            if questions.is_closed {
+                return Err(Problem::refused(
+                    "The calling program has closed standard input and answers nothing any more.",
+                ));
+            }
+            if questions.open.len() >= MAX_QUESTIONS {
+                return Err(Problem::limit(format!(
+                    "{MAX_QUESTIONS} questions to the calling program are open already."
+                )));
+            }
+            questions.last += 1;
+            let id = format!("marvin-{}", questions.last);
+            questions.open.insert(id.clone(), send);
+            id
+        };
+        self.writer.write_control(
+            &json!({"type": "control_request", "request_id": id, "request": request}),
+        );
+        let (fired, on_fire) = bounded(1);
+        let _guard = stop.on_fire(move || {
+            let _ = fired.send(());
+        });
+        select! {
+            recv(answer) -> answer => match answer {
+                Ok(Ok(response)) => Ok(response),
+                Ok(Err(error)) => Err(Problem::refused(format!(
+                    "The calling program could not answer: {}",
+                    escape_controls(&clip(&error, 400))
+                ))),
+                Err(_) => Err(Problem::refused("The calling program is gone.")),
+            },
+            recv(on_fire) -> _ => {
+                self.questions().open.remove(&id);
+                self.writer.write_control(&json!({"type": "control_cancel_request", "request_id": id}));
+                Err(Problem::cancelled())
+            }
+        }
+    }
+
+    /// An answer; one to a question that nobody asks is ignored.
+    fn response(&self, response: Option<Value>) {
+        let Some(Value::Object(mut response)) = response else {
+            return self.refuse_line("it is an answer without a response");
+        };
+        let id = response.get("request_id").and_then(Value::as_str);
+        let open = id.and_then(|id| self.questions().open.remove(id));
+        let Some(open) = open else {
+            return say("An answer on standard input is to no open question, and is ignored.");
+        };
+        let is_error = response.get("subtype").and_then(Value::as_str) == Some("error");
+        let answer = match is_error {
+            true => Err(response
+                .get("error")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()),
+            false => Ok(response.remove("response").unwrap_or_default()),
+        };
+        let _ = open.send(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! A caller whose lines are given one by one, and what is written back.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+
+use super::*;
+use crate::base::env::Env;
+use crate::tools::engine::policy::ToolPolicy;
+
+struct Peer {
+    file: File,
+    caller: Arc<Caller>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        let file = tempfile::tempfile().unwrap();
+        let writer = LineWriter::to(file.try_clone().unwrap(), Cancel::new());
+        let session = SessionContext::new(Env::default(), ToolPolicy::default());
+        let caller = Caller::new(Arc::new(writer), Arc::new(session));
+        caller.set_model("m");
+        Self { file, caller }
+    }
+
+    fn says(&self, line: Value) {
+        self.caller.line(line.to_string().as_bytes());
+    }
+
+    fn orders(&mut self, request: Value) -> Value {
+        self.says(json!({"type": "control_request", "request_id": "r", "request": request}));
+        let response = self.read().pop().unwrap();
+        assert_eq!(response["type"], "control_response");
+        assert_eq!(response["response"]["request_id"], "r");
+        response["response"].clone()
+    }
+
+    fn read(&mut self) -> Vec<Value> {
+        let mut text = String::new();
+        self.file.rewind().unwrap();
+        self.file.read_to_string(&mut text).unwrap();
+        let read = |line| serde_json::from_str(line).unwrap();
+        text.lines().map(read).collect()
+    }
+}
+
+fn user(text: &str) -> Value {
+    json!({"type": "user", "uuid": text, "message": {"role": "user", "content": text}})
+}
+
+#[test]
+fn messages_wait_in_order_and_the_end_of_the_input_comes_after_them() {
+    let peer = Peer::new();
+    let stop = Cancel::new();
+    peer.says(user("one"));
+    peer.says(json!({"type": "future"}));
+    peer.says(user("two"));
+    peer.caller.close();
+    let next = || peer.caller.next(&stop).map(|line| line.unwrap().text);
+    assert_eq!(next().as_deref(), Some("one"));
+    assert_eq!(next().as_deref(), Some("two"));
+    assert_eq!(next(), None);
+    assert!(!peer.caller.has_bad_line());
+}
+
+#[test]
+fn waiting_for_a_message_ends_with_one_or_with_the_run() {
+    let peer = Peer::new();
+    let stop = Cancel::new();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| peer.caller.next(&stop));
+        peer.says(user("one"));
+        assert!(waiting.join().unwrap().is_some());
+        let waiting = scope.spawn(|| peer.caller.next(&stop));
+        stop.fire();
+        assert!(waiting.join().unwrap().is_none());
+    });
+}
+
+#[test]
+fn more_messages_than_may_wait_are_refused_one_by_one() {
+    let peer = Peer::new();
+    for _ in 0..=MAX_WAITING {
+        peer.says(user("x"));
+    }
+    let stop = Cancel::new();
+    for _ in 0..MAX_WAITING {
+        assert!(peer.caller.next(&stop).unwrap().is_ok());
+    }
+    let refused = peer.caller.next(&stop).unwrap().unwrap_err();
+    assert!(
+        refused.one_line().contains("1000 messages wait"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn lines_that_are_no_requests_are_noted_and_the_next_one_is_read() {
+    let mut peer = Peer::new();
+    for line in [&b"{"[..], b"[]", b"\xff", b"{\"type\":\"control_request\"}"] {
+        peer.caller.line(line);
+    }
+    assert!(peer.caller.has_bad_line());
+    assert_eq!(
+        peer.orders(json!({"subtype": "mcp_status"}))["subtype"],
+        "success"
+    );
+}
+
+#[test]
+fn initialize_comes_once_and_before_the_first_message() {
+    let mut peer = Peer::new();
+    let request = json!({"subtype": "initialize", "systemPrompt": ["a", "b"], "appendSystemPrompt": "c", "hooks": null, "future": 1});
+    let answer = peer.orders(request.clone());
+    assert_eq!(answer["response"]["models"][0]["value"], "m");
+    let wishes = peer.caller.wishes().prompt;
+    assert_eq!(wishes.instead.as_deref(), Some("a\nb"));
+    assert_eq!(wishes.appended.as_deref(), Some("c"));
+    assert_eq!(peer.orders(request)["subtype"], "error");
+    let mut late = Peer::new();
+    late.says(user("one"));
+    assert_eq!(
+        late.orders(json!({"subtype": "initialize"}))["subtype"],
+        "error"
+    );
+    let mut empty = Peer::new();
+    empty.orders(json!({"subtype": "initialize", "systemPrompt": [""]}));
+    assert_eq!(empty.caller.wishes().prompt, CallerPrompt::default());
+}
+
+#[test]
+fn what_is_not_built_is_refused_by_name() {
+    let mut peer = Peer::new();
+    let hooks = json!({"PreToolUse": [{"matcher": null, "hookCallbackIds": ["h"]}]});
+    let answer = peer.orders(json!({"subtype": "initialize", "hooks": hooks}));
+    assert!(
+        answer["error"].as_str().unwrap().starts_with("hooks"),
+        "{answer}"
+    );
+    let answer = peer.orders(json!({"subtype": "rewind_files"}));
+    assert_eq!(answer["error"], "Unsupported control request: rewind_files");
+}
+
+#[test]
+fn an_interrupt_stops_the_turn_and_says_what_waits() {
+    let mut peer = Peer::new();
+    let idle = peer.orders(json!({"subtype": "interrupt"}));
+    assert_eq!(idle["response"], json!({"still_queued": []}));
+    let turn = Cancel::new();
+    peer.caller.set_turn(Some(turn.clone()));
+    peer.says(user("next"));
+    let answer = peer.orders(json!({"subtype": "interrupt"}));
+    assert_eq!(answer["response"], json!({"still_queued": ["next"]}));
+    assert!(turn.is_fired());
+    let answer = peer.orders(json!({"subtype": "interrupt", "cancel_queued": true}));
+    assert_eq!(answer["response"], json!({"still_queued": []}));
+    peer.caller.close();
+    assert!(peer.caller.next(&Cancel::new()).is_none());
+}
+
+#[test]
+fn wishes_are_for_the_requests_that_follow() {
+    let mut peer = Peer::new();
+    peer.orders(json!({"subtype": "set_model", "model": "big"}));
+    assert_eq!(peer.caller.wishes().model.as_deref(), Some("big"));
+    for same in [
+        json!({"subtype": "set_model", "model": "default"}),
+        json!({"subtype": "set_model"}),
+    ] {
+        peer.orders(same);
+        assert_eq!(peer.caller.wishes().model, None);
+    }
+    peer.orders(json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 1024}));
+    assert_eq!(peer.caller.wishes().thinking_tokens, Some(1_024));
+}
+
+#[test]
+fn a_question_gets_its_own_answer() {
+    let peer = Peer::new();
+    let stop = Cancel::new();
+    let ask = |word: &str| peer.caller.ask(&json!({"subtype": word}), &stop);
+    let answer = |id: &str, response: Value| {
+        let mut response = response;
+        response["request_id"] = json!(id);
+        peer.says(json!({"type": "control_response", "response": response}));
+    };
+    let open = |count: usize| {
+        while peer.caller.questions().open.len() < count {
+            thread::yield_now();
+        }
+    };
+    thread::scope(|scope| {
+        let one = scope.spawn(|| ask("one"));
+        open(1);
+        let two = scope.spawn(|| ask("two"));
+        open(2);
+        answer("nobody-asked", json!({"subtype": "success"}));
+        answer(
+            "marvin-2",
+            json!({"subtype": "success", "response": {"n": 2}}),
+        );
+        answer(
+            "marvin-2",
+            json!({"subtype": "success", "response": {"n": 3}}),
+        );
+        assert_eq!(two.join().unwrap().unwrap(), json!({"n": 2}));
+        answer("marvin-1", json!({"subtype": "error", "error": "no\u{1b}"}));
+        let refused = one.join().unwrap().unwrap_err().one_line();
+        assert!(
+            refused.contains("could not answer: no") && !refused.contains('\u{1b}'),
+            "{refused}"
+        );
+    });
+}
+
+#[test]
+fn a_question_is_withdrawn_with_the_turn_and_refused_without_a_caller() {
+    let mut peer = Peer::new();
+    let stop = Cancel::new();
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| peer.caller.ask(&json!({"subtype": "x"}), &stop));
+        while peer.caller.questions().open.is_empty() {
+            thread::yield_now();
+        }
+        stop.fire();
+        assert!(asked.join().unwrap().unwrap_err().is_cancelled());
+        let asked = scope.spawn(|| peer.caller.ask(&json!({"subtype": "y"}), &Cancel::new()));
+        while peer.caller.questions().open.is_empty() {
+            thread::yield_now();
+        }
+        peer.caller.close();
+        assert!(
+            asked
+                .join()
+                .unwrap()
+                .unwrap_err()
+                .one_line()
+                .contains("gone")
+        );
+    });
+    assert!(peer.caller.ask(&json!({}), &Cancel::new()).is_err());
+    let withdrawn = peer.read();
+    assert_eq!(
+        withdrawn[1],
+        json!({"type": "control_cancel_request", "request_id": "marvin-1"})
+    );
+}

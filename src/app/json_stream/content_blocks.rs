@@ -1,0 +1,153 @@
+//! The parts of a message in the shapes of Anthropic's Messages API (<https://docs.anthropic.com/en/api/messages>).
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::line_writer::{CLIPPED, MAX_TEXT};
+use crate::chat::message::ToolCall;
+use crate::chat::usage::Tokens;
+use crate::tools::engine::arguments::for_history;
+
+/// What the model wrote.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ContentBlock {
+    Text {
+        text: String,
+    },
+    Thinking {
+        thinking: String,
+        /// Empty: providers that sign thoughts get them back by other means.
+        signature: &'static str,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        /// Always an object.
+        input: Map<String, Value>,
+    },
+}
+
+impl ContentBlock {
+    pub(super) fn of_call(call: &ToolCall) -> Self {
+        Self::ToolUse {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            input: fitted(input_of(&call.args)),
+        }
+    }
+}
+
+/// Arguments as an object; what is none becomes one as it is sent back to the model.
+pub(super) fn input_of(args: &str) -> Map<String, Value> {
+    serde_json::from_str(&for_history(args)).unwrap_or_default()
+}
+
+/// The same, small enough for a line: the longest texts lose their ends until it is.
+fn fitted(input: Map<String, Value>) -> Map<String, Value> {
+    let mut whole = Value::Object(input);
+    while whole.to_string().len() > MAX_TEXT {
+        let Some(longest) = longest(&mut whole).filter(|text| text.len() > CLIPPED.len()) else {
+            break;
+        };
+        let kept = longest.floor_char_boundary(longest.len() / 2 - CLIPPED.len() / 2);
+        longest.truncate(kept);
+        longest.push_str(CLIPPED);
+    }
+    match whole {
+        Value::Object(input) if Value::Object(input.clone()).to_string().len() <= MAX_TEXT => input,
+        _ => Map::new(),
+    }
+}
+
+fn longest(value: &mut Value) -> Option<&mut String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(items) => {
+            let texts = items.iter_mut().filter_map(longest);
+            texts.max_by_key(|text| text.len())
+        }
+        Value::Object(map) => {
+            let texts = map.values_mut().filter_map(longest);
+            texts.max_by_key(|text| text.len())
+        }
+        _ => None,
+    }
+}
+
+/// Tokens in Anthropic's way of counting: what was read from or written to a cache is no part of the input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct UsageFields {
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) cache_read_input_tokens: u64,
+    pub(super) cache_creation_input_tokens: u64,
+}
+
+impl From<Tokens> for UsageFields {
+    fn from(tokens: Tokens) -> Self {
+        let from_cache = tokens.cached.saturating_add(tokens.written);
+        Self {
+            input_tokens: tokens.input.saturating_sub(from_cache),
+            output_tokens: tokens.output,
+            cache_read_input_tokens: tokens.cached,
+            cache_creation_input_tokens: tokens.written,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_input_of_a_call_is_an_object_whatever_the_model_wrote() {
+        for (args, input) in [
+            (r#"{"path":"a"}"#, json!({"path": "a"})),
+            ("", json!({})),
+            ("null", json!({})),
+            (r#""{\"path\":\"a\"}""#, json!({"path": "a"})),
+            ("*** Begin Patch", json!({"input": "*** Begin Patch"})),
+            ("[1]", json!({"input": "[1]"})),
+        ] {
+            assert_eq!(Value::Object(input_of(args)), input, "{args}");
+        }
+    }
+
+    #[test]
+    fn an_input_that_is_longer_than_a_line_loses_the_ends_of_its_longest_texts() {
+        let long =
+            json!({"path": "a", "content": "x\n".repeat(2 << 20), "more": ["y".repeat(600_000)]});
+        let call = ToolCall::new("1", "create_file", long.to_string());
+        let ContentBlock::ToolUse { input, .. } = ContentBlock::of_call(&call) else {
+            panic!("no call");
+        };
+        assert_eq!(input["path"], "a");
+        assert!(input["content"].as_str().unwrap().ends_with(CLIPPED));
+        let length = Value::Object(input).to_string().len();
+        assert!((MAX_TEXT / 4..=MAX_TEXT).contains(&length), "{length}");
+        let many: Vec<u32> = (0..400_000).collect();
+        let call = ToolCall::new("1", "x", json!({"many": many}).to_string());
+        assert!(
+            matches!(ContentBlock::of_call(&call), ContentBlock::ToolUse { input, .. } if input.is_empty())
+        );
+    }
+
+    #[test]
+    fn what_a_cache_gave_or_got_is_not_counted_twice() {
+        let usage = UsageFields::from(Tokens {
+            input: 100,
+            output: 7,
+            cached: 60,
+            written: 30,
+            ..Tokens::default()
+        });
+        let form = serde_json::to_value(usage).unwrap();
+        assert_eq!(
+            form,
+            json!({"input_tokens": 10, "output_tokens": 7, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 30})
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! What the caller may order beside messages: one row for each request, with what it does.
+
+use serde_json::{Map, Value, json};
+
+use super::caller::Caller;
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, escape_controls};
+
+/// The answer to a question.
+pub(super) type Answered = Outcome<Value>;
+
+/// A request that is understood.
+struct ControlRequest {
+    subtype: &'static str,
+    answer: fn(&Caller, &Map<String, Value>) -> Result<Value, String>,
+}
+
+const fn row(
+    subtype: &'static str,
+    answer: fn(&Caller, &Map<String, Value>) -> Result<Value, String>,
+) -> ControlRequest {
+    ControlRequest { subtype, answer }
+}
+
+static REQUESTS: &[ControlRequest] = &[
+    row("initialize", initialize),
+    row("interrupt", |caller, request| {
+        let queue = request.get("cancel_queued") == Some(&Value::Bool(true));
+        Ok(json!({"still_queued": caller.interrupt(queue)}))
+    }),
+    row("set_model", |caller, request| {
+        let model = text(request, "model").filter(|model| *model != "default");
+        caller.wish(|wishes| wishes.model = model.map(str::to_owned));
+        Ok(json!({}))
+    }),
+    row("set_max_thinking_tokens", |caller, request| {
+        let most = request.get("max_thinking_tokens").and_then(Value::as_u64);
+        caller.wish(|wishes| wishes.thinking_tokens = most);
+        Ok(json!({}))
+    }),
+    row("mcp_status", |_, _| Ok(json!({"mcpServers": []}))),
+    row("get_context_usage", |caller, _| {
+        let gauge = &caller.session.gauge;
+        Ok(json!({
+            "totalTokens": gauge.used(),
+            "maxTokens": gauge.most().unwrap_or_default(),
+            "percentage": gauge.percent().unwrap_or_default(),
+            "model": caller.model(),
+            "categories": [],
+        }))
+    }),
+];
+
+/// Answers a request at once.
+///
+/// # Errors
+/// It is not known, or not possible now: the words for the caller.
+pub(super) fn answer(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+    let subtype = text(request, "subtype").unwrap_or_default();
+    match REQUESTS.iter().find(|row| row.subtype == subtype) {
+        Some(row) => (row.answer)(caller, request),
+        None => Err(format!(
+            "Unsupported control request: {}",
+            escape_controls(&clip(subtype, 60))
+        )),
+    }
+}
+
+fn text<'a>(request: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    let text = request.get(key).and_then(Value::as_str);
+    text.filter(|text| !text.is_empty())
+}
+
+/// What a caller relies on, so that it must not be ignored.
+const UNBUILT: [&str; 4] = ["hooks", "jsonSchema", "sdkMcpServers", "mcpServers"];
+
+fn is_given(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Object(map)) => !map.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(_) => true,
+    }
+}
+
+fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+    if let Some(unbuilt) = UNBUILT.iter().find(|name| is_given(request.get(**name))) {
+        return Err(format!(
+            "{unbuilt} of initialize is not supported by this version; leave it out."
+        ));
+    }
+    if !caller.begin() {
+        return Err(
+            "initialize comes once, and before the first message: the conversation has begun."
+                .to_owned(),
+        );
+    }
+    let instead = match request.get("systemPrompt") {
+        Some(Value::Array(parts)) => {
+            let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+            parts.join("\n")
+        }
+        Some(Value::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let appended = text(request, "appendSystemPrompt").map(str::to_owned);
+    caller.wish(|wishes| {
+        if !instead.trim().is_empty() {
+            wishes.prompt.instead = Some(instead);
+        }
+        if appended.is_some() {
+            wishes.prompt.appended = appended;
+        }
+    });
+    let model = caller.model();
+    Ok(json!({
+        "commands": [],
+        "agents": [],
+        "output_style": "default",
+        "available_output_styles": ["default"],
+        "models": [{"value": model, "displayName": model, "description": ""}],
+        "account": {},
+    }))
+}

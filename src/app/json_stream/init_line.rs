@@ -1,0 +1,68 @@
+//! The first line of a turn: where it works, with which model and tools.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::line_writer::LineWriter;
+
+/// The version of the form that the lines have.
+const FORM_VERSION: &str = "2.1.0";
+
+/// What the line tells.
+pub(super) struct InitFacts<'a> {
+    pub(super) cwd: &'a str,
+    pub(super) tools: &'a [String],
+    pub(super) model: &'a str,
+    pub(super) permission_mode: &'a str,
+    /// The provider's key was found, or it needs none.
+    pub(super) has_key: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+struct InitLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    subtype: &'static str,
+    cwd: &'a str,
+    tools: &'a [String],
+    mcp_servers: [Value; 0],
+    model: &'a str,
+    #[serde(rename = "permissionMode")]
+    permission_mode: &'a str,
+    slash_commands: [Value; 0],
+    #[serde(rename = "apiKeySource")]
+    api_key_source: &'static str,
+    output_style: &'static str,
+    skills: [Value; 0],
+    plugins: [Value; 0],
+    agents: [Value; 0],
+    claude_code_version: &'static str,
+    marvin_version: &'static str,
+    sandbox: Value,
+}
+
+pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
+    writer.write(&InitLine {
+        kind: "system",
+        subtype: "init",
+        cwd: facts.cwd,
+        tools: facts.tools,
+        mcp_servers: [],
+        model: facts.model,
+        permission_mode: facts.permission_mode,
+        slash_commands: [],
+        api_key_source: match facts.has_key {
+            true => "user",
+            false => "none",
+        },
+        output_style: "default",
+        skills: [],
+        plugins: [],
+        agents: [],
+        claude_code_version: FORM_VERSION,
+        marvin_version: env!("CARGO_PKG_VERSION"),
+        // Programs run with the rights of the user.
+        sandbox: json!({"mode": "danger-full-access", "network": true, "abi": null, "writable": []}),
+    });
+}

@@ -1,0 +1,266 @@
+//! Writes lines of JSON to standard output: one object a line, each with an id of its own and the id of the session, in one write.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+use serde::Serialize;
+
+use crate::base::cancel::Cancel;
+use crate::base::ids;
+
+/// The longest line in bytes: readers of the form stop at a buffer of 1 MiB.
+pub(super) const MAX_LINE: usize = 1 << 20;
+/// Bytes that stand around the text of a line.
+const ENVELOPE: usize = 4096;
+/// The most that a text may take in a line, as JSON.
+pub(super) const MAX_TEXT: usize = MAX_LINE - ENVELOPE;
+/// What stands at the end of a text that is longer.
+pub(super) const CLIPPED: &str = "\n[The rest is left out: a line has at most 1 MiB.]";
+
+/// Writes the lines of a run. Fires the token when the reader closes the pipe.
+pub(crate) struct LineWriter {
+    state: Mutex<WriterState>,
+    /// Unknown until the session was opened.
+    session: OnceLock<String>,
+    reader_gone: Cancel,
+}
+
+struct WriterState {
+    out: File,
+    ids: LineIds,
+    /// The line that is being made; kept, because most lines are short and many.
+    line: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl LineWriter {
+    /// Writes to this process's standard output.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub(crate) fn new(reader_gone: Cancel) -> io::Result<Self> {
+        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(Self::to(out, reader_gone))
+    }
+
+    pub(super) fn to(out: File, reader_gone: Cancel) -> Self {
+        Self {
+            state: Mutex::new(WriterState {
+                out,
+                ids: LineIds::new(),
+                line: Vec::new(),
+                error: None,
+            }),
+            session: OnceLock::new(),
+            reader_gone,
+        }
+    }
+
+    /// The lines are those of this session.
+    pub(crate) fn set_session(&self, id: &str) {
+        let _ = self.session.set(id.to_owned());
+    }
+
+    /// The id of the session that the lines tell: a random one where there is none.
+    fn session(&self) -> &str {
+        self.session.get_or_init(ids::uuid)
+    }
+
+    /// Writes one object with `uuid` and `session_id` at its end.
+    pub(super) fn write(&self, line: &impl Serialize) {
+        self.write_with(&mut self.lock(), line);
+    }
+
+    /// The same, unless somebody else is writing: the reader may have stopped reading, and the process is about to end.
+    pub(super) fn try_write(&self, line: &impl Serialize) {
+        match self.state.try_lock() {
+            Ok(mut state) => self.write_with(&mut state, line),
+            Err(TryLockError::Poisoned(state)) => self.write_with(&mut state.into_inner(), line),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    /// Writes one object as it is: a line of the control protocol.
+    pub(super) fn write_control(&self, line: &impl Serialize) {
+        let mut state = self.lock();
+        state.line.clear();
+        if serde_json::to_writer(&mut state.line, line).is_ok() {
+            state.line.push(b'\n');
+            self.flush(&mut state);
+        }
+    }
+
+    fn write_with(&self, state: &mut WriterState, line: &impl Serialize) {
+        state.line.clear();
+        if serde_json::to_writer(&mut state.line, line).is_err() || state.line.pop() != Some(b'}') {
+            return;
+        }
+        let uuid = state.ids.next();
+        state.line.extend_from_slice(b",\"uuid\":\"");
+        state.line.extend_from_slice(&uuid);
+        state.line.extend_from_slice(b"\",\"session_id\":\"");
+        state.line.extend_from_slice(self.session().as_bytes());
+        state.line.extend_from_slice(b"\"}\n");
+        self.flush(state);
+    }
+
+    fn flush(&self, state: &mut WriterState) {
+        if state.error.is_some() {
+            return;
+        }
+        if let Err(reason) = state.out.write_all(&state.line) {
+            state.error = Some(reason);
+            self.reader_gone.fire();
+        }
+        if state.line.capacity() > MAX_LINE {
+            state.line = Vec::new();
+        }
+    }
+
+    /// Why a line could not be written: `BrokenPipe` when the reader went away.
+    ///
+    /// # Errors
+    /// One could not.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        self.lock().error.take().map_or(Ok(()), Err)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// UUIDs (RFC 9562, version 4) from one random seed: a line costs no call of the system for its id.
+struct LineIds(u64);
+
+impl LineIds {
+    fn new() -> Self {
+        Self(u64::from_str_radix(&ids::hex(8), 16).unwrap_or_default())
+    }
+
+    /// SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>): every seed gives 2^64 different numbers.
+    fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn next(&mut self) -> [u8; 36] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let high = (self.number() & !0xf000) | 0x4000;
+        let low = (self.number() & !(3 << 62)) | (2 << 62);
+        let number = (u128::from(high) << 64) | u128::from(low);
+        let mut text = [b'-'; 36];
+        let mut shift = 128;
+        for (at, place) in text.iter_mut().enumerate() {
+            if !matches!(at, 8 | 13 | 18 | 23) {
+                shift -= 4;
+                let digit = usize::try_from((number >> shift) & 15).unwrap_or_default();
+                *place = DIGITS.get(digit).copied().unwrap_or(b'0');
+            }
+        }
+        text
+    }
+}
+
+/// The beginning of `text` that takes at most `most` bytes as JSON; the whole when it fits.
+pub(super) fn head_in_json(text: &str, most: usize) -> &str {
+    // No character takes more than six bytes for each of its own.
+    if text.len().saturating_mul(6) <= most {
+        return text;
+    }
+    let mut taken = 0;
+    for (at, c) in text.char_indices() {
+        taken += length_of(c);
+        if taken > most {
+            return text.get(..at).unwrap_or_default();
+        }
+    }
+    text
+}
+
+/// Bytes of `text` as JSON, without the quotation marks.
+pub(super) fn length_in_json(text: &str) -> usize {
+    text.chars().map(length_of).sum()
+}
+
+fn length_of(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if u32::from(c) < 0x20 => 6,
+        c => c.len_utf8(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::io::{Read, Seek};
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn every_line_has_an_id_of_its_own_and_that_of_the_session() {
+        let file = tempfile::tempfile().unwrap();
+        let writer = LineWriter::to(file.try_clone().unwrap(), Cancel::new());
+        writer.set_session("s1");
+        for n in 0..1_000 {
+            writer.write(&json!({"type": "x", "n": n}));
+        }
+        writer.write_control(&json!({"type": "control_response"}));
+        let mut file = file;
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        let mut ids = HashSet::new();
+        for line in text.lines().take(1_000) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["session_id"], "s1");
+            let id = line["uuid"].as_str().unwrap().to_owned();
+            let parts: Vec<usize> = id.split('-').map(str::len).collect();
+            assert_eq!(parts, [8, 4, 4, 4, 12], "{id}");
+            assert!(id.get(14..15) == Some("4") && "89ab".contains(id.get(19..20).unwrap()));
+            ids.insert(id);
+        }
+        assert_eq!(ids.len(), 1_000);
+        assert_eq!(
+            text.lines().last(),
+            Some(r#"{"type":"control_response"}"#),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_fires_the_token_once_and_is_told_at_the_end() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let gone = Cancel::new();
+        let lines = LineWriter::to(File::from(std::os::fd::OwnedFd::from(writer)), gone.clone());
+        lines.write(&json!({"type": "x"}));
+        lines.write(&json!({"type": "x"}));
+        assert!(gone.is_fired());
+        let error = lines.finish().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    proptest! {
+        #[test]
+        fn a_head_fits_and_is_as_long_as_it_can_be(text in "(\\PC|[\n\t\u{0}\u{1b}\"\\\\]){0,80}", most in 0_usize..120) {
+            let head = head_in_json(&text, most);
+            let length = |text: &str| serde_json::to_string(text).unwrap().len() - 2;
+            prop_assert!(text.starts_with(head));
+            prop_assert!(length(head) <= most);
+            prop_assert_eq!(length(head), length_in_json(head));
+            if let Some(next) = text[head.len()..].chars().next() {
+                let longer = [head, &next.to_string()].concat();
+                prop_assert!(length(&longer) > most);
+            }
+        }
+    }
+}

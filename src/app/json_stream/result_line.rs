@@ -1,0 +1,269 @@
+//! The last line of a turn: how it ended, what it used and cost.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::answer_lines::{AnswerLines, ModelTally, TurnTally, millis};
+use super::content_blocks::UsageFields;
+use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
+use crate::base::problem::Problem;
+use crate::chat::event::StopReason;
+use crate::chat::usage::Totals;
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::models::ModelInfo;
+use crate::tools::engine::context::SessionContext;
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TurnResult {
+    subtype: &'static str,
+    terminal_reason: &'static str,
+}
+
+/// The ends of turns: when, `subtype`, `terminal_reason`.
+const SUCCESS: TurnResult = end("success", "completed");
+const API_ERROR: TurnResult = end("error_during_execution", "api_error");
+const MODEL_ERROR: TurnResult = end("error_during_execution", "model_error");
+const ABORTED_STREAMING: TurnResult = end("error_during_execution", "aborted_streaming");
+const ABORTED_TOOLS: TurnResult = end("error_during_execution", "aborted_tools");
+const MAX_TURNS: TurnResult = end("error_max_turns", "max_turns");
+const MAX_BUDGET: TurnResult = end("error_max_budget_usd", "budget_exhausted");
+
+const fn end(subtype: &'static str, terminal_reason: &'static str) -> TurnResult {
+    TurnResult {
+        subtype,
+        terminal_reason,
+    }
+}
+
+impl TurnResult {
+    fn of(failure: Option<&Failure>, is_stopped: bool, is_in_call: bool) -> Self {
+        let kind = failure.map(|failure| &failure.kind);
+        match kind {
+            _ if is_stopped && is_in_call => ABORTED_TOOLS,
+            _ if is_stopped => ABORTED_STREAMING,
+            None => SUCCESS,
+            Some(FailureKind::Cancelled) => ABORTED_STREAMING,
+            Some(FailureKind::Rounds) => MAX_TURNS,
+            Some(FailureKind::Budget) => MAX_BUDGET,
+            Some(FailureKind::Unfinished | FailureKind::Filtered | FailureKind::Declined) => {
+                MODEL_ERROR
+            }
+            Some(_) => API_ERROR,
+        }
+    }
+}
+
+/// What the result of a turn is made of.
+pub(super) struct TurnOutcome<'a> {
+    pub(super) failure: Option<&'a Failure>,
+    /// The caller, or a signal, stopped it.
+    pub(super) is_stopped: bool,
+    pub(super) session: &'a SessionContext,
+    pub(super) info: Option<&'a ModelInfo>,
+}
+
+/// Writes the result of the turn that `lines` has shown.
+pub(super) fn write(lines: &AnswerLines, outcome: &TurnOutcome<'_>) {
+    if let Some((tally, models)) = lines.end_turn() {
+        let result = ResultLine::new(lines, &tally, &models, outcome);
+        lines.writer().write(&result);
+    }
+}
+
+/// The same when the turn hangs and the process ends: nothing is waited for.
+pub(crate) fn break_off(lines: &AnswerLines, session: &SessionContext) {
+    if let Some((tally, models)) = lines.break_off() {
+        let outcome = TurnOutcome {
+            failure: None,
+            is_stopped: true,
+            session,
+            info: None,
+        };
+        let result = ResultLine::new(lines, &tally, &models, &outcome);
+        lines.writer().try_write(&result);
+    }
+}
+
+/// Writes the result of a run in which no turn began.
+pub(crate) fn write_failure(writer: &LineWriter, problem: &Problem) {
+    writer.write(&ResultLine {
+        errors: Some(vec![problem.one_line()]),
+        ..ResultLine::empty(API_ERROR)
+    });
+}
+
+#[derive(Serialize)]
+struct ResultLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    subtype: &'static str,
+    is_error: bool,
+    duration_ms: u64,
+    duration_api_ms: u64,
+    num_turns: u64,
+    stop_reason: Option<StopReason>,
+    total_cost_usd: f64,
+    usage: UsageFields,
+    #[serde(rename = "modelUsage")]
+    model_usage: Map<String, Value>,
+    permission_denials: Vec<Value>,
+    terminal_reason: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    marvin_cost_estimated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+}
+
+/// What a model has used in this process.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ModelUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    web_search_requests: u64,
+    #[serde(rename = "costUSD")]
+    cost: f64,
+    context_window: u64,
+}
+
+impl ResultLine {
+    fn empty(end: TurnResult) -> Self {
+        Self {
+            kind: "result",
+            subtype: end.subtype,
+            is_error: end != SUCCESS,
+            duration_ms: 0,
+            duration_api_ms: 0,
+            num_turns: 0,
+            stop_reason: None,
+            total_cost_usd: 0.0,
+            usage: UsageFields::default(),
+            model_usage: Map::new(),
+            permission_denials: Vec::new(),
+            terminal_reason: end.terminal_reason,
+            marvin_cost_estimated: false,
+            errors: None,
+            result: None,
+        }
+    }
+
+    fn new(
+        lines: &AnswerLines,
+        tally: &TurnTally,
+        models: &[ModelTally],
+        outcome: &TurnOutcome<'_>,
+    ) -> Self {
+        let end = TurnResult::of(outcome.failure, outcome.is_stopped, tally.is_in_call);
+        let totals = outcome.session.ledger.totals();
+        let text = match lines.writes_lines() {
+            // The lines before have the whole.
+            true => fitted(&tally.text),
+            false => tally.text.clone(),
+        };
+        let errors = (end != SUCCESS).then(|| vec![error_words(outcome)]);
+        let is_told = end == SUCCESS || !text.trim().is_empty();
+        Self {
+            duration_ms: millis(tally.started.elapsed()),
+            duration_api_ms: millis(tally.in_requests),
+            num_turns: tally.requests,
+            stop_reason: tally.stop.filter(|_| !outcome.is_stopped),
+            total_cost_usd: rounded(totals.cost),
+            usage: tally.tokens.into(),
+            model_usage: model_usage(models, &totals, outcome.info),
+            marvin_cost_estimated: totals.cost_estimated(),
+            errors,
+            result: is_told.then_some(text),
+            ..Self::empty(end)
+        }
+    }
+}
+
+fn error_words(outcome: &TurnOutcome<'_>) -> String {
+    match outcome.failure {
+        Some(failure) if !outcome.is_stopped && failure.kind != FailureKind::Cancelled => {
+            failure.problem.one_line()
+        }
+        _ => "The turn was stopped.".to_owned(),
+    }
+}
+
+fn fitted(text: &str) -> String {
+    let head = head_in_json(text, MAX_TEXT / 2);
+    match head.len() < text.len() {
+        true => format!("{head}{CLIPPED}"),
+        false => text.to_owned(),
+    }
+}
+
+/// Every model of the process, those of children included: of these only the cost is known.
+fn model_usage(
+    models: &[ModelTally],
+    totals: &Totals,
+    info: Option<&ModelInfo>,
+) -> Map<String, Value> {
+    let window = info.and_then(|info| info.known.then_some(info.window));
+    let own = models.iter().map(|model| (model.model.as_str(), model));
+    let mut usage = Map::new();
+    for (name, model) in own {
+        let used = UsageFields::from(model.tokens);
+        let all = totals.model_cost.get(name).copied();
+        usage.insert(
+            name.to_owned(),
+            serde_json::to_value(ModelUsage {
+                input_tokens: used.input_tokens,
+                output_tokens: used.output_tokens,
+                cache_read_input_tokens: used.cache_read_input_tokens,
+                cache_creation_input_tokens: used.cache_creation_input_tokens,
+                web_search_requests: 0,
+                cost: rounded(all.unwrap_or(model.cost)),
+                context_window: window.unwrap_or_default(),
+            })
+            .unwrap_or_default(),
+        );
+    }
+    let others = totals.model_cost.iter();
+    let others = others.filter(|(name, _)| !models.iter().any(|own| own.model == **name));
+    for (name, cost) in others {
+        let used = ModelUsage {
+            cost: rounded(*cost),
+            ..ModelUsage::default()
+        };
+        usage.insert(name.clone(), serde_json::to_value(used).unwrap_or_default());
+    }
+    usage
+}
+
+/// To a ten-millionth of a dollar.
+fn rounded(dollars: f64) -> f64 {
+    (dollars.clamp(0.0, f64::MAX / 1e8) * 1e7).round() / 1e7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::problem::Problem;
+
+    #[test]
+    fn an_end_has_the_words_of_the_form() {
+        let failed = |kind| Failure::new(kind, Problem::network("x"));
+        for (kind, is_stopped, is_in_call, result) in [
+            (None, false, false, SUCCESS),
+            (None, true, false, ABORTED_STREAMING),
+            (Some(FailureKind::Cancelled), true, true, ABORTED_TOOLS),
+            (Some(FailureKind::Server), false, false, API_ERROR),
+            (Some(FailureKind::Unfinished), false, false, MODEL_ERROR),
+            (Some(FailureKind::Declined), false, false, MODEL_ERROR),
+            (Some(FailureKind::Rounds), false, false, MAX_TURNS),
+            (Some(FailureKind::Budget), false, false, MAX_BUDGET),
+        ] {
+            let failure = kind.clone().map(failed);
+            let made = TurnResult::of(failure.as_ref(), is_stopped, is_in_call);
+            assert_eq!(made, result, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Answers one message after the other: those of a calling program, or the one of the command line.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use super::answer_lines::AnswerLines;
+use super::caller::{Caller, Wishes};
+use super::init_line::{self, InitFacts};
+use super::line_writer::LineWriter;
+use super::result_line::{self, TurnOutcome};
+use super::user_line::UserLine;
+use crate::app::session::one_shot::{OneShot, TurnWays};
+use crate::app::session::turn_job::Notice;
+use crate::app::settings::Settings;
+use crate::app::setup::{self, Spending};
+use crate::app::stream::say;
+use crate::app::{images, sessions};
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::image::Image;
+use crate::llm::failure::Failure;
+use crate::llm::provider::Effort;
+use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::CallerPrompt;
+use crate::tools::engine::context::SessionContext;
+
+/// Tokens for thinking up to which an effort is meant.
+const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
+
+/// A run whose output is lines of JSON.
+pub(crate) struct JsonRun<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) session: Arc<SessionContext>,
+    pub(crate) stop: Cancel,
+    pub(crate) spending: Spending,
+    pub(crate) lines: Arc<AnswerLines>,
+    pub(crate) writer: Arc<LineWriter>,
+}
+
+/// The message of the command line; without it the caller's are read.
+pub(crate) type FirstMessage = Option<(String, Vec<Image>)>;
+
+impl JsonRun<'_> {
+    /// Answers until there is no message any more; the outcome is that of the last turn.
+    ///
+    /// # Errors
+    /// The last turn has no whole answer, a line of the caller could not be read, or standard output was closed.
+    pub(crate) fn run(
+        &self,
+        mut one_shot: OneShot,
+        target: ModelTarget,
+        first: FirstMessage,
+    ) -> Outcome<()> {
+        let caller = Caller::new(Arc::clone(&self.writer), Arc::clone(&self.session));
+        caller.set_model(&target.model);
+        let start = Arc::new(target);
+        let (mut target, mut outcome) = (Arc::clone(&start), Ok(()));
+        let mut first = first;
+        if first.is_none() {
+            caller.listen()?;
+        }
+        loop {
+            let (message, attached) = match first.take() {
+                Some((text, images)) => {
+                    caller.close();
+                    (Ok(UserLine::of_text(text)), images)
+                }
+                None => match caller.next(&self.stop) {
+                    Some(message) => (message, Vec::new()),
+                    None => break,
+                },
+            };
+            let wishes = caller.wishes();
+            let prepared = message.and_then(|message| {
+                self.choose_model(&wishes, &start, &mut target)?;
+                let images = self.images_of(&message, attached, &target)?;
+                Ok((message, images))
+            });
+            outcome = match prepared {
+                Ok((message, _)) if !message.is_question => {
+                    one_shot.add(message.text);
+                    outcome
+                }
+                Ok(message) => {
+                    caller.set_model(&target.model);
+                    one_shot.set_ways(self.ways(&wishes));
+                    self.turn(&mut one_shot, &caller, &target, message)
+                }
+                Err(problem) => {
+                    result_line::write_failure(&self.writer, &problem);
+                    Err(problem)
+                }
+            };
+            if self.stop.is_fired() {
+                break;
+            }
+        }
+        match self.writer.finish() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
+            Err(error) => Err(Problem::system("Cannot write to standard output", error)),
+            Ok(()) if caller.has_bad_line() => outcome.and(Err(Problem::input(
+                "A line on standard input could not be read.",
+            ))),
+            Ok(()) => outcome,
+        }
+    }
+
+    fn turn(
+        &self,
+        one_shot: &mut OneShot,
+        caller: &Arc<Caller>,
+        target: &Arc<ModelTarget>,
+        (message, images): (UserLine, Vec<Image>),
+    ) -> Outcome<()> {
+        self.lines.begin_turn(&target.model);
+        if self.lines.writes_lines() {
+            self.init(target);
+            if self.settings.json.replays_messages {
+                self.writer.write(&serde_json::json!({
+                    "type": "user",
+                    "message": message.message,
+                    "parent_tool_use_id": null,
+                    "isReplay": true,
+                }));
+            }
+        }
+        let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
+        let mut stopped = None;
+        let answered = one_shot.answer(
+            Arc::clone(target),
+            (message.text, images),
+            self.lines.clone(),
+            &notice,
+            |stop| {
+                stopped = Some(stop.clone());
+                caller.set_turn(Some(stop.clone()));
+            },
+        );
+        caller.set_turn(None);
+        let is_stopped = stopped.is_some_and(|stop| stop.is_fired());
+        self.end(&answered, is_stopped, target);
+        answered.map_err(|failure| *failure.problem)
+    }
+
+    fn end(&self, answered: &Result<(), Failure>, is_stopped: bool, target: &ModelTarget) {
+        let outcome = TurnOutcome {
+            failure: answered.as_ref().err(),
+            is_stopped,
+            session: &self.session,
+            info: Some(&target.info),
+        };
+        result_line::write(&self.lines, &outcome);
+    }
+
+    fn init(&self, target: &ModelTarget) {
+        let registry = self.session.registry();
+        let offer = registry.offer(&self.session.policy, target.info.max_tools());
+        let tools: Vec<String> = (offer.tools.iter())
+            .map(|tool| tool.name.to_string())
+            .collect();
+        init_line::write(
+            &self.writer,
+            &InitFacts {
+                cwd: &sessions::folder(&self.session, self.settings),
+                tools: &tools,
+                model: &target.model,
+                permission_mode: "bypassPermissions",
+                has_key: target.provider.is_model() && !target.local,
+            },
+        );
+    }
+
+    /// The model that the caller wants.
+    fn choose_model(
+        &self,
+        wishes: &Wishes,
+        start: &Arc<ModelTarget>,
+        now: &mut Arc<ModelTarget>,
+    ) -> Outcome<()> {
+        let wanted = wishes.model.as_deref().unwrap_or(&start.model);
+        if wanted == now.model {
+            return Ok(());
+        }
+        if wanted == start.model {
+            *now = Arc::clone(start);
+            return Ok(());
+        }
+        let mut choice = self.settings.model.choice.clone();
+        choice.provider = Some(start.provider.name().to_owned());
+        choice.model = Some(wanted.to_owned());
+        let mut warn = |text: String| say(&format!("Warning: {text}"));
+        let env = &self.settings.env;
+        let mut target = setup::model_target(&choice, &self.spending, env, &mut warn)?;
+        setup::ask_server(&mut target, &self.stop, &mut warn);
+        *now = Arc::new(target);
+        Ok(())
+    }
+
+    fn images_of(
+        &self,
+        message: &UserLine,
+        mut images: Vec<Image>,
+        target: &ModelTarget,
+    ) -> Outcome<Vec<Image>> {
+        for (name, bytes) in &message.images {
+            images.push(images::from_bytes(name, Arc::clone(bytes), target)?);
+        }
+        images::check(&images, target)?;
+        Ok(images)
+    }
+
+    fn ways(&self, wishes: &Wishes) -> TurnWays {
+        let flags = &self.settings.json;
+        let effort = wishes.thinking_tokens.map(|tokens| {
+            let mut fitting = EFFORTS.iter().filter(|(most, _)| tokens <= *most);
+            fitting.next().map_or(Effort::High, |(_, effort)| *effort)
+        });
+        TurnWays {
+            max_requests: flags.max_turns,
+            effort,
+            prompt: CallerPrompt {
+                instead: wishes
+                    .prompt
+                    .instead
+                    .clone()
+                    .or_else(|| flags.prompt.instead.clone()),
+                without_history: true,
+                appended: joined(&flags.prompt.appended, &wishes.prompt.appended),
+            },
+        }
+    }
+}
+
+fn joined(one: &Option<String>, other: &Option<String>) -> Option<String> {
+    let parts: Vec<&str> = [one, other]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}

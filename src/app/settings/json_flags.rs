@@ -1,0 +1,320 @@
+//! The flags of a run that a program drives: the form of its output and input, limits, the system prompt. Their spellings are those of the Claude Agent SDKs.
+
+use std::ffi::OsString;
+
+use super::CliArgs;
+use super::flag::{Flag, FlagGroup, ValueMode, flag, text};
+use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
+use crate::model_call::user_facts::CallerPrompt;
+
+/// Largest text of a prompt that a file has, in bytes.
+const PROMPT_CAP: u64 = 1 << 20;
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    /// The answer as it is written.
+    #[default]
+    Text,
+    /// One object at the end.
+    Json,
+    /// One object for each thing that happens.
+    StreamJson,
+}
+
+/// What the flags say about a run that a program drives.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct JsonFlags {
+    pub output: OutputFormat,
+    /// Messages come as lines of JSON.
+    pub reads_lines: bool,
+    /// Pieces of the answer are told as they come.
+    pub is_partial: bool,
+    /// Each message comes back when its turn begins.
+    pub replays_messages: bool,
+    /// Requests to the model for each message.
+    pub max_turns: Option<usize>,
+    pub prompt: CallerPrompt,
+    /// The conversation is not kept.
+    pub keeps_nothing: bool,
+}
+
+impl JsonFlags {
+    /// Whether the output is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.output != OutputFormat::Text
+    }
+
+    /// Refuses combinations that make no sense.
+    ///
+    /// # Errors
+    /// Which flags do not go together, and what to do instead.
+    pub(crate) fn check(args: &CliArgs) -> Outcome<()> {
+        let flags = &args.json;
+        let needs_stream = [
+            (flags.reads_lines, "--input-format stream-json"),
+            (flags.is_partial, "--include-partial-messages"),
+            (flags.replays_messages, "--replay-user-messages"),
+        ];
+        let is_stream = flags.output == OutputFormat::StreamJson;
+        if let Some((_, name)) = needs_stream.iter().find(|(given, _)| *given && !is_stream) {
+            return Err(
+                Problem::input(format!("{name} needs --output-format stream-json."))
+                    .next("Give both."),
+            );
+        }
+        if flags.reads_lines && (args.has_prompt() || !args.images.is_empty()) {
+            return Err(Problem::input(
+                "With --input-format stream-json the messages come on standard input, so there can be no prompt beside it.",
+            )
+            .next("Send {\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"…\"}} there."));
+        }
+        if flags.is_json() && args.design_first {
+            return Err(Problem::input(
+                "--design-first writes text: it has no --output-format json or stream-json.",
+            )
+            .next("marvin pipeline status --json tells how far it is."));
+        }
+        Ok(())
+    }
+}
+
+/// The flags.
+pub(super) static FLAGS: &[Flag] = &[
+    flag(
+        "output-format",
+        FlagGroup::Program,
+        ValueMode::Value("FORM"),
+        "What stands on standard output: text, json (one object at the end) or stream-json (one object a line).",
+        |args, value| {
+            args.json.output = match text(value, "--output-format")?.as_str() {
+                "text" => OutputFormat::Text,
+                "json" => OutputFormat::Json,
+                "stream-json" => OutputFormat::StreamJson,
+                other => return Err(no_form("--output-format", other, "text, json, stream-json")),
+            };
+            args.non_interactive |= args.json.is_json();
+            Ok(())
+        },
+    ),
+    flag(
+        "input-format",
+        FlagGroup::Program,
+        ValueMode::Value("FORM"),
+        "What comes on standard input: text, or stream-json (messages and requests of the calling program, one object a line).",
+        |args, value| {
+            args.json.reads_lines = match text(value, "--input-format")?.as_str() {
+                "text" => false,
+                "stream-json" => true,
+                other => return Err(no_form("--input-format", other, "text, stream-json")),
+            };
+            args.non_interactive |= args.json.reads_lines;
+            Ok(())
+        },
+    ),
+    flag(
+        "include-partial-messages",
+        FlagGroup::Program,
+        ValueMode::Nothing,
+        "Tell the pieces of an answer as they come, with --output-format stream-json.",
+        |args, _| {
+            args.json.is_partial = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "replay-user-messages",
+        FlagGroup::Program,
+        ValueMode::Nothing,
+        "Send each message back when its turn begins, with --output-format stream-json.",
+        |args, _| {
+            args.json.replays_messages = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "max-turns",
+        FlagGroup::Program,
+        ValueMode::Value("N"),
+        "The most requests to the model for a message.",
+        |args, value| {
+            let value = text(value, "--max-turns")?;
+            let most = value.parse().ok().filter(|most| *most > 0);
+            args.json.max_turns = Some(most.ok_or_else(|| {
+                Problem::input(format!(
+                    "--max-turns wants a number of requests, at least 1, not \"{}\".",
+                    shown(&value)
+                ))
+            })?);
+            Ok(())
+        },
+    ),
+    flag(
+        "system-prompt",
+        FlagGroup::Program,
+        ValueMode::Any("TEXT"),
+        "Say this to the model instead of Marvin's character and what is known of the user; empty: as without it.",
+        |args, value| {
+            set(
+                &mut args.json.prompt.instead,
+                text(value, "--system-prompt")?,
+            );
+            Ok(())
+        },
+    ),
+    flag(
+        "system-prompt-file",
+        FlagGroup::Program,
+        ValueMode::Value("FILE"),
+        "The same, from a file.",
+        |args, value| {
+            set(
+                &mut args.json.prompt.instead,
+                from_file(&value, "--system-prompt-file")?,
+            );
+            Ok(())
+        },
+    )
+    .complete(super::flag::Complete::File),
+    flag(
+        "append-system-prompt",
+        FlagGroup::Program,
+        ValueMode::Any("TEXT"),
+        "Say this to the model at the end of its instructions.",
+        |args, value| {
+            set(
+                &mut args.json.prompt.appended,
+                text(value, "--append-system-prompt")?,
+            );
+            Ok(())
+        },
+    ),
+    flag(
+        "append-system-prompt-file",
+        FlagGroup::Program,
+        ValueMode::Value("FILE"),
+        "The same, from a file.",
+        |args, value| {
+            let appended = from_file(&value, "--append-system-prompt-file")?;
+            set(&mut args.json.prompt.appended, appended);
+            Ok(())
+        },
+    )
+    .complete(super::flag::Complete::File),
+    flag(
+        "no-session-persistence",
+        FlagGroup::Program,
+        ValueMode::Nothing,
+        "Keep nothing of the conversation; with json and stream-json it is kept under the id that the lines tell.",
+        |args, _| {
+            args.json.keeps_nothing = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "print",
+        FlagGroup::Program,
+        ValueMode::Nothing,
+        "The same as --non-interactive.",
+        |args, _| {
+            args.non_interactive = true;
+            Ok(())
+        },
+    )
+    .short('p'),
+    flag(
+        "max-budget-usd",
+        FlagGroup::Program,
+        ValueMode::Value("USD"),
+        "The same as --max-cost.",
+        |args, value| match super::long("max-cost") {
+            Some(flag) => (flag.apply)(args, value),
+            None => Ok(()),
+        },
+    )
+    .hidden(),
+    flag(
+        "thinking",
+        FlagGroup::Program,
+        ValueMode::Value("MODE"),
+        "adaptive, or disabled for the least effort.",
+        |args, value| match text(value, "--thinking")?.as_str() {
+            "adaptive" | "enabled" => Ok(()),
+            "disabled" => {
+                args.effort = Some(crate::llm::provider::Effort::Low);
+                Ok(())
+            }
+            other => Err(no_form("--thinking", other, "adaptive, disabled")),
+        },
+    )
+    .hidden(),
+    flag(
+        "thinking-display",
+        FlagGroup::Program,
+        ValueMode::Value("MODE"),
+        "Ignored: thoughts are told as they come.",
+        |_, _| Ok(()),
+    )
+    .hidden(),
+    flag(
+        "setting-sources",
+        FlagGroup::Program,
+        ValueMode::Any("LIST"),
+        "Whose settings count: user,project is what always does.",
+        |_, value| {
+            let value = text(value, "--setting-sources")?;
+            let all = ["user", "project", "local"];
+            let other = value.split(',').map(str::trim);
+            let mut other = other.filter(|word| !word.is_empty() && !all.contains(word));
+            match other.next() {
+                Some(other) => Err(no_form("--setting-sources", other, "user, project")),
+                None => Ok(()),
+            }
+        },
+    )
+    .hidden(),
+    unbuilt("betas", ValueMode::Any("LIST")),
+    unbuilt("plugin-dir", ValueMode::Any("DIR")),
+    unbuilt("agents", ValueMode::Any("JSON")),
+    unbuilt("session-mirror", ValueMode::Nothing),
+    unbuilt("include-hook-events", ValueMode::Nothing),
+    unbuilt("task-budget", ValueMode::Any("N")),
+    unbuilt("resume-session-at", ValueMode::Any("ID")),
+    unbuilt("settings", ValueMode::Any("FILE")),
+    unbuilt("fallback-model", ValueMode::Any("MODEL")),
+    unbuilt("mcp-config", ValueMode::Any("JSON")),
+    unbuilt("strict-mcp-config", ValueMode::Nothing),
+    unbuilt("add-dir", ValueMode::Any("DIR")),
+];
+
+/// A flag of the SDKs that a caller relies on, so that it must not be ignored.
+const fn unbuilt(long: &'static str, takes: ValueMode) -> Flag {
+    let mut row = flag(long, FlagGroup::Program, takes, "Not supported.", |_, _| {
+        Ok(())
+    });
+    row.hidden = true;
+    row.is_unbuilt = true;
+    row
+}
+
+fn set(to: &mut Option<String>, text: String) {
+    *to = Some(text).filter(|text| !text.trim().is_empty());
+}
+
+fn from_file(path: &OsString, name: &str) -> Outcome<String> {
+    let path = std::path::Path::new(path);
+    open::text(path, PROMPT_CAP).map_err(|error| {
+        Problem::system(format!("Cannot read {} ({name})", path.display()), error)
+            .next(format!("Give {name} a readable text file."))
+    })
+}
+
+fn no_form(flag: &str, value: &str, forms: &str) -> Problem {
+    Problem::input(format!("{flag} cannot be \"{}\".", shown(value)))
+        .next(format!("It is one of: {forms}."))
+}
+
+fn shown(value: &str) -> String {
+    crate::base::text::escape_controls(&crate::base::text::clip(value, 60))
+}
