@@ -76,6 +76,8 @@ prompts! {
     FOCUS_TESTS = "focus_tests.md";
     /// The fixer of code.
     FIX_CODE = "fix_code.md";
+    /// The child that resolves the conflicts of a merge.
+    RESOLVE = "resolve.md";
     /// The implementation.
     IMPLEMENT = "implement.md";
     /// Failing tests.
@@ -96,7 +98,7 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 30] = [
+    const SLOTS: [&str; 32] = [
         "access",
         "angle",
         "area",
@@ -117,12 +119,14 @@ mod tests {
         "most",
         "name",
         "no_mocks",
+        "ours",
         "outcome",
         "passing",
         "path",
         "round",
         "source",
         "subject",
+        "theirs",
         "ticket",
         "told",
         "words",

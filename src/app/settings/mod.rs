@@ -55,6 +55,8 @@ pub(crate) struct PipelineFlags {
     pub branch: Option<String>,
     /// The first checkpoint may take what is not committed.
     pub allow_dirty: bool,
+    /// Work in the folder itself and not in a worktree.
+    pub in_place: bool,
 }
 
 /// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
@@ -116,6 +118,7 @@ impl Settings {
             tiers,
             design_first,
             allow_dirty,
+            in_place,
             branch,
             effort,
             tools,
@@ -159,6 +162,7 @@ impl Settings {
             pipeline: design_first.then_some(PipelineFlags {
                 branch,
                 allow_dirty,
+                in_place,
             }),
             tools: tools
                 .filter(|list| !list.is_empty())
@@ -201,6 +205,8 @@ pub(crate) struct CliArgs {
     pub design_first: bool,
     /// `--allow-dirty`.
     pub allow_dirty: bool,
+    /// `--in-place`.
+    pub in_place: bool,
     /// `--branch`.
     pub branch: Option<String>,
     /// `--effort`.
@@ -352,9 +358,19 @@ pub(crate) static FLAGS: &[Flag] = &[
         "allow-dirty",
         FlagGroup::Pipeline,
         ValueMode::Nothing,
-        "Let the pipeline's first commit take changes that are not committed.",
+        "Let the pipeline's first commit take changes that are not committed; a new run works in place then.",
         |args, _| {
             args.allow_dirty = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "in-place",
+        FlagGroup::Pipeline,
+        ValueMode::Nothing,
+        "Let the pipeline work in the folder and on the branch that is checked out there, not in a worktree of its own.",
+        |args, _| {
+            args.in_place = true;
             Ok(())
         },
     ),
@@ -362,7 +378,7 @@ pub(crate) static FLAGS: &[Flag] = &[
         "branch",
         FlagGroup::Pipeline,
         ValueMode::Value("NAME"),
-        "Let the pipeline work on this branch, which is made when there is none.",
+        "Let the pipeline work on this branch, which is made when there is none; implies --in-place.",
         |args, value| {
             args.branch = Some(text(value, "--branch")?);
             Ok(())
