@@ -19,3 +19,4 @@ mod sessions;
 mod subcommands;
 mod tk;
 mod tool;
+mod worktrees;

@@ -140,6 +140,7 @@ fn together(typed: &CliArgs) -> Outcome<()> {
     }
     let alone = [
         (typed.allow_dirty, "--allow-dirty"),
+        (typed.in_place, "--in-place"),
         (typed.branch.is_some(), "--branch"),
     ];
     match alone
@@ -273,6 +274,7 @@ mod tests {
         for (alone, named) in [
             (&["--design-first"][..], "--working-dir"),
             (&["--allow-dirty"], "--design-first"),
+            (&["--in-place"], "--design-first"),
             (&["--branch", "b"], "--design-first"),
         ] {
             fails(alone, named);

@@ -1,13 +1,16 @@
 //! `marvin pipeline`: a run of the pipeline, seen from outside.
 
 use std::fmt::Write as _;
+use std::iter;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::out::{print, print_words};
+use super::worktrees::{self, usage};
+use crate::app::pipeline::log;
 use crate::app::pipeline::status::{ChildStatus, PhaseStatus, RunState, RunStatus};
 use crate::app::pipeline::summary::{foreign, time};
-use crate::app::pipeline::{log, status};
+use crate::app::pipeline::worktrees as runs;
 use crate::app::settings::Settings;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
@@ -15,7 +18,7 @@ use crate::base::text::{counted, did_you_mean, one_line};
 use crate::chat::usage::dollars;
 use crate::disk::beneath::Root;
 
-const COMMANDS: [&str; 2] = ["status", "log"];
+const COMMANDS: [&str; 4] = ["status", "log", "merge", "worktrees"];
 
 /// The words after `marvin pipeline`.
 #[derive(Debug, Default)]
@@ -27,8 +30,13 @@ struct PipelineArgs {
     json: bool,
 }
 
-/// `marvin pipeline status [--working-dir DIR] [--json]`, `marvin pipeline log [PHASE] [--working-dir DIR]`.
+/// The commands that the table of subcommands lists.
 pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
+    if let Some((command, words)) = words.split_first()
+        && worktrees::COMMANDS.contains(&command.as_str())
+    {
+        return worktrees::run(command, words, settings);
+    }
     let args = PipelineArgs::read(words)?;
     let dir = args.dir.as_ref().or(settings.working_dir.as_ref());
     let Some(dir) = dir.or(settings.process.current.as_ref()) else {
@@ -40,17 +48,23 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         Some("status") if args.phase.is_none() => {
             let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
             let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
-            let status = status::status(&root, now)?;
+            let status = runs::status(&root, now)?;
             if args.json {
                 let text = serde_json::to_string_pretty(&status).map_err(|why| {
                     Problem::internal(format!("The status cannot be written: {why}."))
                 })?;
                 print(&(text + "\n"))?;
             } else {
-                print(&text(&status))?;
+                for (at, status) in iter::once(&status).chain(&status.others).enumerate() {
+                    let gap = if at == 0 { "" } else { "\n" };
+                    print(&format!("{gap}{}", text(status)))?;
+                }
             }
         }
-        Some("log") if !args.json => print_words(&log::text(&root, args.phase.as_deref())?)?,
+        Some("log") if !args.json => {
+            let root = runs::root_of_run(root);
+            print_words(&log::text(&root, args.phase.as_deref())?)?;
+        }
         Some("log") => return Err(usage("The log is text; it has no --json.")),
         Some("status") => return Err(usage("marvin pipeline status takes no phase.")),
         Some(other) => {
@@ -63,12 +77,6 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         None => return Err(usage("A command is missing.")),
     }
     Ok(0)
-}
-
-fn usage(what: &str) -> Problem {
-    Problem::input(what.to_owned())
-        .next("marvin pipeline status [--working-dir DIR] [--json]")
-        .next("marvin pipeline log [PHASE] [--working-dir DIR]")
 }
 
 impl PipelineArgs {
@@ -114,6 +122,10 @@ fn text(status: &RunStatus) -> String {
     if !status.task.is_empty() {
         let _ = writeln!(out, "Task: {}", foreign(&status.task));
         let _ = writeln!(out, "Ticket: {}", foreign(&status.ticket));
+    }
+    if let (Some(folder), Some(branch)) = (&status.folder, &status.branch) {
+        let _ = writeln!(out, "Folder: {}", foreign(folder));
+        let _ = writeln!(out, "Branch: {}", foreign(branch));
     }
     if let Some(started) = &status.started {
         let verb = if status.resumed { "Resumed" } else { "Started" };

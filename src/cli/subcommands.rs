@@ -71,11 +71,14 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["provider"]),
     subcommand(
         "pipeline",
-        "Show how a run of the pipeline is going.",
+        "Show how a run of the pipeline is going, and merge what it made.",
         "status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
-         log [PHASE] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named",
+         log [PHASE] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named\n\
+         merge [NAME] [--squash|--all] [--force] [--working-dir DIR]\tbring the work of its worktree into your branch, as one commit unless all are wanted\n\
+         merge [NAME] --resolve [--working-dir DIR]\thave a child resolve what conflicts, in the worktree\n\
+         worktrees [--remove NAME [--force]] [--working-dir DIR]\tlist the worktrees of runs and reviews, or remove one",
     )
-    .flags(&["working-dir"]),
+    .flags(&["working-dir", "provider", "model", "max-cost"]),
     subcommand(
         "memory",
         "Show, search, export and erase what Marvin remembers.",

@@ -197,6 +197,11 @@ impl Paths {
         Ok(self.home()?.join("github-clones"))
     }
 
+    /// Working trees of runs of the pipeline and of reviews, by repository. Not in the folder of Marvin's own files, which no model may choose.
+    pub fn worktrees(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join(".local/share/marvin/worktrees"))
+    }
+
     /// Saved articles.
     pub fn wiki(&self) -> Outcome<PathBuf> {
         Ok(self.home()?.join(".cache/marvin/wiki"))
@@ -274,6 +279,10 @@ impl Paths {
             (self.notes()?, "notes"),
             (self.downloads()?, "downloads"),
             (self.clones()?, "clones of repositories"),
+            (
+                self.worktrees()?,
+                "worktrees of runs of the pipeline; marvin pipeline worktrees lists them",
+            ),
             (self.cache()?, "what can be fetched or computed again"),
         ])
     }

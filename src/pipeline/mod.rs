@@ -42,6 +42,7 @@ mod test_writing;
 pub(crate) mod tier;
 mod upstream;
 mod working_tree;
+pub(crate) mod worktree;
 
 #[cfg(test)]
 mod tests;

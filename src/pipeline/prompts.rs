@@ -80,6 +80,8 @@ prompts! {
     FOCUS_TESTS = "focus_tests.md";
     /// The fixer of code.
     FIX_CODE = "fix_code.md";
+    /// The child that resolves the conflicts of a merge.
+    RESOLVE = "resolve.md";
     /// The implementation.
     IMPLEMENT = "implement.md";
     /// Failing tests.
@@ -121,6 +123,7 @@ mod tests {
         "min_chars",
         "most",
         "no_mocks",
+        "ours",
         "outcome",
         "passing",
         "path",
@@ -129,6 +132,7 @@ mod tests {
         "source",
         "stat",
         "subject",
+        "theirs",
         "ticket",
         "told",
         "words",

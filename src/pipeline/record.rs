@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::Root;
-use crate::disk::lock::Lock;
+use crate::disk::lock::{self, Lock, LockState};
 use crate::disk::paths::PROJECT_LOGS;
 
 /// In the folder of logs, so that git does not see it.
@@ -137,6 +137,22 @@ fn lock_path(root: &Root, name: &str) -> Outcome<PathBuf> {
     root.make_folder(&root.check(PROJECT_LOGS)?)?;
     root.check_write(&format!("{PROJECT_LOGS}/{name}.lock"))?;
     Ok(root.path().join(PROJECT_LOGS).join(name))
+}
+
+/// The process that runs in the project, if one does: its id, if it is known.
+pub(crate) fn running(root: &Root) -> Option<Option<u32>> {
+    let rel = root
+        .check(&format!("{PROJECT_LOGS}/{LOCKED}.lock"))
+        .and_then(|rel| root.open_read(&rel));
+    match rel.and_then(|mut file| lock::state(&mut file)) {
+        Ok(LockState::Held(pid)) => Some(pid),
+        _ => None,
+    }
+}
+
+/// Whether a run is in progress in the project.
+pub(crate) fn is_running(root: &Root) -> bool {
+    running(root).is_some()
 }
 
 /// Takes the lock of the project: one run at a time.

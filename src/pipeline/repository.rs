@@ -28,6 +28,12 @@ pub(crate) enum Uncommitted {
 }
 
 fn git(run: &Run) -> Outcome<Git<'_>> {
+    if !run.root.path().is_dir() {
+        return Err(Problem::missing(format!(
+            "The folder of this run is gone: {}. Somebody removed it.",
+            run.root.path().display()
+        )));
+    }
     Git::open(run.root.path(), &run.ctx.session.env, &run.ctx.stop)
 }
 
@@ -115,7 +121,7 @@ pub(crate) fn prepare(
 }
 
 /// Marvin's own files and the tickets are no work of the user.
-fn is_users(path: &str) -> bool {
+pub(super) fn is_users(path: &str) -> bool {
     let first = path.split('/').next();
     first != Some(PROJECT_FOLDER) && first != Some(TICKETS)
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::Run;
+use super::{Run, worktree};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
@@ -31,7 +31,10 @@ const CAP: u64 = 5 << 20;
 /// # Errors
 /// A copy cannot be written.
 pub(crate) fn copy(run: &Run) -> Outcome<()> {
-    let folders = [run.root.path().parent(), run.program.parent()];
+    // In a worktree, the one above the folder from which it was made.
+    let origin = worktree::record::of(&run.root).map(|record| record.origin);
+    let project = origin.as_deref().unwrap_or(run.root.path());
+    let folders = [project.parent(), run.program.parent()];
     for folder in folders.into_iter().flatten() {
         for name in documents(folder) {
             copy_one(run, &folder.join(name), name)?;

@@ -1,7 +1,7 @@
 //! The working tree of a run: who may work in it, and on which branch.
 //!
-//! Pipelines and reviews switch branches and commit what lies in the tree. Several pipelines take part in its lock, each in a folder of its own; a review holds
-//! it alone. The lock lies in the folder of the repository, or of the linked worktree.
+//! A pipeline commits what lies in its tree. Several of them take part in the lock of one tree, each in a folder of its own; a review holds that of its worktree
+//! alone. The lock lies in the folder of the repository, or of the linked worktree.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(crate) fn share(root: &Root) -> Outcome<Option<Lock>> {
         })
 }
 
-/// Holds the lock alone, for a review.
+/// Holds the lock alone, for a review or a merge.
 ///
 /// # Errors
 /// A pipeline or another review is running in the working tree; there is no repository.
@@ -52,8 +52,10 @@ pub(crate) fn hold(root: &Root, stop: &Cancel) -> Outcome<Option<Lock>> {
     };
     let held = Lock::take(&path, LOCK_WAIT, stop);
     held.map(Some).map_err(|problem| match problem.kind {
-        ProblemKind::Limit => Problem::refused("A pipeline or a review is running in this working tree, and a review would switch its branch.")
-            .next("Start again when it has ended: marvin pipeline status, or review_status."),
+        ProblemKind::Limit => Problem::refused(
+            "A pipeline or a review is running in this working tree, and it changes its files.",
+        )
+        .next("Start again when it has ended: marvin pipeline status, or review_status."),
         _ => problem,
     })
 }
@@ -64,9 +66,20 @@ pub(crate) fn hold(root: &Root, stop: &Cancel) -> Outcome<Option<Lock>> {
 /// Another one is: what is committed there would be on the wrong branch.
 pub(crate) fn check_branch(run: &Run, git: &Git<'_>) -> Outcome<()> {
     let wanted = run.branch.as_str();
-    let (now, _) = git.head()?;
-    if wanted.is_empty() || now.as_deref() == Some(wanted) {
+    let (now, has_commit) = git.head()?;
+    if wanted.is_empty() {
         return Ok(());
+    }
+    if now.as_deref() == Some(wanted) {
+        // Without its commits a branch that had some was deleted: a commit would begin it anew, without its history.
+        let deleted = (!has_commit).then(|| git.logged_head()).flatten();
+        return match deleted {
+            None => Ok(()),
+            Some(last) => Err(Problem::refused(format!(
+                "The branch \"{wanted}\" was deleted while this run worked on it. Nothing was committed."
+            ))
+            .next(format!("Bring it back with: git branch {wanted} {last}"))),
+        };
     }
     let there = match now {
         Some(name) => format!("\"{name}\" is checked out now"),

@@ -216,11 +216,17 @@ fn the_help_is_searched() {
 
 /// Flags with their values, and the subcommands that they are for.
 const FLAGS: [(&[&str], &[&str]); 12] = [
-    (&["--provider", "offline"], &["models", "memory", "doctor"]),
-    (&["--provider=offline"], &["models", "memory", "doctor"]),
-    (&["--model", "m"], &["memory", "doctor"]),
+    (
+        &["--provider", "offline"],
+        &["models", "memory", "doctor", "pipeline"],
+    ),
+    (
+        &["--provider=offline"],
+        &["models", "memory", "doctor", "pipeline"],
+    ),
+    (&["--model", "m"], &["memory", "doctor", "pipeline"]),
     (&["--working-dir", "."], &["tool", "pipeline"]),
-    (&["--max-cost", "1"], &["memory"]),
+    (&["--max-cost", "1"], &["memory", "pipeline"]),
     (&["--non-interactive"], &[]),
     (&["--prompt", "x"], &[]),
     (&["-c"], &[]),

@@ -87,6 +87,7 @@ mod pipeline_prompts;
 mod pipeline_run;
 mod pipeline_start;
 mod pipeline_status;
+mod pipeline_worktrees;
 mod places_around;
 mod plain_chat;
 mod plain_requests;

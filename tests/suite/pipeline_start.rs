@@ -108,7 +108,7 @@ fn uncommitted_work_is_named_and_left_alone() {
         .env("GIT_INDEX_FILE", other.path().join(".git/index"));
     for run in [start(&home, repo.path()), led] {
         let named = ["--allow-dirty", "src/main.py", "notes.txt", "staged.txt"];
-        refused(&run.run(), &named);
+        refused(&run.arg("--in-place").run(), &named);
     }
     let after = repo.git(&["status", "--porcelain"]);
     assert_eq!((refs(&repo), after), before);
@@ -137,7 +137,8 @@ fn a_repository_in_the_middle_of_something_is_refused() {
     refused(&start(&home, repo.path()).run(), &["merge", "abort"]);
     repo.git(&["merge", "--abort"]);
     repo.git(&["checkout", "--quiet", "--detach"]);
-    refused(&start(&home, repo.path()).run(), &["detached", "--branch"]);
+    let run = start(&home, repo.path()).arg("--in-place");
+    refused(&run.run(), &["detached", "--branch"]);
 }
 
 #[test]
@@ -165,11 +166,12 @@ fn a_submodule_is_a_project_of_its_own() {
     outer.commit("with a part");
     let part = outer.path().join("part");
     fs::write(part.join("notes.txt"), "of the user").unwrap();
-    refused(&start(&home, &part).run(), &["--allow-dirty", "notes.txt"]);
+    let in_place = || start(&home, &part).arg("--in-place");
+    refused(&in_place().run(), &["--allow-dirty", "notes.txt"]);
     // As it is after an update of submodules.
     fs::remove_file(part.join("notes.txt")).unwrap();
     outer.git(&["-C", "part", "checkout", "--quiet", "--detach"]);
-    refused(&start(&home, &part).run(), &["detached", "--branch"]);
+    refused(&in_place().run(), &["detached", "--branch"]);
 }
 
 #[test]

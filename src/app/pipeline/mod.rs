@@ -5,9 +5,11 @@
 
 pub(crate) mod event_log;
 pub(crate) mod log;
+pub(crate) mod merge;
 mod notices;
 pub(crate) mod progress;
 pub(crate) mod run;
 pub(crate) mod sinks;
 pub(crate) mod status;
 pub(crate) mod summary;
+pub(crate) mod worktrees;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::sinks::PipelineSinks;
 use super::summary::SummaryFacts;
 use crate::app::settings::{PipelineFlags, Settings};
-use crate::app::stream::write_out;
+use crate::app::stream::{say, write_out};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
@@ -15,6 +15,7 @@ use crate::llm::copilot;
 use crate::pipeline::repository;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::tier::{OwnModel, TierModels};
+use crate::pipeline::worktree::start;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// Runs the pipeline for `task` and writes its summary to standard output.
@@ -34,6 +35,20 @@ pub(crate) fn run(
         stop.clone(),
         Arc::new(crate::chat::event::NullSink),
     );
+    let tiers = tiers(&quiet, settings)?;
+    let program = program(settings)?;
+    let workplace = match flags.in_place || flags.branch.is_some() {
+        true => None,
+        // Uncommitted changes of a worktree, too, may be meant.
+        false => start::for_run(&quiet, &*quiet.root()?, &task, !flags.allow_dirty)?,
+    };
+    let worktree = workplace.map(|place| {
+        for note in &place.notes {
+            say(note);
+        }
+        session.working_dir.set(place.root, true);
+        place.record
+    });
     let root = quiet.root()?;
     let request = RunRequest {
         root: Arc::clone(&root),
@@ -43,9 +58,9 @@ pub(crate) fn run(
         tdd: true,
         branch: flags.branch.clone(),
         allow_dirty: flags.allow_dirty,
-        tiers: tiers(&quiet, settings)?,
+        tiers,
         max_cost: settings.model.max_cost,
-        program: program(settings)?,
+        program,
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &root, display, topic, stop);
@@ -57,6 +72,7 @@ pub(crate) fn run(
     let written = write_out(&sinks.summary(&SummaryFacts {
         problem: outcome.as_ref().err(),
         branch: repository::branch(&ctx, &root),
+        worktree: worktree.as_ref(),
         ..SummaryFacts::default()
     }));
     outcome.and(written)

@@ -75,6 +75,14 @@ pub(crate) struct RunStatus {
     pub warning_count: usize,
     /// The word in the state file: the last phase or step that is done.
     pub recorded: Option<String>,
+    /// The folder and the branch of a run that has a worktree of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Further runs of the project, each in its worktree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<RunStatus>,
 }
 
 #[derive(Debug, Serialize)]
@@ -183,6 +191,11 @@ fn lock_state(root: &Root) -> Outcome<LockState> {
     lock::state(&mut root.open_read(&rel)?)
 }
 
+/// Whether a run in `root` has recorded what happened.
+pub(super) fn is_known(root: &Root) -> bool {
+    event_log::read(root).is_ok_and(|events| !events.is_empty())
+}
+
 /// The error where nothing is known.
 pub(super) fn no_run(root: &Root, what: &str) -> Problem {
     Problem::missing(format!("{what} {}.", root.path().display()))
@@ -276,6 +289,9 @@ fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
             .collect(),
         warning_count: progress.warnings.count,
         recorded: None,
+        folder: None,
+        branch: None,
+        others: Vec::new(),
     }
 }
 

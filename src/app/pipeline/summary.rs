@@ -13,6 +13,7 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::formats::duration;
 use crate::pipeline::record::RunRecord;
+use crate::pipeline::worktree::record::WorktreeRecord;
 use crate::proc::git::Git;
 
 /// Characters of a text from outside.
@@ -32,6 +33,8 @@ pub(crate) struct SummaryFacts<'a> {
     pub branch: Option<String>,
     /// What its reviews found, and what is open.
     pub findings: Option<String>,
+    /// The worktree that it worked in.
+    pub worktree: Option<&'a WorktreeRecord>,
 }
 
 /// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
@@ -92,6 +95,12 @@ pub(super) fn text(
     line(&format!("Task: {}", foreign(&progress.task)));
     if let Some(branch) = &facts.branch {
         line(&format!("Branch: {}", foreign(branch)));
+    }
+    if let Some(record) = facts.worktree {
+        line(&format!(
+            "Worktree: {}",
+            one_line(&record.root().to_string_lossy())
+        ));
     }
     line(&format!(
         "Time: {}",
@@ -171,12 +180,29 @@ fn reason(progress: &RunProgress, facts: &SummaryFacts<'_>, done: bool) -> Optio
 fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
     let steps = facts.problem.map_or(&[][..], |problem| &problem.next);
     match (done, steps) {
-        (true, _) => vec!["Look at the commits, and try the program.".to_owned()],
+        (true, _) => {
+            let look = "Look at the commits, and try the program.".to_owned();
+            let merge = facts.worktree.map(merge_steps);
+            std::iter::once(look)
+                .chain(merge.into_iter().flatten())
+                .collect()
+        }
         (false, []) => vec![
             "Run the same command again to continue: finished phases are not repeated.".to_owned(),
         ],
         (false, steps) => steps.iter().map(|step| foreign(step)).collect(),
     }
+}
+
+/// How the work of a worktree gets into the branch of the user.
+pub(crate) fn merge_steps(record: &WorktreeRecord) -> [String; 2] {
+    let dir = record.origin.to_string_lossy();
+    let dir = shlex::try_quote(&dir).unwrap_or_default();
+    let merge = format!("marvin pipeline merge {} --working-dir {dir}", record.name);
+    [
+        format!("Merge it as one commit: {merge}"),
+        format!("Or with all of its commits: {merge} --all"),
+    ]
 }
 
 /// `1,234 tokens, $0.1234`, with what earlier runs used.

@@ -57,6 +57,8 @@ pub(crate) struct PipelineFlags {
     pub branch: Option<String>,
     /// The first checkpoint may take what is not committed.
     pub allow_dirty: bool,
+    /// Work in the folder itself and not in a worktree.
+    pub in_place: bool,
 }
 
 /// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
@@ -120,6 +122,7 @@ impl Settings {
             tiers,
             design_first,
             allow_dirty,
+            in_place,
             branch,
             effort,
             tools,
@@ -164,6 +167,7 @@ impl Settings {
             pipeline: design_first.then_some(PipelineFlags {
                 branch,
                 allow_dirty,
+                in_place,
             }),
             tools: tools
                 .filter(|list| !list.is_empty())
@@ -207,6 +211,8 @@ pub(crate) struct CliArgs {
     pub design_first: bool,
     /// `--allow-dirty`.
     pub allow_dirty: bool,
+    /// `--in-place`.
+    pub in_place: bool,
     /// `--branch`.
     pub branch: Option<String>,
     /// `--effort`.
@@ -365,9 +371,19 @@ static FLAGS: &[Flag] = &[
         "allow-dirty",
         FlagGroup::Pipeline,
         ValueMode::Nothing,
-        "Let the pipeline's first commit take changes that are not committed.",
+        "Let the pipeline's first commit take changes that are not committed; a new run works in place then.",
         |args, _| {
             args.allow_dirty = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "in-place",
+        FlagGroup::Pipeline,
+        ValueMode::Nothing,
+        "Let the pipeline work in the folder and on the branch that is checked out there, not in a worktree of its own.",
+        |args, _| {
+            args.in_place = true;
             Ok(())
         },
     ),
@@ -375,7 +391,7 @@ static FLAGS: &[Flag] = &[
         "branch",
         FlagGroup::Pipeline,
         ValueMode::Value("NAME"),
-        "Let the pipeline work on this branch, which is made when there is none.",
+        "Let the pipeline work on this branch, which is made when there is none; implies --in-place.",
         |args, value| {
             args.branch = Some(text(value, "--branch")?);
             Ok(())

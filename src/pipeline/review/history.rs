@@ -46,6 +46,11 @@ impl History {
         }
     }
 
+    /// Whether a file in Marvin's folder of the project is called like one.
+    pub(crate) fn is_one(name: &str) -> bool {
+        name.starts_with("review-history-")
+    }
+
     /// Its path in the project.
     pub(crate) fn path(&self) -> String {
         format!("{PROJECT_FOLDER}/review-history-{}.md", self.name)

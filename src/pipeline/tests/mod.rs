@@ -9,6 +9,7 @@ mod test_runs;
 mod tiers;
 mod tree;
 mod upstream;
+mod worktrees;
 
 use std::fs;
 use std::path::PathBuf;

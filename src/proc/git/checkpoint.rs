@@ -139,7 +139,7 @@ impl Git<'_> {
         self.repository.top().is_none()
     }
 
-    fn listed(&self, args: &[&str]) -> Outcome<Vec<String>> {
+    pub(super) fn listed(&self, args: &[&str]) -> Outcome<Vec<String>> {
         let mut paths = Vec::new();
         let done = self
             .launch

@@ -19,10 +19,12 @@ use crate::base::text::escape_controls;
 /// Entries of a repository's folder that the tools of this module never use: hooks and filters do not run, and git is not started in submodules.
 const UNUSED: [&str; 4] = ["hooks", "lfs", "annex", "modules"];
 /// Folders that are checked; all others belong to other programs.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 14] = [
     "branches",
     "info",
     "logs",
+    // Records of worktrees that Marvin made.
+    "marvin",
     "objects",
     "rebase-apply",
     "rebase-merge",

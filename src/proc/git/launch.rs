@@ -20,6 +20,8 @@ use crate::proc::child_env::git_env;
 const OUTPUT_BYTES: usize = 64 * 1024;
 /// Time limit for one call of git.
 const GIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same for one that writes the files of a whole repository.
+const SLOW_GIT_TIMEOUT: Duration = Duration::from_secs(600);
 /// Variables that git gets in addition to the caller's harmless ones.
 const VARIABLES: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -49,6 +51,7 @@ pub(super) struct Launch<'a> {
     pub(super) env: &'a Env,
     pub(super) stop: &'a Cancel,
     ceiling: Option<PathBuf>,
+    limit: Duration,
 }
 
 impl<'a> Launch<'a> {
@@ -59,6 +62,15 @@ impl<'a> Launch<'a> {
             env,
             stop,
             ceiling: ceiling.map(Path::to_owned),
+            limit: GIT_TIMEOUT,
+        }
+    }
+
+    /// The same with time for a whole repository.
+    pub(super) fn slow(&self) -> Self {
+        Self {
+            limit: SLOW_GIT_TIMEOUT,
+            ..self.at(&self.dir)
         }
     }
 
@@ -142,7 +154,7 @@ impl<'a> Launch<'a> {
             env,
         );
         run.dir = Some(self.dir.clone());
-        run.limit = GIT_TIMEOUT;
+        run.limit = self.limit;
         run.stdout = KeepLimits::ends(OUTPUT_BYTES / 2, OUTPUT_BYTES / 2);
         run.stderr = KeepLimits::ends(4096, 4096);
         run

@@ -34,11 +34,13 @@ mod config;
 mod filters;
 mod folder;
 mod launch;
+pub(crate) mod merge;
 mod output;
 pub(crate) mod repository;
 mod stage;
 #[cfg(test)]
 mod tests;
+pub(crate) mod worktree;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

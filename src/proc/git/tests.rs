@@ -1,5 +1,7 @@
 //! git against real repositories, harmless and hostile.
 
+mod worktrees;
+
 use super::*;
 use std::fs;
 use std::path::PathBuf;

@@ -1,0 +1,230 @@
+//! Brings the work of a worktree into the branch that the user has checked out: as one commit, or with all of its commits. It is computed first, so that the
+//! user's files change in one step or not at all, and what they have not committed stays out of it.
+
+use std::path::Path;
+
+use super::record;
+use super::remove::{clear, names, refuse_running, shown};
+use super::start::branch_is_gone;
+use super::state::{UserTree, WorkState, WorktreeStatus};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::counted;
+use crate::disk::beneath::{FileKind, Root};
+use crate::disk::paths::PROJECT_LOGS;
+use crate::pipeline::{record as run_record, working_tree};
+use crate::proc::git::Git;
+use crate::proc::git::merge::MergeResult;
+
+/// Largest log that is taken over.
+const MAX_LOG_BYTES: u64 = 64 << 20;
+
+/// How the work is brought in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum MergeForm {
+    /// One commit with what was done.
+    #[default]
+    Squash,
+    /// Every commit, and one that joins them.
+    All,
+}
+
+/// What a merge is to do.
+pub(crate) struct MergeOrder<'a> {
+    pub status: &'a WorktreeStatus,
+    pub form: MergeForm,
+    /// The message of the commit.
+    pub message: &'a str,
+    /// The work may be unfinished.
+    pub force: bool,
+}
+
+/// Whether the work can be merged at all; returns the commit of its branch and that of the user.
+///
+/// # Errors
+/// It is running, unfinished, or damaged; the user's tree is in no state for it.
+pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(String, String)> {
+    let status = order.status;
+    let record = &status.record;
+    refuse_running(status)?;
+    let Some(tip) = status.tip.clone() else {
+        return Err(branch_is_gone(tree.env, tree.stop, record));
+    };
+    if let Some(what) = tree.git.unfinished() {
+        return Err(
+            Problem::refused(format!("A {what} is in progress in this repository."))
+                .next("Finish or abort it first."),
+        );
+    }
+    let (branch, _) = tree.git.head()?;
+    let (Some(branch), Some(head)) = (branch, tree.git.head_commit()?) else {
+        return Err(Problem::refused(
+            "No branch is checked out here, so there is none to merge into.",
+        )
+        .next("Check one out first: git checkout BRANCH"));
+    };
+    if status.state == WorkState::Stopped && !order.force {
+        return Err(Problem::refused(format!(
+            "{} is not done; its branch {} holds {}.",
+            record.name,
+            record.branch,
+            counted(status.unmerged, "commit")
+        ))
+        .next("The command that started it continues it.")
+        .next(format!(
+            "To merge what there is: marvin pipeline merge {} --force",
+            record.name
+        )));
+    }
+    if !status.uncommitted.is_empty() {
+        return Err(Problem::refused(format!(
+            "There are changes in {} that are not committed, so they would not be in the merge.",
+            shown(status)
+        ))
+        .facts(names(&status.uncommitted))
+        .next("Commit them there, or remove them.")
+        .next("If the run was interrupted, its command continues it."));
+    }
+    let has_base = tree.git.is_ancestor(&record.base, &head)?;
+    if !has_base && tree.git.is_ancestor(&record.base, &tip)? {
+        let base = record.base.get(..12).unwrap_or(&record.base);
+        return Err(Problem::refused(format!(
+            "The branch \"{branch}\" does not hold the commit {base} from which {} began: it was rebased, or is another branch. A merge would bring back what is no longer in it.",
+            record.name
+        ))
+        .next(match record.base_branch.as_str() {
+            name if name.is_empty() || name == branch => {
+                "If it is another branch, check out the right one.".to_owned()
+            }
+            name => format!("The work began on {name}: git checkout {name}"),
+        })
+        .next(format!(
+            "If it was rebased, move the work to where it is now: git -C {} rebase --onto {branch} {base} {}",
+            shown(status),
+            record.branch
+        )));
+    }
+    Ok((tip, head))
+}
+
+/// Merges, removes the worktree, and returns what to say.
+///
+/// # Errors
+/// As [`check`]; there are conflicts, or files that the user has changed; nothing is changed then.
+pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<String> {
+    let status = order.status;
+    let record = &status.record;
+    let _lock = record::lock(tree.git.common(), tree.stop)?;
+    let _tree = working_tree::hold(&Root::open(tree.git.top()?)?, tree.stop)?;
+    let (tip, head) = check(tree, order)?;
+    let (branch, _) = tree.git.head()?;
+    let branch = branch.unwrap_or_default();
+    if tree.git.is_ancestor(&tip, &head)? {
+        let words = clean_up(tree, status, true)?;
+        return Ok(format!(
+            "Everything of {} is in {branch} already.\n{words}",
+            record.branch
+        ));
+    }
+    let merged = match tree.git.merge_trees(&head, &tip)? {
+        MergeResult::Tree(id) => id,
+        MergeResult::Conflicts(paths) => return Err(conflict(status, &branch, &paths)),
+    };
+    let parents = match order.form {
+        MergeForm::Squash => vec![head.as_str()],
+        MergeForm::All => vec![head.as_str(), tip.as_str()],
+    };
+    let commit = tree.git.commit_tree(&merged, &parents, order.message)?;
+    refuse_overlap(tree, &head, &commit)?;
+    tree.git.fast_forward(&commit)?;
+    let mut record = record.clone();
+    record.merged.clone_from(&commit);
+    record.write(tree.git.common())?;
+    let short = commit.get(..12).unwrap_or(&commit);
+    let form = match order.form {
+        MergeForm::Squash => "as one commit",
+        MergeForm::All => "with all of them, joined by the commit",
+    };
+    let what = format!(
+        "{} ({}) is in {branch} now, {form} {short}.",
+        record.branch,
+        counted(status.unmerged, "commit")
+    );
+    let cleaned = clean_up(tree, status, order.form == MergeForm::All)?;
+    Ok(format!("{what}\n{cleaned}"))
+}
+
+/// Keeps the logs, and removes what is merged.
+fn clean_up(tree: &UserTree<'_>, status: &WorktreeStatus, with_branch: bool) -> Outcome<String> {
+    keep_logs(tree, status);
+    let mut words = clear(tree, status, with_branch)?;
+    if !with_branch {
+        words.push_str(&format!(
+            " Its branch {} is kept with the single steps; \"git branch -D {}\" deletes it.",
+            status.record.branch, status.record.branch
+        ));
+    }
+    Ok(words)
+}
+
+fn conflict(status: &WorktreeStatus, branch: &str, paths: &[String]) -> Problem {
+    let record = &status.record;
+    Problem::refused(format!(
+        "{} and {branch} changed the same lines in {}. Nothing was merged.",
+        record.branch,
+        counted(paths.len() as u64, "file")
+    ))
+    .facts(names(paths))
+    .next(format!("To merge by hand: git merge {}", record.branch))
+    .next(format!(
+        "To have a child resolve it in the worktree: marvin pipeline merge {} --resolve",
+        record.name
+    ))
+}
+
+/// Refuses to touch what the user has not committed. git would too, but not for files that it ignores.
+fn refuse_overlap(tree: &UserTree<'_>, head: &str, commit: &str) -> Outcome<()> {
+    let top = tree.git.top()?;
+    let (changed, added) = tree.git.paths_between(head, commit)?;
+    let there = Git::open(top, tree.env, tree.stop)?;
+    let mut own = there.uncommitted()?;
+    own.retain(|path| changed.binary_search(path).is_ok());
+    let is_in_the_way = |path: &&String| is_there(top, path);
+    own.extend(added.iter().filter(is_in_the_way).cloned());
+    own.sort();
+    own.dedup();
+    if own.is_empty() {
+        return Ok(());
+    }
+    Err(
+        Problem::refused("The merge changes files that you have changed and not committed.")
+            .facts(names(&own))
+            .next("Commit or stash them, then merge again."),
+    )
+}
+
+fn is_there(top: &Path, path: &str) -> bool {
+    top.join(path).symlink_metadata().is_ok()
+}
+
+/// Takes the run's logs over into the user's folder, as if it had worked there: its status, its report and the same command again find them. What cannot be
+/// copied is left: the work itself is in the commits.
+fn keep_logs(tree: &UserTree<'_>, status: &WorktreeStatus) {
+    let copy = || -> Outcome<()> {
+        let from = Root::open(&status.record.root())?;
+        let to = Root::open(&tree.git.top()?.join(&status.record.folder))?;
+        let logs = from.check(PROJECT_LOGS)?;
+        if !from.exists(&logs)? || run_record::is_running(&to) {
+            return Ok(());
+        }
+        for entry in from.list(&logs)? {
+            if entry.kind != FileKind::File || entry.name.ends_with(".lock") {
+                continue;
+            }
+            let path = format!("{PROJECT_LOGS}/{}", entry.name);
+            let bytes = from.read(&from.check(&path)?, MAX_LOG_BYTES)?;
+            to.put(&to.check(&path)?, &bytes)?;
+        }
+        Ok(())
+    };
+    let _ = copy();
+}

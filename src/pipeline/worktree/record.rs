@@ -1,0 +1,160 @@
+//! `marvin/worktrees/<name>.json` in the folder of a repository: which worktree belongs to which run. It stays when the worktree is removed by hand.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::cancel::Cancel;
+use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::atomic::{self, Access};
+use crate::disk::beneath::Root;
+use crate::disk::lock::Lock;
+use crate::proc::git::repository;
+
+/// Below the folder that the worktrees of a repository share.
+const FOLDER: &str = "marvin/worktrees";
+/// Largest record in bytes; it holds the whole task.
+const CAP: u64 = 8 << 20;
+/// Most records that are read.
+const MOST: usize = 1_000;
+/// Another process makes or removes a worktree, which writes the files of the whole repository.
+const LOCK_WAIT: Duration = Duration::from_secs(120);
+
+/// Who works in a worktree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorktreeKind {
+    /// A run of the pipeline.
+    #[default]
+    Run,
+    /// A review in the background.
+    Review,
+}
+
+/// The record of a worktree.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct WorktreeRecord {
+    /// Its name: that of its record, by which the user means it.
+    pub name: String,
+    pub kind: WorktreeKind,
+    /// The whole task of a run; the id of a review.
+    pub task: String,
+    /// The branch of its own.
+    pub branch: String,
+    /// The commit at which that began.
+    pub base: String,
+    /// The branch that was checked out then; empty when there was none.
+    pub base_branch: String,
+    /// The top of the worktree.
+    pub path: PathBuf,
+    /// The folder below the top in which it works; empty for the top itself.
+    pub folder: PathBuf,
+    /// The folder in which it was started.
+    pub origin: PathBuf,
+    /// When (RFC 3339, UTC).
+    pub started: String,
+    /// The commit that brought its work into another branch; empty until then.
+    pub merged: String,
+}
+
+impl WorktreeRecord {
+    /// The folder in which it works.
+    pub(crate) fn root(&self) -> PathBuf {
+        match self.folder.as_os_str().is_empty() {
+            true => self.path.clone(),
+            false => self.path.join(&self.folder),
+        }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The repository's folder is not writable.
+    pub(crate) fn write(&self, common: &Path) -> Outcome<()> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| {
+            Problem::internal(format!("The record of the worktree is no JSON: {error}."))
+        })?;
+        let dir = common.join(FOLDER);
+        atomic::make_folder(&dir, Access::Private)?;
+        atomic::write(&file(&dir, &self.name), &text, Access::Private)
+    }
+
+    /// Forgets it.
+    ///
+    /// # Errors
+    /// The repository's folder is not writable.
+    pub(crate) fn forget(&self, common: &Path) -> Outcome<()> {
+        let path = file(&common.join(FOLDER), &self.name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Problem::system(
+                format!("Cannot remove {}", path.display()),
+                error,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it says what a record can say. A repository that was unpacked from an archive has those of a stranger, and git would take a word that begins
+    /// with a dash for an option.
+    fn is_sound(&self) -> bool {
+        let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let mut parts = self.folder.components();
+        let words = [&self.name, &self.branch, &self.base_branch];
+        is_id(&self.base)
+            && is_id(&self.merged)
+            && self.path.is_absolute()
+            && parts.all(|part| matches!(part, Component::Normal(_)))
+            && words
+                .iter()
+                .all(|word| !word.starts_with('-') && !word.chars().any(char::is_control))
+    }
+
+    /// Whether the worktree is there: a folder that the repository knows as a worktree of its own.
+    pub(crate) fn is_there(&self, common: &Path) -> bool {
+        let found = repository::find(&self.path).ok().flatten();
+        found.is_some_and(|found| {
+            found.is_linked() && found.common() == common && found.top() == Some(&self.path)
+        })
+    }
+}
+
+fn file(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.json"))
+}
+
+/// Every record that can be read, the oldest first.
+pub(crate) fn all(common: &Path) -> Vec<WorktreeRecord> {
+    let entries = std::fs::read_dir(common.join(FOLDER)).into_iter().flatten();
+    let files = entries.filter_map(Result::ok).take(MOST);
+    let mut records: Vec<WorktreeRecord> = files
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let name = name.strip_suffix(".json")?.to_owned();
+            let text = open::bytes(&entry.path(), CAP).ok()?;
+            let record: WorktreeRecord = serde_json::from_slice(&text).ok()?;
+            Some(WorktreeRecord { name, ..record })
+        })
+        .filter(WorktreeRecord::is_sound)
+        .collect();
+    records.sort_by(|one, other| (&one.started, &one.name).cmp(&(&other.started, &other.name)));
+    records
+}
+
+/// The worktree in which a folder lies, if Marvin made it.
+pub(crate) fn of(root: &Root) -> Option<WorktreeRecord> {
+    let found = repository::find(root.path()).ok()??;
+    let top = found.top().filter(|_| found.is_linked())?;
+    let mut records = all(found.common()).into_iter();
+    records.find(|record| record.path == top)
+}
+
+/// The lock under which worktrees are made and removed.
+///
+/// # Errors
+/// Another process has it for too long; the repository's folder is not writable.
+pub(crate) fn lock(common: &Path, stop: &Cancel) -> Outcome<Lock> {
+    Lock::take(&common.join(FOLDER), LOCK_WAIT, stop)
+}

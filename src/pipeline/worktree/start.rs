@@ -1,0 +1,315 @@
+//! Where a run works: in the folder that the user named, or in a worktree that it has, or gets.
+
+use std::fs;
+use std::path::Path;
+
+use super::instructions;
+use super::place::{self, FreePlace};
+use super::record::{self, WorktreeKind, WorktreeRecord};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{escape_controls, plural};
+use crate::disk::beneath::Root;
+use crate::disk::paths::{PIPELINE_STATE, PROJECT_DOCUMENTS, PROJECT_FOLDER};
+use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::review::history::History;
+use crate::pipeline::{repository, state};
+use crate::proc::git::Git;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::project::scratch;
+
+/// What a project needs and git does not track, at its top.
+const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", ".env", ".direnv"];
+
+/// The worktree in which a run or a review works.
+pub(crate) struct Workplace {
+    pub record: WorktreeRecord,
+    /// The folder in it that stands for the one in which it was started.
+    pub root: Root,
+    /// What the user should know of it, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The worktree for `task`, which is started in the folder `root`: that of an unfinished run of the same task, else a new one. `None` where it works in the
+/// folder itself: there is no repository, or none with a commit that the pipeline did not make, or a run was begun in it, or none may be made.
+///
+/// # Errors
+/// A merge or the like is in progress; what the run has is damaged; a worktree cannot be made.
+pub(crate) fn for_run(
+    ctx: &ToolContext,
+    root: &Root,
+    task: &str,
+    may_make: bool,
+) -> Outcome<Option<Workplace>> {
+    if ctx.session.policy.depth > 0 || !repository::exists(root)? || has_run(root, task)? {
+        return Ok(None);
+    }
+    let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
+    if git.is_bare() || git.head_commit()?.is_none() {
+        return Ok(None);
+    }
+    let _lock = record::lock(git.common(), &ctx.stop)?;
+    let folder = root
+        .path()
+        .strip_prefix(git.top()?)
+        .unwrap_or(Path::new(""));
+    let mut known = record::all(git.common());
+    known.retain(|record| {
+        record.kind == WorktreeKind::Run
+            && record.folder == folder
+            && record.task.trim() == task.trim()
+    });
+    match known.pop() {
+        Some(record) if record.merged.is_empty() => resume(ctx, &git, record).map(Some),
+        // The files of the folder say that it is done.
+        Some(_) => Ok(None),
+        None if !may_make => Ok(None),
+        None => {
+            let slug = place::slug(task);
+            let made = make(ctx, root, &git, WorktreeKind::Run, task, &slug, None);
+            made.map(Some)
+                .map_err(|problem| problem.next("To work in the folder itself: --in-place"))
+        }
+    }
+}
+
+/// Whether a run that goes on, or is done, or is in the way of another one, was begun in the folder itself.
+fn has_run(root: &Root, task: &str) -> Outcome<bool> {
+    let recorded = state::recorded(root)?;
+    Ok(match RunRecord::read(root)? {
+        Some(record) => {
+            let is_begun = recorded.is_some() || !record.working.is_empty();
+            record.made_repository
+                || record.task.trim() == task.trim()
+                || (!record.finished && is_begun)
+        }
+        None => recorded.is_some() || run_record::is_running(root),
+    })
+}
+
+fn make(
+    ctx: &ToolContext,
+    root: &Root,
+    git: &Git<'_>,
+    kind: WorktreeKind,
+    task: &str,
+    slug: &str,
+    branch: Option<&str>,
+) -> Outcome<Workplace> {
+    if let Some(what) = git.unfinished() {
+        return Err(
+            Problem::refused(format!("A {what} is in progress in this repository."))
+                .next("Finish or abort it first, then start again."),
+        );
+    }
+    let (base_branch, _) = git.head()?;
+    let base = git
+        .head_commit()?
+        .ok_or_else(|| Problem::missing("The repository has no commit yet."))?;
+    let FreePlace { name, branch, path } = place::free(git, &ctx.session.paths, slug, branch)?;
+    let top = git.top()?;
+    let record = WorktreeRecord {
+        name,
+        kind,
+        task: task.to_owned(),
+        branch,
+        base,
+        base_branch: base_branch.unwrap_or_default(),
+        folder: root
+            .path()
+            .strip_prefix(top)
+            .unwrap_or(Path::new(""))
+            .to_owned(),
+        path,
+        origin: root.path().to_owned(),
+        started: ctx.session.clock.utc(),
+        merged: String::new(),
+    };
+    // Before the worktree: one without a record would be nobody's.
+    record.write(git.common())?;
+    let above = record.path.parent().unwrap_or(&record.path);
+    let made = fs::create_dir_all(above)
+        .map_err(|error| Problem::system(format!("Cannot make {}", above.display()), error))
+        .and_then(|()| git.add_worktree(&record.path, &record.branch, Some(&record.base)));
+    let stored = made.inspect_err(|_| {
+        let _ = fs::remove_dir(above);
+        let _ = record.forget(git.common());
+    })?;
+    let root_there = open_root(&record)?;
+    // Its records are no change; a list that cannot be written is told by the run.
+    let _ = scratch::hide_in(ctx, root_there.path());
+    let mut notes = vec![format!(
+        "Works in {}, on the new branch {} from {}; your files stay as they are.",
+        root_there.path().display(),
+        record.branch,
+        match record.base_branch.as_str() {
+            "" => record.base.get(..12).unwrap_or(&record.base),
+            name => name,
+        }
+    )];
+    notes.extend(left_behind(git, root, &root_there)?);
+    notes.extend(stored);
+    if kind == WorktreeKind::Run {
+        begin_anew(&root_there)?;
+    }
+    notes.extend(copy_instructions(ctx, root.path(), root_there.path()));
+    Ok(Workplace {
+        record,
+        root: root_there,
+        notes,
+    })
+}
+
+/// Opens the folder of a worktree; a folder that git does not track is made.
+fn open_root(record: &WorktreeRecord) -> Outcome<Root> {
+    let dir = record.root();
+    fs::create_dir_all(&dir)
+        .map_err(|error| Problem::system(format!("Cannot make {}", dir.display()), error))?;
+    Root::open(&dir)
+}
+
+/// What of the user's folder is not in the worktree.
+fn left_behind(git: &Git<'_>, root: &Root, there: &Root) -> Outcome<Vec<String>> {
+    let mut notes = Vec::new();
+    let uncommitted = git.uncommitted()?;
+    let count = uncommitted
+        .iter()
+        .filter(|path| repository::is_users(path))
+        .count();
+    if count > 0 {
+        let are = if count == 1 { "is" } else { "are" };
+        notes.push(format!(
+            "{} that {are} not committed {are} not in it.",
+            plural(count, "changed file")
+        ));
+    }
+    let missing: Vec<&str> = DEPENDENCIES
+        .into_iter()
+        .filter(|name| root.path().join(name).exists() && !there.path().join(name).exists())
+        .collect();
+    if !missing.is_empty() {
+        notes.push(format!(
+            "Not in it, because git does not track them: {}. What the work needs of them has to be installed there.",
+            missing.join(", ")
+        ));
+    }
+    if git.top()?.join(".gitmodules").is_file() {
+        notes.push("The folders of submodules are empty in it.".to_owned());
+    }
+    Ok(notes)
+}
+
+/// Removes what an earlier run has left in the commit from which this one begins: its state and its documents are of another task.
+fn begin_anew(root: &Root) -> Outcome<()> {
+    if state::recorded(root).is_ok_and(|recorded| recorded.is_none()) {
+        return Ok(());
+    }
+    let histories = root.list(&root.check(PROJECT_FOLDER)?)?;
+    let histories = histories
+        .iter()
+        .filter(|entry| History::is_one(&entry.name))
+        .map(|entry| format!("{PROJECT_FOLDER}/{}", entry.name));
+    let own = PROJECT_DOCUMENTS.iter().chain([&PIPELINE_STATE]);
+    for path in own.map(|path| (*path).to_owned()).chain(histories) {
+        let rel = root.check(&path)?;
+        if root.exists(&rel)? {
+            root.remove_file(&rel)?;
+        }
+    }
+    Ok(())
+}
+
+/// The worktree of a run that goes on. One whose folder is gone is checked out again.
+fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<Workplace> {
+    let common = git.common().to_owned();
+    let path = escape_controls(&record.path.to_string_lossy());
+    let branch = git.branch_commit(&record.branch)?;
+    if record.is_there(&common) {
+        if branch.is_none() {
+            return Err(branch_is_gone(&ctx.session.env, &ctx.stop, &record));
+        }
+        let notes = vec![format!(
+            "Goes on in {path}, on the branch {}.",
+            record.branch
+        )];
+        return Ok(Workplace {
+            root: open_root(&record)?,
+            record,
+            notes,
+        });
+    }
+    let forget = format!(
+        "To begin the task from its start: marvin pipeline worktrees --remove {} --force, then this command again",
+        record.name
+    );
+    if record.path.symlink_metadata().is_ok() {
+        return Err(Problem::refused(format!(
+            "The run of this task worked in {path}, which is no worktree of this repository any more."
+        ))
+        .next(format!("If it is the one that was there: git worktree repair {path}"))
+        .next("Else move that folder away."));
+    }
+    if branch.is_none() {
+        return Err(Problem::missing(format!(
+            "The run of this task worked on the branch {} in {path}; both are gone.",
+            record.branch
+        ))
+        .next(forget));
+    }
+    git.remove_worktree(&record.path)?;
+    if let Some(above) = record.path.parent() {
+        fs::create_dir_all(above)
+            .map_err(|error| Problem::system(format!("Cannot make {}", above.display()), error))?;
+    }
+    let stored = git.add_worktree(&record.path, &record.branch, None)?;
+    let root = open_root(&record)?;
+    // What was recorded there is gone with the folder; its state is in the commits.
+    RunRecord {
+        task: record.task.clone(),
+        started: record.started.clone(),
+        base: record.base.clone(),
+        branch: record.branch.clone(),
+        ..RunRecord::default()
+    }
+    .write(&root)?;
+    let mut notes = vec![format!(
+        "{path} was removed; it is made again from the branch {}. What was not committed there is lost.",
+        record.branch
+    )];
+    notes.extend(stored);
+    notes.extend(copy_instructions(ctx, &record.origin, root.path()));
+    Ok(Workplace {
+        record,
+        root,
+        notes,
+    })
+}
+
+/// The problem when the branch of a worktree was deleted.
+pub(super) fn branch_is_gone(env: &Env, stop: &Cancel, record: &WorktreeRecord) -> Problem {
+    let there = Git::open(&record.path, env, stop).ok();
+    let last = there.as_ref().and_then(Git::logged_head);
+    let problem = Problem::missing(format!(
+        "The branch {} was deleted; its files are in {}.",
+        record.branch,
+        escape_controls(&record.path.to_string_lossy())
+    ));
+    match last {
+        Some(commit) => problem.next(format!(
+            "Bring it back with: git branch {} {commit}",
+            record.branch
+        )),
+        None => problem.next("Its last commit may be in: git fsck --lost-found"),
+    }
+}
+
+/// Has the user's instructions for the project hold in the worktree; returns why they do not.
+fn copy_instructions(ctx: &ToolContext, origin: &Path, root: &Path) -> Option<String> {
+    let copied = instructions::copy(&ctx.session.paths, origin, root);
+    let problem = copied.err()?;
+    Some(format!(
+        "Your instructions for this project are not known there: {}",
+        problem.one_line()
+    ))
+}

@@ -1,0 +1,311 @@
+//! Runs of the pipeline in worktrees of their own, with the real binary: the user goes on working beside them, finds them by their status, merges and removes
+//! them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::pipeline_run::{is_installed, pipeline};
+use crate::support::conversation::says;
+use crate::support::engineer::{self, Asked, PYTHON, Role};
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::{Done, Marvin};
+use crate::support::server::{Answer, Server};
+use crate::support::wait::until_within;
+use crate::support::words::TextAssertions;
+
+const LONG: Duration = Duration::from_secs(90);
+/// The name that the task of [`pipeline`] gives a worktree.
+const NAME: &str = "a-program-that-counts-the-words-of-a";
+
+/// A repository with a commit in a folder whose name is not plain, and what the user has begun in it.
+fn project(home: &Home) -> Repo {
+    let repo = Repo::at(&home.path().join("my wörk"));
+    repo.file("notes.txt", "of the user\n")
+        .file(".git/info/exclude", "__pycache__/\nnode_modules/\n")
+        .commit("first");
+    repo.file("notes.txt", "begun\n")
+        .file("draft.txt", "draft\n")
+        .file("node_modules/x/index.js", "x\n");
+    repo.file("staged.txt", "staged\n")
+        .git(&["add", "staged.txt"]);
+    repo
+}
+
+/// `marvin pipeline …` in the repository.
+fn command(home: &Home, repo: &Repo, words: &[&str]) -> Marvin {
+    let run = home.marvin().dir(repo.path()).arg("pipeline");
+    run.args(words.iter().copied())
+}
+
+fn said(home: &Home, repo: &Repo, words: &[&str]) -> String {
+    command(home, repo, words).run().expect(0).text().to_owned()
+}
+
+/// Every file of the user, and what git says of them.
+fn whole(repo: &Repo) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<String>) {
+    fn read(dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with(".git") {
+                read(&path, files);
+            } else if path.is_file() {
+                files.insert(path.clone(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    let mut files = BTreeMap::new();
+    read(repo.path(), &mut files);
+    let git = [
+        &["status", "--porcelain", "--ignored"][..],
+        &["rev-parse", "HEAD"],
+        &["symbolic-ref", "HEAD"],
+        &["ls-files", "--stage"],
+    ];
+    (files, git.map(|words| repo.git(words)).to_vec())
+}
+
+/// The worktree of the only run.
+fn worktree(home: &Home) -> PathBuf {
+    let above = home.path().join(".local/share/marvin/worktrees");
+    let repository = only(&above);
+    only(&repository.join(NAME))
+}
+
+fn only(dir: &Path) -> PathBuf {
+    let entries = fs::read_dir(dir).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(paths.len(), 1, "{paths:?}");
+    paths.pop().unwrap()
+}
+
+/// Starts a run and kills it as soon as it has come to `role`.
+fn killed_at(run: Marvin, asked: &Asked, role: Role) {
+    let mut run = run.spawn();
+    until_within(LONG, &format!("{role:?} begins"), || asked.begun(role) > 0);
+    run.signal(Signal::KILL);
+    assert!(run.ends_within(LONG));
+}
+
+fn status(home: &Home, repo: &Repo) -> Value {
+    serde_json::from_str(&said(home, repo, &["status", "--json"])).unwrap()
+}
+
+fn ended(done: &Done, code: i32) -> (String, String) {
+    let (errors, summary) = (done.errors(), done.text().to_owned());
+    assert_eq!(done.code(), Some(code), "{errors}\n{summary}");
+    (errors, summary)
+}
+
+#[test]
+fn a_killed_run_goes_on_in_its_worktree_and_is_merged_as_one_commit() {
+    if !is_installed("python3") {
+        return;
+    }
+    let home = Home::new();
+    let (server, asked) = engineer::server(&PYTHON);
+    let repo = project(&home);
+    let before = whole(&repo);
+    let run = || pipeline(&home, &server, repo.path());
+    killed_at(run(), &asked, Role::DesignWriter);
+    let tree = worktree(&home);
+    assert_eq!(tree.file_name(), repo.path().file_name());
+    said(&home, &repo, &["worktrees"]).assert_has(&[
+        &format!("{NAME}: stopped\n  branch marvin/{NAME}, "),
+        " not merged",
+        tree.to_str().unwrap(),
+    ]);
+    let stopped = command(&home, &repo, &["merge"]).run();
+    ended(&stopped, 1).0.assert_has(&["is not done", "--force"]);
+    let text = said(&home, &repo, &["status"]);
+    text.assert_has(&[
+        "Dead: its process is gone",
+        &format!("Folder: {}\nBranch: marvin/{NAME}\n", tree.display()),
+    ]);
+    said(&home, &repo, &["log"]).assert_has(&["==> design-writer"]);
+    // The user goes on, and commits.
+    repo.file("more.txt", "more\n");
+    repo.git(&["add", "more.txt"]);
+    repo.git(&["commit", "--quiet", "-m", "of the user", "more.txt"]);
+    killed_at(run(), &asked, Role::Implementer);
+    repo.file("wordcount.py", "# of the user\n");
+    killed_at(run(), &asked, Role::SmokeTester);
+    fs::remove_file(repo.path().join("wordcount.py")).unwrap();
+    let between = whole(&repo);
+    let (errors, summary) = ended(&run().run(), 0);
+    assert_eq!(
+        asked.begun(Role::SpecWriter),
+        1,
+        "what is done is not done again"
+    );
+    errors.assert_has(&[&format!("Goes on in {}", tree.display())]);
+    let merge = format!(
+        "marvin pipeline merge {NAME} --working-dir '{}'",
+        repo.path().display()
+    );
+    summary.assert_has(&[
+        &format!("Branch: marvin/{NAME}\nWorktree: {}\n", tree.display()),
+        &format!("Next: Merge it as one commit: {merge}\n"),
+        &format!("Next: Or with all of its commits: {merge} --all\n"),
+    ]);
+    assert_eq!(whole(&repo), between);
+    assert_eq!(before.1[2], between.1[2]);
+    let made = repo.git(&[
+        "log",
+        "--name-only",
+        "--format=",
+        &format!("main..marvin/{NAME}"),
+    ]);
+    made.assert_lacks(&[
+        "draft.txt",
+        "staged.txt",
+        "node_modules",
+        "notes.txt",
+        "logs/",
+    ]);
+    let merged = said(&home, &repo, &["merge", "--squash"]);
+    merged.assert_has(&[
+        "is in main now, as one commit ",
+        "is kept with the single steps",
+    ]);
+    let message = repo.git(&["log", "-1", "--format=%B"]);
+    message.assert_has(&[
+        "A program that counts the words of a file.\n\n",
+        "It prints the number and nothing else.",
+        "Phases done: 1a, ",
+        "Tests: passed.",
+        "Cost: ",
+        "Ticket: ",
+        "Steps: ",
+    ]);
+    assert_eq!(
+        repo.git(&["log", "--format=%s", "-n2", "--skip=1"]),
+        "of the user\nfirst"
+    );
+    assert_eq!(
+        repo.git(&["status", "--porcelain"]),
+        "M notes.txt\nA  staged.txt\n?? draft.txt"
+    );
+    assert!(repo.read("wordcount.py").contains("def count"));
+    assert!(!tree.exists());
+    said(&home, &repo, &["worktrees"]).assert_has(&["No run and no review"]);
+    // It is known here from now on, and the same command finds nothing left to do.
+    assert_eq!(status(&home, &repo)["state"], "done");
+    let requests = asked.requests();
+    ended(&run().run(), 0);
+    assert_eq!(asked.requests(), requests);
+}
+
+/// A server whose specification is never finished.
+fn hanging() -> Server {
+    Server::answering(|_, _| Answer::silence()).lenient()
+}
+
+#[test]
+fn a_run_that_works_is_found_and_neither_merged_nor_removed() {
+    let home = Home::new();
+    let server = hanging();
+    let repo = project(&home);
+    let before = whole(&repo);
+    let mut run = pipeline(&home, &server, repo.path()).spawn();
+    server.wait_requests(1, LONG);
+    let found = status(&home, &repo);
+    assert_eq!(found["state"], "running");
+    assert_eq!(found["folder"], worktree(&home).to_str().unwrap());
+    for words in [
+        &["merge", "--force"][..],
+        &["worktrees", "--remove", NAME, "--force"],
+    ] {
+        let done = command(&home, &repo, words).run();
+        ended(&done, 1)
+            .0
+            .assert_has(&[&format!("{NAME} is at work (process {})", run.pid())]);
+    }
+    // The same command does not begin a second one, and another task has its own place.
+    let second = pipeline(&home, &server, repo.path()).run();
+    ended(&second, 1)
+        .0
+        .assert_has(&["A pipeline is running in this directory already"]);
+    let mut other = home
+        .marvin()
+        .line("--design-first --provider openai-compat --model all=m --prompt Other --working-dir")
+        .arg(repo.path())
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "k")
+        .spawn();
+    server.wait_requests(2, LONG);
+    let both = status(&home, &repo);
+    assert_eq!(both["others"][0]["state"], "running");
+    assert_eq!(both["others"].as_array().unwrap().len(), 1);
+    let text = said(&home, &repo, &["status"]);
+    text.assert_has(&[
+        "Branch: marvin/other\n",
+        &format!("Branch: marvin/{NAME}\n"),
+    ]);
+    for run in [&mut run, &mut other] {
+        run.signal(Signal::TERM);
+        assert!(run.ends_within(LONG));
+    }
+    assert_eq!(whole(&repo), before);
+    let kept = command(&home, &repo, &["worktrees", "--remove", "other"]).run();
+    ended(&kept, 1).0.assert_has(&["would be lost"]);
+    said(&home, &repo, &["worktrees", "--remove", "other", "--force"]);
+    said(&home, &repo, &["worktrees"]).assert_lacks(&["other"]);
+}
+
+#[test]
+fn in_place_it_works_as_it_always_did() {
+    let home = Home::new();
+    let server = Server::always(says("I cannot.")).lenient();
+    let repo = Repo::at(&home.path().join("in"));
+    repo.file("notes.txt", "x\n").commit("first");
+    for flags in [
+        &["--in-place"][..],
+        &["--allow-dirty"],
+        &["--branch", "words"],
+    ] {
+        let done = pipeline(&home, &server, repo.path())
+            .args(flags.iter().copied())
+            .run();
+        ended(&done, 1).1.assert_lacks(&["Worktree:"]);
+    }
+    assert!(!home.has(".local/share/marvin/worktrees"));
+    assert_eq!(repo.git(&["branch", "--show-current"]), "words");
+    // A run that was begun here goes on here.
+    ended(&pipeline(&home, &server, repo.path()).run(), 1);
+    assert!(!home.has(".local/share/marvin/worktrees"));
+}
+
+#[test]
+fn words_that_make_no_sense_are_told() {
+    let home = Home::new();
+    let repo = Repo::at(&home.path().join("in"));
+    repo.file("notes.txt", "x\n").commit("first");
+    for (words, expected) in [
+        (
+            &["merge", "--remove"][..],
+            "There is no flag \"--remove\" here",
+        ),
+        (&["merge", "a", "b"], "\"b\" is one word too many"),
+        (&["worktrees", "x"], "\"x\" is one word too many"),
+        (&["worktrees", "--remove"], "--remove needs a value"),
+        (
+            &["worktrees", "--remove", "x"],
+            "No run of the pipeline has a worktree",
+        ),
+        (&["merge"], "No run of the pipeline has a worktree"),
+        (&["mrege"], "did you mean \"merge\"?"),
+    ] {
+        let done = command(&home, &repo, words).run();
+        ended(&done, 1).0.assert_has(&[expected]);
+    }
+    let outside = home.marvin().args(["pipeline", "worktrees"]).run();
+    ended(&outside, 1)
+        .0
+        .assert_has(&["is not in a git repository"]);
+}
