@@ -102,7 +102,7 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 32] = [
+    const SLOTS: [&str; 34] = [
         "access",
         "angle",
         "area",

@@ -74,6 +74,7 @@ impl PipelineSinks {
                     findings: findings::summary(&findings, &state.progress.ticket),
                     branch: facts.branch.clone(),
                     problem: facts.problem,
+                    worktree: facts.worktree,
                 };
                 summary::text(&state.progress, &documents, &commits, &facts)
             }

@@ -108,6 +108,7 @@ fn have_resolved(
         tier: Tier::Plan,
         prompt: context::prompt(run, &access, View::Project, &instructions),
         access,
+        texts: View::Project.texts(),
         withhold: &[],
         limit: limits::DEBUGGING,
         after_failure: None,
