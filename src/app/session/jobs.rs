@@ -217,7 +217,8 @@ pub(super) fn check_blender(run: &Run, orders: &mut Orders) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::work::{AwaitedBy, Work};
+    use crate::app::session::work::Work;
+    use crate::app::session::worker_event::AwaitedBy;
 
     fn start(jobs: &mut Jobs, command: &str, background: bool, run: &Run) {
         let work: JobWork = Box::new(|id, _| {

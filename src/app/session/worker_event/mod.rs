@@ -27,6 +27,16 @@ use crate::tools::engine::registry::FinishedCall;
 use set_up::SetUpEvent;
 use voice::VoiceEvent;
 
+/// Who waits until the report of some work was handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AwaitedBy {
+    Nobody,
+    /// The next message is not sent before that.
+    NextMessage,
+    /// The plain interface reads no line before that.
+    Interface,
+}
+
 /// A message from a worker.
 pub(super) enum WorkerEvent {
     /// From the running turn.
