@@ -22,6 +22,7 @@ use super::Run;
 use super::tier::Tier;
 use crate::base::problem::{Outcome, Problem};
 use budget::Budget;
+pub(crate) use log::log_of;
 
 /// What a child may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
