@@ -45,7 +45,8 @@
 //! `!make &` is read by `app::session::commands` → the workplace orders a job → `app::session::jobs` gives it a number and a token that `/stop` and the end of the
 //! session fire (that of a command in the foreground is Esc's) → a thread runs it by [`proc::shell`] in a process group of its own, and its last lines go to the status line → its end is an entry of the chat log
 //! and a row on the screen, and the model is told of it if the conversation is still the one in which it began. A review that `review_codebase` starts is a process of its own:
-//! it outlives the session, and [`store::review_jobs`] is where both look.
+//! it outlives the session, and [`store::review_jobs`] is where both look. An agent that `launch_agent` starts in the background is a thread here with its children:
+//! `app::session::jobs` has its row, its questions and its end.
 //!
 //! # Life of a session on disk
 //! The first message makes a file ([`store::sessions`]): a header, then one record for each thing that happens, appended on the turn's thread before the model is asked

@@ -58,17 +58,12 @@ pub(crate) struct PipelineAgents {
 }
 
 impl Agents for PipelineAgents {
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<()> {
+        begin(ctx, task).map(drop)
+    }
+
     fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String> {
-        check_depth(&ctx.session)?;
-        let folder = tickets(ctx, &task.root)?;
-        let ticket = workable(&folder, &task.ticket, &ctx.stop)?;
-        if task.tdd && !task.design_first && !has_design(&task.root) {
-            return Err(Problem::missing(format!(
-                "tdd needs a design document, and {} is missing or too short.",
-                documents::DESIGN.path
-            ))
-            .next("Set design_first too, or write the document first."));
-        }
+        let (folder, ticket) = begin(ctx, task)?;
         let tier = tier(task.model, &task.prompt);
         let tiers = self.tiers(ctx);
         let used = tiers.of(tier);
@@ -221,6 +216,24 @@ impl PipelineAgents {
         )?;
         Ok(heard.told())
     }
+}
+
+/// The tickets, and the id of the one that `task` is for.
+///
+/// # Errors
+/// It cannot be begun.
+fn begin(ctx: &ToolContext, task: &AgentTask) -> Outcome<(Folder, String)> {
+    check_depth(&ctx.session)?;
+    let folder = tickets(ctx, &task.root)?;
+    let ticket = workable(&folder, &task.ticket, &ctx.stop)?;
+    if task.tdd && !task.design_first && !has_design(&task.root) {
+        return Err(Problem::missing(format!(
+            "tdd needs a design document, and {} is missing or too short.",
+            documents::DESIGN.path
+        ))
+        .next("Set design_first too, or write the document first."));
+    }
+    Ok((folder, ticket))
 }
 
 /// The project's tickets.

@@ -7,6 +7,7 @@
 pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.
 
+    pub(crate) mod agent_host;
     pub(crate) mod agent_task;
     pub(crate) mod approval;
     pub(crate) mod arguments;

@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agents;
 mod app;
 mod broken;
 mod calling;

@@ -266,6 +266,35 @@ fn a_launched_agent_works_for_its_ticket_which_is_started_before_and_closed_afte
 }
 
 #[test]
+fn without_a_conversation_an_agent_for_the_background_runs_in_the_foreground() {
+    let home = Home::new();
+    Repo::at(&home.work())
+        .file("README.md", "# Here\n")
+        .commit("First");
+    ticket(&home, "job-1", "open", "");
+    let server = Server::answering(|request, _| {
+        let first = results(request).is_empty();
+        Answer::sse(match (is_worker(request), first) {
+            (true, _) => openai::text(&["Made a.txt."]),
+            (false, true) => openai::call(
+                "p1",
+                "launch_agent",
+                json!({"ticket_id": "job-1", "prompt": "Make a.txt.", "background": true}),
+            ),
+            (false, false) => openai::text(&["Launched."]),
+        })
+    });
+    in_project(&home, &server, &[]).expect(0);
+    let told = result(&server, "p1");
+    assert!(
+        told.starts_with("There is no conversation") && told.ends_with("Made a.txt."),
+        "{told}"
+    );
+    home.read("work/.tickets/job-1.md")
+        .assert_has(&["status: closed"]);
+}
+
+#[test]
 fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
     let home = Home::new();
     ticket(&home, "a-1", "open", "");

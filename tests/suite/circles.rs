@@ -3,6 +3,7 @@
 //! A file that imports from its parent module is not a cycle: a parent declares what its children share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -60,15 +61,18 @@ fn flatten(before: &[String], tree: &str, out: &mut Vec<Module>) {
     flatten(&before, &group[start..], out);
 }
 
+static USES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))? )?use ([^;]+);").unwrap());
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[A-Za-z_0-9:]*[a-z_]+(?:::\w+)+").unwrap());
+
 /// Every path that the code of a file names.
 fn paths(code: &str) -> Vec<Module> {
-    let uses = Regex::new(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))? )?use ([^;]+);").unwrap();
-    let named = Regex::new(r"[A-Za-z_0-9:]*[a-z_]+(?:::\w+)+").unwrap();
     let mut out = Vec::new();
-    for found in uses.captures_iter(code) {
+    for found in USES.captures_iter(code) {
         flatten(&[], &found[1], &mut out);
     }
-    for found in named.find_iter(&uses.replace_all(code, "")) {
+    for found in NAMED.find_iter(&USES.replace_all(code, "")) {
         out.push(found.as_str().split("::").map(str::to_owned).collect());
     }
     out

@@ -24,7 +24,7 @@ const ZSHRC: &str = r#"
 PROMPT= RPROMPT=
 setopt extended_glob
 fpath=($ZDOTDIR $fpath)
-autoload -Uz compinit && compinit -u -D
+autoload -Uz compinit && compinit -u -d $ZDOTDIR/dump
 compadd() {
     local word found=()
     for word; do

@@ -217,11 +217,11 @@ fn stages(server: &Server) -> Vec<String> {
 fn the_end_of_a_session_waits_no_longer_than_its_limit() {
     let home = Home::new();
     // One call of the summariser may take as long as it likes here; the end of the session may not.
-    let settings = json!({"summariser_timeout_sec": 600});
+    let settings = json!({"summariser_timeout_sec": 600, "exit_timeout_sec": 2});
     home.write("config/reply.json", settings.to_string());
     let wait = wait("the summariser", "Reply to the user.", "summariser");
     let model = server(&wait);
-    let mut running = marvin(&home, &model, wait.model).limit(LIMIT * 2).spawn();
+    let mut running = marvin(&home, &model, wait.model).spawn();
     running.write(b"hello there\n");
     running.wait_stdout("Done.", LIMIT);
     running.close_stdin();

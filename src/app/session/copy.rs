@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::orders::Orders;
 use super::run::Run;
 use super::ui_update::CopiedText;
-use super::work::AwaitedBy;
-use super::worker_event::WorkerEvent;
+use super::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::problem::Outcome;
 use crate::proc::clipboard::Copier;
 

@@ -16,6 +16,7 @@ use super::conversation::{Conversation, start};
 use super::copy;
 use super::core::Core;
 use super::inbox::Inbox;
+use super::jobs::agent_host::SessionHost;
 use super::lists::file_search::FileSearch;
 use super::lists::theme;
 use super::model::Model;
@@ -71,6 +72,11 @@ impl Session {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
             AskMode::Nobody => Approval::Deny,
         };
+        // An agent of a sub-agent must not outlive the task that it is for.
+        if context.policy.depth == 0 {
+            let inbox = Arc::clone(&inbox);
+            context.agent_host = Some(Arc::new(SessionHost { inbox }));
+        }
         context.set_coding(settings.working_dir.is_some());
         let alert_inbox = Arc::clone(&inbox);
         context.alerts.set_announce(Box::new(move |text| {
@@ -298,6 +304,7 @@ impl Session {
                 self.receive();
             }
         }
+        let agents = self.core.jobs.agents.farewell();
         self.run.stop.fire();
         // A command that was started just now must still be cancelled, or it would outlive the process.
         while !self.core.jobs.is_empty() && start.elapsed() < GRACE * 4 {
@@ -321,7 +328,8 @@ impl Session {
         let log = self.workers.finish(&self.run, left);
         let memory = self.core.flow.unremembered_notice();
         let unsent = not_sent(&self.core.waiting(&self.run));
-        let notices = log.into_iter().chain(usage).chain(memory).chain(unsent);
+        let notices = log.into_iter().chain(usage).chain(memory);
+        let notices = notices.chain(agents).chain(unsent);
         let notices: Vec<String> = notices.collect();
         (!notices.is_empty()).then(|| notices.join("\n"))
     }

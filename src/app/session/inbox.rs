@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::work::AwaitedBy;
-use super::worker_event::WorkerEvent;
+use super::worker_event::{AwaitedBy, WorkerEvent};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::sessions::log::TurnLog;

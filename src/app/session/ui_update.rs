@@ -105,8 +105,8 @@ pub(crate) enum UiUpdate {
     Mention(String),
     /// The end of [`Session::copy_with`](super::Session::copy_with).
     Copied(CopiedText),
-    /// The folder or the branch of the status is another one.
-    PlaceChanged,
+    /// The status has changed by itself: the folder or its branch, or what an agent does.
+    StatusChanged,
     /// Files that fit the name that the user types.
     FilesFound(FoundFiles),
     /// A tool needs an answer of the user.

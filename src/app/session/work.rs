@@ -7,18 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::inbox::Inbox;
-use super::worker_event::WorkerEvent;
+use super::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::problem::{Outcome, Problem};
-
-/// Who waits until the report of some work was handled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AwaitedBy {
-    Nobody,
-    /// The next message is not sent before that.
-    NextMessage,
-    /// The plain interface reads no line before that.
-    Interface,
-}
 
 /// What a worker does.
 pub(super) struct Work {

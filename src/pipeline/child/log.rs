@@ -144,6 +144,12 @@ impl Drop for PromptFile<'_> {
     }
 }
 
+/// The log of the child of this id, as [`crate::chat::pipeline_event::PipelineEvent::ChildStarted`] tells it.
+pub(crate) fn log_of(root: &Root, id: &str) -> Option<PathBuf> {
+    let rel = file(root, id, "log").ok()?;
+    Some(root.path().join(rel.as_str()))
+}
+
 fn file(root: &Root, id: &str, suffix: &str) -> Outcome<RelPath> {
     root.check(&format!("{PROJECT_LOGS}/{id}.{suffix}"))
 }

@@ -24,6 +24,7 @@ use super::tier::Tier;
 use crate::base::problem::{Outcome, Problem};
 use crate::store::project_texts::ProjectTexts;
 use budget::Budget;
+pub(crate) use log::log_of;
 
 /// What a child may do.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -49,7 +49,8 @@ fn is_numbered(line: &str) -> bool {
     rest.len() < line.trim_start().len() && rest.starts_with(['.', ')'])
 }
 
-/// What is appended to the prompt of a child that asked `questions`: them and the answers of a read-only child, which `ask` runs.
+/// What is appended to the prompt of a child that asked `questions`: them and the answers of the person who is there for that, else those of a read-only child,
+/// which `ask` runs.
 ///
 /// # Errors
 /// The run was stopped, or the ceiling on cost is reached.
@@ -60,6 +61,11 @@ pub(super) fn answered(
     budget: &Budget<'_>,
     ask: impl FnOnce(&ChildTask<'_>) -> Outcome<ChildReport>,
 ) -> Outcome<String> {
+    if let Some(person) = &run.ctx.answerer
+        && let Some(answers) = person.answer(questions, &run.ctx.stop)?
+    {
+        return Ok(filled(questions, &answers));
+    }
     let prompt = fill(
         prompts::ANSWER,
         &[
@@ -93,13 +99,17 @@ pub(super) fn answered(
             "There are none. Make the simplest choice that fits the documents.".to_owned()
         }
     };
-    Ok(fill(
+    Ok(filled(questions, &answers))
+}
+
+fn filled(questions: &str, answers: &str) -> String {
+    fill(
         prompts::ANSWERED,
         &[
             ("questions", &enclosed("questions", "", questions)),
-            ("answers", &answers),
+            ("answers", answers),
         ],
-    ))
+    )
 }
 
 /// The task of the run and its documents, marked as data.

@@ -102,6 +102,8 @@ pub(crate) struct ReplySettings {
     pub summariser_limit: Duration,
     /// How often the background thread looks for something to remember.
     pub diary_check: Duration,
+    /// How long the end of a session waits until what was said is remembered.
+    pub exit_limit: Duration,
     pub location_enabled: bool,
     /// Where the user is; empty when it has to be found out.
     pub location: String,
@@ -147,6 +149,7 @@ impl Default for ReplySettings {
             embed_limit: Duration::from_secs(10),
             summariser_limit: Duration::from_secs(30),
             diary_check: Duration::from_secs(60),
+            exit_limit: Duration::from_secs(45),
             location_enabled: true,
             location: String::new(),
             cloud_fallback: false,

@@ -105,6 +105,8 @@ rows! {
         |s, v| s.summariser_limit, seconds(v, 3_600);
     "diary_check_sec", "seconds between looks for something to remember (60)", "a number of seconds from 1 to 86400",
         |s, v| s.diary_check, seconds(v, 86_400);
+    "exit_timeout_sec", "seconds that the end of a session waits to be remembered (45)", "a number of seconds from 1 to 3600",
+        |s, v| s.exit_limit, seconds(v, 3_600);
     "location_enabled", "the model is told where the user is (true)", "true or false", |s, v| s.location_enabled, flag(v);
     "location", "where the user is (the saved place called home, or what get_my_location found)", "a text",
         |s, v| s.location, text(v);

@@ -23,6 +23,7 @@ use crate::proc::last_lines::LastLines;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
+use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::call_pauses::CallPauses;
@@ -64,6 +65,8 @@ pub struct SessionContext {
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// Runs child Marvins, if there is a model.
     pub agents: RwLock<Option<Arc<dyn Agents>>>,
+    /// Runs agents beside the conversation, where there is one.
+    pub agent_host: Option<Arc<dyn AgentHost>>,
     /// The client for outside services.
     pub services: ServiceClient,
     /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
@@ -115,6 +118,12 @@ pub trait Summarizer: Send + Sync {
 
 /// Runs child Marvins.
 pub trait Agents: Send + Sync {
+    /// Whether `task` can be begun.
+    ///
+    /// # Errors
+    /// There is no such ticket or it cannot be worked on, or the limit of depth is reached.
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<()>;
+
     /// Has `task` done and returns what came of it.
     ///
     /// # Errors
@@ -162,6 +171,7 @@ impl SessionContext {
             approval: Approval::Approve,
             summarizer: RwLock::default(),
             agents: RwLock::default(),
+            agent_host: None,
             supervisor: None,
             modules: ModuleState::default(),
             env,
@@ -264,6 +274,8 @@ pub struct ToolContext {
     pub deadline: Option<Instant>,
     /// Id of the call; empty outside calls.
     pub call: String,
+    /// Who answers the questions of an agent, before its parent does.
+    pub answerer: Option<Arc<dyn QuestionAnswerer>>,
 }
 
 impl ToolContext {
@@ -303,6 +315,7 @@ impl ToolContext {
             pauses: Arc::default(),
             deadline: None,
             call: String::new(),
+            answerer: None,
         }
     }
 

@@ -12,6 +12,12 @@ use crate::tools::{NOTES, PROGRAMS};
 const LAUNCH_SECONDS: u64 = 24 * 3600;
 const RESEARCH_SECONDS: u64 = 2 * 3600;
 
+/// What is told of an agent that could not go on beside a conversation.
+const IN_FOREGROUND: &str =
+    "There is no conversation that goes on beside it, so the agent ran in the foreground.";
+/// What is told of an agent that does.
+const GO_ON: &str = "You are told when it ends. Go on with something else, or end your answer; do not wait for it, and leave alone the files that it works on.";
+
 tools! { "agents", in_children;
     /// Run a task in a child Marvin.
     launch_agent(LaunchAgent; PROGRAMS.coding().seconds(LAUNCH_SECONDS).slow()) {
@@ -27,6 +33,8 @@ tools! { "agents", in_children;
         design_first: bool = false;
         /// tests first, debug loop; needs a design document
         tdd: bool = false;
+        /// go on without waiting; its end is told later
+        background: bool = false;
     } => launch;
 
     /// Run a read-only investigation in a child Marvin.
@@ -55,7 +63,17 @@ fn launch(ctx: &ToolContext, args: LaunchAgent) -> Outcome<String> {
         &task.prompt,
     );
     ctx.approve(request.in_dir(task.root.path()))?;
-    agents.launch(ctx, &task)
+    if !args.background {
+        return agents.launch(ctx, &task);
+    }
+    let Some(host) = &ctx.session.agent_host else {
+        // The run would end before it.
+        let told = agents.launch(ctx, &task)?;
+        return Ok(format!("{IN_FOREGROUND}\n{told}"));
+    };
+    agents.check(ctx, &task)?;
+    let number = host.start(task, &ctx.stop)?;
+    Ok(format!("Agent {number} started in the background. {GO_ON}"))
 }
 
 fn research(ctx: &ToolContext, args: LaunchResearchAgent) -> Outcome<String> {

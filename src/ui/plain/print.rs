@@ -213,7 +213,7 @@ impl Printer {
                 self.system(&words);
             }
             UiUpdate::Profile(_)
-            | UiUpdate::PlaceChanged
+            | UiUpdate::StatusChanged
             | UiUpdate::FilesFound(_)
             | UiUpdate::Unsent(_)
             | UiUpdate::Insert(_)

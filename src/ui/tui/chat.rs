@@ -150,7 +150,7 @@ impl Chat {
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Theme(_)
             | UiUpdate::ToggleThinking
-            | UiUpdate::PlaceChanged
+            | UiUpdate::StatusChanged
             | UiUpdate::Ask(_)
             | UiUpdate::ChooseSession { .. }
             | UiUpdate::Choose(_)

@@ -326,13 +326,17 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "voice mode on or off: listen, and speak the answers",
         CommandHandler::Voice(|voice, call| voice.toggle(call.rest, call.run, call.orders)),
     ),
-    bare(
+    taking(
+        &["agents"],
+        "[N] [TEXT]",
+        "list, look into or answer agents",
+        CommandHandler::Jobs(|jobs, call| jobs.agents.command(call.rest, call.run, call.orders)),
+    ),
+    taking(
         &["stop"],
-        "stop what runs in the background",
-        CommandHandler::Jobs(|jobs, call| {
-            jobs.stop_background(call.orders);
-            Ok(())
-        }),
+        "[N]",
+        "stop agent N, or all in the background",
+        CommandHandler::Jobs(|jobs, call| jobs.stop_background(call.rest, call.orders)),
     ),
     bare(
         &["preferences"],

@@ -10,7 +10,7 @@ mod undo;
 
 use super::orders::Orders;
 use super::run::Run;
-use super::work::AwaitedBy;
+use super::worker_event::AwaitedBy;
 use super::worker_event::{ConversationState, WorkerEvent};
 use crate::agent::system::SystemPrompt;
 use crate::agent::turn::TurnLimits;

@@ -7,7 +7,7 @@ use crate::app::profile;
 use crate::app::session::orders::Orders;
 use crate::app::session::queued::Queued;
 use crate::app::session::run::Run;
-use crate::app::session::work::AwaitedBy;
+use crate::app::session::worker_event::AwaitedBy;
 use crate::app::session::worker_event::{ProfileSwitch, WorkerEvent};
 use crate::app::sessions;
 use crate::app::sessions::earlier;

@@ -2,10 +2,12 @@
 
 use super::{Core, log};
 use crate::app::session::jobs;
+use crate::app::session::jobs::agents::EndedAgent;
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::session::worker_event::WorkerEvent;
+use crate::app::session::worker_event::agent::AgentEvent;
 use crate::app::session::worker_event::set_up::SetUpEvent;
 use crate::app::sessions::model_notes;
 use crate::base::problem::Outcome;
@@ -117,6 +119,7 @@ impl Core {
                 }
             }
             WorkerEvent::Clipboard(outcome) => self.turns.pasted(outcome, orders),
+            WorkerEvent::Agent(event) => self.agent_event(event, run, orders),
             WorkerEvent::Copied(copied) => orders.show(UiUpdate::Copied(copied)),
             WorkerEvent::FilesFound(found) => orders.show(UiUpdate::FilesFound(found)),
         }
@@ -130,6 +133,35 @@ impl Core {
             (self.voice).speak_event(id, &event, run, orders);
         }
         orders.show(UiUpdate::Event(event));
+    }
+
+    fn agent_event(&mut self, event: AgentEvent, run: &Run, orders: &mut Orders) {
+        let agents = &mut self.jobs.agents;
+        match event {
+            AgentEvent::Launch(launch) => {
+                agents.launch(*launch, self.conversation.number(), run, orders);
+            }
+            AgentEvent::Happened(number, event) => agents.follow(number, &event, orders),
+            AgentEvent::Asks(questions) => agents.ask(questions, orders),
+            AgentEvent::Unanswered(number) => agents.unanswered(number, orders),
+            AgentEvent::Ended(number, outcome) => {
+                if let Some(ended) = agents.ended(number, outcome) {
+                    self.agent_ended(&ended, run, orders);
+                }
+            }
+        }
+    }
+
+    /// An agent in the background has ended. What it says becomes part of the conversation.
+    fn agent_ended(&mut self, ended: &EndedAgent, run: &Run, orders: &mut Orders) {
+        let entry = ended.entry();
+        let kept = (self.flow).for_conversation(&entry, run, &self.facts());
+        log(&ended.profile, LogRole::System, kept, None, orders);
+        let text = model_notes::agent(&ended.head, &ended.report);
+        self.tell_model(ended.conversation, text, run, orders);
+        (self.notices).add(entry, self.turns.is_answering(), orders);
+        self.workplace.read_place(run, orders);
+        orders.send_next();
     }
 
     /// A shell command of the user has ended. Its output becomes part of the conversation.

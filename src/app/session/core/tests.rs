@@ -8,7 +8,7 @@ use super::*;
 use crate::app::session::conversation::saved_session::SavedSession;
 use crate::app::session::turns::running_turn::{ArrivingAnswer, RunningTurn};
 use crate::app::session::ui_update::TurnOutcome;
-use crate::app::session::work::AwaitedBy;
+use crate::app::session::worker_event::AwaitedBy;
 use crate::app::session::worker_event::{ConversationState, TurnEnd, WorkerEvent};
 use crate::app::sessions::BegunSession;
 use crate::app::settings::ModelChoice;

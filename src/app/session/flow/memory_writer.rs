@@ -26,10 +26,8 @@ use crate::chat::event::{Event, EventSink};
 use crate::model_call::model_target::ModelTarget;
 use crate::reply::engine::ReplyEngine;
 use crate::reply::memory::update::retry_pause::RetryPause;
+use crate::reply::settings::ReplySettings;
 use crate::tools::engine::context::{SessionContext, ToolContext};
-
-/// How long the end of a session may wait for what was said to be remembered.
-const FAREWELL_LIMIT: Duration = Duration::from_secs(45);
 
 /// What the thread is told.
 enum MemoryJob {
@@ -111,9 +109,13 @@ impl Flow {
             (None, Some(leaving)) => leaving,
             (None, None) => return false,
         };
+        let limit = (self.engine()).map_or_else(
+            || ReplySettings::default().exit_limit,
+            |engine| engine.settings().exit_limit,
+        );
         self.memory.farewell = Some(Farewell {
             done,
-            until: Instant::now() + FAREWELL_LIMIT,
+            until: Instant::now() + limit,
         });
         orders.system("Remembering this conversation… Ctrl-C skips it.");
         true

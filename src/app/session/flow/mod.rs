@@ -16,7 +16,7 @@ use super::run::Run;
 use super::said_before::SaidBefore;
 use super::turn_job::FlowTurn;
 use super::ui_update::UiUpdate;
-use super::work::AwaitedBy;
+use super::worker_event::AwaitedBy;
 use super::worker_event::{FlowSettings, WorkerEvent};
 use crate::app::flow_report;
 use crate::base::problem::{Outcome, Problem};

@@ -7,8 +7,7 @@ use crate::app::session::attachments::attach::{self, Attachments, MoreImages, On
 use crate::app::session::orders::Orders;
 use crate::app::session::queued::Queued;
 use crate::app::session::run::Run;
-use crate::app::session::work::AwaitedBy;
-use crate::app::session::worker_event::WorkerEvent;
+use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::NullSink;

@@ -1,5 +1,6 @@
 //! What workers report to the session, and how much they carry with it.
 
+pub(super) mod agent;
 pub(super) mod set_up;
 pub(super) mod voice;
 
@@ -24,8 +25,19 @@ use crate::reply::settings::ReplySettings;
 use crate::store::chat_log::LogEntry;
 use crate::tools::Effect;
 use crate::tools::engine::registry::FinishedCall;
+use agent::AgentEvent;
 use set_up::SetUpEvent;
 use voice::VoiceEvent;
+
+/// Who waits until the report of some work was handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AwaitedBy {
+    Nobody,
+    /// The next message is not sent before that.
+    NextMessage,
+    /// The plain interface reads no line before that.
+    Interface,
+}
 
 /// A message from a worker.
 pub(super) enum WorkerEvent {
@@ -98,6 +110,8 @@ pub(super) enum WorkerEvent {
     Choices(Outcome<Box<ChoiceList>>),
     /// From setting up a model.
     SetUp(Box<SetUpEvent>),
+    /// From agents in the background.
+    Agent(AgentEvent),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }

@@ -39,7 +39,7 @@ impl Workplace {
     /// They were read, or could not be.
     pub(super) fn place_read(&mut self, place: Outcome<Place>, run: &Run, orders: &mut Orders) {
         if self.place.was_read(place, run, orders) {
-            orders.show(UiUpdate::PlaceChanged);
+            orders.show(UiUpdate::StatusChanged);
         }
     }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::Place;
-use crate::app::session::work::AwaitedBy;
-use crate::app::session::worker_event::WorkerEvent;
+use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::problem::Outcome;
 use crate::disk::git_head;
 

@@ -1,10 +1,16 @@
 //! Jobs: what the user started and waits for, a shell command, a tool, a question to Blender. Each runs on a thread of its own. Esc stops
-//! the last one that the user waits for, `/stop` those in the background.
+//! the last one that the user waits for, `/stop` those in the background. Among these are [`agents`] that the model launched.
+
+mod agent;
+pub(super) mod agent_host;
+pub(super) mod agents;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
+
+use agents::Agents;
 
 use super::orders::{CoreRequest, JobWork, Orders};
 use super::queued::Queued;
@@ -46,6 +52,7 @@ pub(super) struct Job {
 #[derive(Default)]
 pub(super) struct Jobs {
     running: Vec<Job>,
+    pub(super) agents: Agents,
 }
 
 impl Jobs {
@@ -75,7 +82,7 @@ impl Jobs {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty()
+        self.running.is_empty() && self.agents.is_empty()
     }
 
     /// Whether one runs that the user waits for.
@@ -83,21 +90,23 @@ impl Jobs {
         self.running.iter().any(|job| !job.background)
     }
 
-    /// The commands of this conversation that run in the background.
+    /// The commands and agents of this conversation that run in the background.
     pub(super) fn background(&self, conversation: u64) -> Vec<String> {
         let is_told = |job: &&Job| job.background && job.conversation == conversation;
         let jobs = self.running.iter().filter(is_told);
-        jobs.map(|job| job.command.clone()).collect()
+        let commands = jobs.map(|job| job.command.clone());
+        commands.chain(self.agents.told(conversation)).collect()
     }
 
     /// The rows of the status line.
     pub(super) fn rows(&self) -> impl Iterator<Item = RunningCall> {
-        self.running.iter().map(|job| RunningCall {
+        let jobs = self.running.iter().map(|job| RunningCall {
             name: job.command.clone(),
             since: job.since,
             background: job.background,
             output: job.output.clone(),
-        })
+        });
+        jobs.chain(self.agents.rows())
     }
 
     /// A job has written these lines.
@@ -120,12 +129,20 @@ impl Jobs {
         job.map(|job| job.stop.fire()).is_some()
     }
 
-    /// `/stop`: stops what runs in the background.
-    pub(super) fn stop_background(&self, orders: &mut Orders) {
+    /// `/stop`: stops what runs in the background, or the agent of this number.
+    ///
+    /// # Errors
+    /// There is no agent of this number.
+    pub(super) fn stop_background(&self, number: &str, orders: &mut Orders) -> Outcome<()> {
+        if !number.is_empty() {
+            return self.agents.stop(number);
+        }
         let running = self.running.iter().filter(|job| job.background);
-        if running.inspect(|job| job.stop.fire()).count() == 0 {
+        let commands = running.inspect(|job| job.stop.fire()).count();
+        if commands + self.agents.stop_all() == 0 {
             orders.remark("Nothing runs in the background.");
         }
+        Ok(())
     }
 }
 
@@ -217,7 +234,8 @@ pub(super) fn check_blender(run: &Run, orders: &mut Orders) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::work::{AwaitedBy, Work};
+    use crate::app::session::work::Work;
+    use crate::app::session::worker_event::AwaitedBy;
 
     fn start(jobs: &mut Jobs, command: &str, background: bool, run: &Run) {
         let work: JobWork = Box::new(|id, _| {
@@ -242,7 +260,7 @@ mod tests {
         assert!(jobs.stop_last());
         assert_eq!(stopped(&jobs), [false, true, false]);
         let mut orders = Orders::default();
-        jobs.stop_background(&mut orders);
+        jobs.stop_background("", &mut orders).unwrap();
         assert_eq!(stopped(&jobs), [false, true, true]);
         assert!(orders.take_updates().is_empty());
         assert_eq!(jobs.background(1), ["third"]);
