@@ -11,7 +11,7 @@ use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::proc::git::checkpoint as git_checkpoint;
 use crate::proc::git::{Git, repository};
 use crate::tools::engine::context::ToolContext;
-use crate::tools::project::scratch;
+use crate::tools::project::{git_index, scratch};
 
 /// The most uncommitted files that a message names.
 const NAMED: usize = 10;
@@ -79,6 +79,9 @@ pub(crate) fn prepare(
             Problem::refused(format!("A {what} is in progress in this repository."))
                 .next("Finish or abort it first, then start again."),
         );
+    }
+    if open.drops_signatures() {
+        run.warn("Your git signs commits (commit.gpgSign); the commits of the run are not signed, because no other program runs for them. To sign them afterwards: git rebase --exec 'git commit --amend --no-edit -n -S' COMMIT");
     }
     let (current, has_commit) = open.head()?;
     if !is_new && uncommitted == Uncommitted::Refuse {
@@ -178,6 +181,7 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         "" => message.to_owned(),
         ticket => format!("{message}\n\nTicket: {ticket}"),
     };
+    let _index = git_index::hold(run.root.path(), &run.ctx.stop)?;
     let git = git(run)?;
     working_tree::check_branch(run, &git)?;
     let note = git

@@ -10,7 +10,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::ticket_gate::TicketGate;
 use crate::tools::engine::tool::tools;
 use crate::tools::engine::write_allowlist;
-use crate::tools::project::scratch;
+use crate::tools::project::{git_index, scratch};
 use crate::tools::{PROGRAMS, READ};
 
 tools! { "git", in_children;
@@ -100,6 +100,7 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
         // Files written before the repository existed are excluded now.
         scratch::hide(ctx);
     }
+    let _index = git_index::hold(root.path(), &ctx.stop)?;
     git(ctx, &root)?.commit(&message, args.add_all)
 }
 
