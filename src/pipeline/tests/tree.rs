@@ -8,7 +8,7 @@ use crate::base::problem::ProblemKind;
 use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
 use crate::pipeline::repository::Uncommitted;
-use crate::pipeline::{repository, working_tree};
+use crate::pipeline::{record, repository, working_tree};
 
 fn git(stage: &Stage, words: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
@@ -87,6 +87,16 @@ fn signatures_that_are_dropped_are_told() {
     let warnings = stage.warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_has(&warnings[0], &["the commits of the run are not signed"]);
+}
+
+#[test]
+fn prompts_that_a_killed_run_left_go_at_the_next_start() {
+    let stage = Stage::new("true");
+    stage.put(".marvin/logs/spec-writer-1.prompt.md", "the task");
+    stage.put(".marvin/logs/spec-writer-1.log", "its log");
+    record::wait_for_children(&stage.run.root, &Cancel::new()).unwrap();
+    assert!(!stage.path(".marvin/logs/spec-writer-1.prompt.md").exists());
+    assert_eq!(stage.read(".marvin/logs/spec-writer-1.log"), "its log");
 }
 
 #[test]
