@@ -8,7 +8,7 @@ use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::{
-    implementation, phase_record, quality, record, smoke_test, state, test_writing,
+    implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
 };
 
 /// Writers write, reviewers are satisfied in the second round; with a file `stop` nobody can work.
@@ -44,6 +44,30 @@ fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outco
             program: stage.run.program.clone(),
         },
     )
+}
+
+#[test]
+fn a_phase_that_is_done_again_may_find_everything_done() {
+    let stage = Stage::new("report SPEC_CONFORMANT");
+    stage.put(".marvin-instructions", "Test command: echo 1 passed");
+    repository::checkpoint(&stage.run, "Before the pipeline").unwrap();
+    let record = record::RunRecord {
+        begun: repository::head(&stage.run).unwrap(),
+        ..record::RunRecord::default()
+    };
+    record.write(&stage.run.root).unwrap();
+    stage.put("src/main.rs", "fn main() {}");
+    stage.put("checks/all", "true");
+    repository::checkpoint(&stage.run, "2a: tests written").unwrap();
+    implementation::implement(&stage.run).unwrap();
+    assert_eq!(stage.labels()[0], "implementer");
+    assert!(!stage.labels()[1..].contains(&"implementer".to_owned()));
+    let from = stage.labels().len();
+    test_writing::functional(&stage.run).unwrap();
+    // Once to write, and once to be told that they pass.
+    let again = stage.labels().split_off(from);
+    assert_eq!(again[..2], ["functional-test-writer"; 2]);
+    assert!(!again[2..].contains(&"functional-test-writer".to_owned()));
 }
 
 /// Labels of the children since the `from`th, each once, in order.
