@@ -22,6 +22,7 @@ mod front_end;
 mod heartbeat;
 mod implementation;
 mod limits;
+mod next_task;
 pub(crate) mod phase;
 mod phase_record;
 mod prompts;

@@ -46,6 +46,68 @@ fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outco
     )
 }
 
+fn another(stage: &Stage, task: &str) -> Outcome<()> {
+    run::run(
+        &stage.run.ctx,
+        RunRequest {
+            root: Arc::clone(&stage.run.root),
+            task: task.to_owned(),
+            ticket: None,
+            design_first: true,
+            tdd: false,
+            branch: None,
+            allow_dirty: false,
+            tiers: stage.run.tiers.clone(),
+            max_cost: None,
+            program: stage.run.program.clone(),
+        },
+    )
+}
+
+#[test]
+fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
+    let stage = Stage::new(&WORKERS.replace(
+        "echo 'fn main() {}' > src/main.rs",
+        "date +%N >> src/main.rs",
+    ));
+    fs::write(stage.path("stop"), "").unwrap();
+    start(&stage, true).unwrap_err();
+    fs::write(stage.path(".marvin/pipeline_state"), "1a").unwrap();
+    let problem = another(&stage, "Build a bell.").unwrap_err().one_line();
+    assert_has(&problem, &["for another task: \"Build a clock.\""]);
+    fs::remove_file(stage.path(".marvin/pipeline_state")).unwrap();
+    fs::remove_file(stage.path("stop")).unwrap();
+    start(&stage, true).unwrap();
+    let (spec, first) = (stage.read(".marvin/spec.md"), ticket(&stage));
+    let from = stage.labels().len();
+    // What is not committed is refused first, and nothing is moved.
+    stage.put("own.txt", "of the user");
+    another(&stage, "Build a bell.").unwrap_err();
+    assert_eq!(stage.read(".marvin/spec.md"), spec);
+    fs::remove_file(stage.path("own.txt")).unwrap();
+    another(&stage, "Build a bell.").unwrap();
+    let labels = since(&stage, from);
+    for label in ["spec-writer", "design-writer", "implementer"] {
+        assert!(labels.iter().any(|own| own == label), "{labels:?}");
+    }
+    let folder = format!(".marvin/earlier/{first}");
+    assert_eq!(stage.read(&format!("{folder}/spec.md")), spec);
+    assert_has(
+        &stage.read(&format!("{folder}/review-history-spec.md")),
+        &["## Round 1 ("],
+    );
+    assert_eq!(stage.read(&format!("{folder}/pipeline_state")).trim(), "3");
+    assert_ne!(ticket(&stage), first);
+    let history = stage.read(".marvin/review-history-spec.md");
+    assert_eq!(history.matches("## Round 1 (").count(), 1);
+    assert!(stage.warnings().iter().any(|words| words.contains(&folder)));
+}
+
+fn ticket(stage: &Stage) -> String {
+    let record = record::RunRecord::read(&stage.run.root).unwrap();
+    record.unwrap().ticket
+}
+
 #[test]
 fn a_phase_that_is_done_again_may_find_everything_done() {
     let stage = Stage::new("report SPEC_CONFORMANT");
