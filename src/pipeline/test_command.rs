@@ -16,7 +16,7 @@ use crate::base::text::{clip, plural, tail};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::RelPath;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
-use crate::proc::child_env::command_env;
+use crate::proc::child_env::{NO_BYTE_CODE, command_env};
 use crate::proc::program::find_program;
 use crate::proc::shell::shell;
 use crate::store::project_texts;
@@ -251,6 +251,7 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     let script = format!("exec 2>&1\n{command}");
     let mut variables = command_env(&session.env);
     variables.extend(session.policy.child_variables());
+    variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
     program.supervisor.clone_from(&session.supervisor);
     program.dir = Some(run.root.path().to_owned());
