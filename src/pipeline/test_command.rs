@@ -145,16 +145,10 @@ pub(super) fn detect(run: &Run) -> Option<String> {
         .or_else(|| make(run))
 }
 
-/// `Test command: …` in the project's instructions, with or without Markdown around it.
+/// `Test command: …` in the project's instructions.
 fn stated(run: &Run) -> Option<String> {
     let (_, text) = project_texts::instructions(&run.ctx.session.paths, &run.root)?;
-    let command = text.lines().find_map(|line| {
-        let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
-        let (name, command) = line.split_once(':')?;
-        let name = name.trim_matches(['*', ' ']);
-        name.eq_ignore_ascii_case("test command").then_some(command)
-    })?;
-    let command = command.trim_matches(['*', '`', ' ']);
+    let command = text.lines().find_map(project_texts::test_command)?;
     (!command.is_empty()).then(|| command.to_owned())
 }
 
