@@ -114,6 +114,7 @@ variables! {
     MARVIN_FE_ROUNDS: Whole = 10, "the most rounds of checking served pages (10)";
     MARVIN_QA_ROUNDS: Whole = 3, "the most rounds of quality assurance (3)";
     MARVIN_LEASH: Switch, "1 ends this process when its standard input closes; set by Marvin for its children";
+    MARVIN_WITHHELD_WORDS: Text, "words that the system prompt does not name, separated by commas; set by Marvin for its reviewers";
     TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";
     MARVIN_READONLY: Switch, "1 takes away every tool that changes more than notes, tickets and the session";
     MARVIN_WRITABLE_FILES: Text, "the only files that may be written, separated by commas";

@@ -9,6 +9,7 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::{Outcome, ProblemKind};
 use crate::base::redact;
+use crate::base::variables::MARVIN_WITHHELD_WORDS;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
 use crate::pipeline::{Run, record};
@@ -76,8 +77,13 @@ pub(super) fn run_child(
     let mut log = ChildLog::create(run, task, &head)?;
     scratch::hide(&run.ctx);
     let prompt = PromptFile::create(&run.root, &log.id, start.prompt)?;
-    let variables =
+    let mut variables =
         environment::variables(session, &run.root, &task.access, model, &log.tool_log())?;
+    if !task.withhold.is_empty() {
+        // The child reads the project's instructions itself.
+        let words = task.withhold.join(",");
+        variables.push((MARVIN_WITHHELD_WORDS.name.to_owned(), words));
+    }
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),
         arguments(run, start, &prompt),
