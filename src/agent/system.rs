@@ -7,6 +7,8 @@ use std::sync::Arc;
 use super::prompts;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
+use crate::base::text::replaced_in_any_case;
+use crate::base::variables::MARVIN_WITHHELD_WORDS;
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::model_call::user_facts::{CallerPrompt, UserFacts};
@@ -79,7 +81,7 @@ impl SystemPrompt {
             let _ = write!(text, "\n\n{}", appended.trim());
         }
         Self {
-            text: Arc::new(text),
+            text: Arc::new(without_withheld(text, session)),
             subject: PromptSubject::now(session, person, coding),
             today,
             jobs: person.jobs.clone(),
@@ -109,6 +111,18 @@ impl SystemPrompt {
         }
         (!news.is_empty()).then(|| news.join("\n"))
     }
+}
+
+/// Files of a project may name what a reviewer must not know, such as the word that would pass the review.
+fn without_withheld(text: String, session: &SessionContext) -> String {
+    let Some(words) = MARVIN_WITHHELD_WORDS.read(&session.env) else {
+        return text;
+    };
+    let words = words
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
+    words.fold(text, |text, word| replaced_in_any_case(&text, word, "…"))
 }
 
 fn today(session: &SessionContext) -> String {

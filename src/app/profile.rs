@@ -59,6 +59,9 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     Ok(profile.preferences())
 }
 
+/// The latest reviews that have ended which the model is told of.
+const MAX_ENDED_REVIEWS: usize = 3;
+
 /// What the system prompt says about the user; `jobs` are the commands that run in the background. Missing files are skipped; corrupt ones are set
 /// aside and reported. `current` is the session that goes on, and `sent` the message that is about to be sent: they are on disk already and must not appear
 /// as history too.
@@ -101,16 +104,17 @@ fn joined(texts: &[String]) -> String {
     texts.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// The reviews that run in the background of this project, one per line.
+/// The reviews that run in the background of this project, and those whose end is news, one per line.
 fn project_jobs(session: &SessionContext) -> String {
-    let running = session
-        .working_dir
-        .root()
-        .map(|root| review_jobs::running(&root));
-    let lines = running
+    let Some(root) = session.working_dir.root() else {
+        return String::new();
+    };
+    let news = review_jobs::news(&root);
+    let older = news.len().saturating_sub(MAX_ENDED_REVIEWS);
+    let jobs = review_jobs::running(&root)
         .into_iter()
-        .flatten()
-        .map(|job| one_line(&job.line()));
+        .chain(news.into_iter().skip(older));
+    let lines = jobs.map(|job| one_line(&job.line()));
     lines.collect::<Vec<_>>().join("\n")
 }
 

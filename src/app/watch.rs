@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::stdio::stdin;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
 use crate::base::cancel::Cancel;
 
-const WATCHED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// SIGQUIT too: its core dump is of no use here, and a run should say what it cost.
+const WATCHED: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 /// How long the turn has after a signal to stop its children and requests.
 const GRACE: Duration = Duration::from_millis(150);
 

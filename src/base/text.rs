@@ -178,6 +178,20 @@ pub(crate) fn one_line(text: &str) -> String {
     escape_controls(&single_spaced(text))
 }
 
+/// `text` with `instead` for `word`, in whatever case its letters of ASCII are.
+pub(crate) fn replaced_in_any_case(text: &str, word: &str, instead: &str) -> String {
+    let (lower, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, found) in lower.match_indices(&word) {
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push_str(instead);
+        from = at + found.len();
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

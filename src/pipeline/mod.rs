@@ -24,6 +24,7 @@ mod front_end;
 mod heartbeat;
 mod implementation;
 mod limits;
+mod next_task;
 mod nothing_to_change;
 pub(crate) mod phase;
 mod phase_record;

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::disk::beneath::Root;
+use crate::disk::beneath::{DirEntry, Root};
 use crate::disk::lock::{self, Lock, LockState};
 use crate::disk::paths::PROJECT_LOGS;
 
 /// In the folder of logs, so that git does not see it.
 const FILE: &str = "pipeline.json";
+/// How the name of a child's prompt ends, in the folder of logs.
+pub(crate) const PROMPT_ENDING: &str = ".prompt.md";
 /// US dollars of all starts.
 const SPENT: &str = "pipeline-cost";
 /// What the lock is of; the lock file has `.lock` at its end.
@@ -123,13 +125,29 @@ pub(crate) fn attend(root: &Root) -> Outcome<Lock> {
 /// They do not end.
 pub(crate) fn wait_for_children(root: &Root, stop: &Cancel) -> Outcome<()> {
     let lock = Lock::take(&lock_path(root, CHILDREN)?, CHILDREN_WAIT, stop);
-    lock.map(drop).map_err(|problem| match problem.kind {
+    let _lock = lock.map_err(|problem| match problem.kind {
         ProblemKind::Limit => {
             Problem::refused("Children of an earlier run are still at work in this directory.")
                 .next("Wait until they have ended, or end them.")
         }
         _ => problem,
-    })
+    })?;
+    remove_prompts(root);
+    Ok(())
+}
+
+/// Removes the prompts that a killed run left, while no child reads one. They hold the task, and nobody else removes them.
+fn remove_prompts(root: &Root) {
+    let entries = root.check(PROJECT_LOGS).and_then(|rel| root.list(&rel));
+    let is_prompt = |entry: &DirEntry| entry.name.ends_with(PROMPT_ENDING);
+    for entry in entries
+        .unwrap_or_default()
+        .iter()
+        .filter(|one| is_prompt(one))
+    {
+        let rel = root.check(&format!("{PROJECT_LOGS}/{}", entry.name));
+        let _ = rel.and_then(|rel| root.remove_file(&rel));
+    }
 }
 
 /// The path in the folder of logs whose lock is meant. Through the fence: `.marvin` may be a link to somewhere else.

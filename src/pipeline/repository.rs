@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{Run, files, working_tree};
+use super::{Run, files, record, working_tree};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -11,10 +11,13 @@ use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::proc::git::checkpoint as git_checkpoint;
 use crate::proc::git::{Git, repository};
 use crate::tools::engine::context::ToolContext;
-use crate::tools::project::scratch;
+use crate::tools::project::{git_index, scratch};
 
 /// The most uncommitted files that a message names.
 const NAMED: usize = 10;
+
+/// Newest commits of a run that are looked through.
+const MAX_COMMITS: u64 = 1_000;
 
 /// What stands in the working tree before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +88,9 @@ pub(crate) fn prepare(
             Problem::refused(format!("A {what} is in progress in this repository."))
                 .next("Finish or abort it first, then start again."),
         );
+    }
+    if open.drops_signatures() {
+        run.warn("Your git signs commits (commit.gpgSign); the commits of the run are not signed, because no other program runs for them. To sign them afterwards: git rebase --exec 'git commit --amend --no-edit -n -S' COMMIT");
     }
     let (current, has_commit) = open.head()?;
     if !is_new && uncommitted == Uncommitted::Refuse {
@@ -184,6 +190,7 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         "" => message.to_owned(),
         ticket => format!("{message}\n\nTicket: {ticket}"),
     };
+    let _index = git_index::hold(run.root.path(), &run.ctx.stop)?;
     let git = git(run)?;
     working_tree::check_branch(run, &git)?;
     let note = git
@@ -223,6 +230,23 @@ pub(crate) fn changed_files(run: &Run, commit: &str) -> Outcome<Vec<String>> {
 pub(crate) fn diff_of(run: &Run, commit: &str, paths: &[&str]) -> Outcome<(String, String)> {
     let git = git(run)?;
     Ok((git.stat_since(commit, paths)?, git.diff_of(commit, paths)?))
+}
+
+/// Whether the run has made a checkpoint with this message, as far as can be told.
+pub(crate) fn has_checkpoint(run: &Run, message: &str) -> bool {
+    let Some(base) = record::base(&run.root) else {
+        return false;
+    };
+    let log = || -> Outcome<String> {
+        let git = git(run)?;
+        match git.count_since(&base)?.min(MAX_COMMITS) {
+            0 => Ok(String::new()),
+            count => git.log(count, true),
+        }
+    };
+    let log = log().unwrap_or_default();
+    let mut subjects = log.lines().filter_map(|line| line.split_once(' '));
+    subjects.any(|(_, subject)| subject == message)
 }
 
 /// The branch that is checked out in the project, if it is known.

@@ -13,8 +13,8 @@ use super::repository::{self, Uncommitted};
 use super::review::document;
 use super::tier::TierModels;
 use super::{
-    Run, debugging, epic, first_line, front_end, implementation, phase_record, quality, smoke_test,
-    state, test_command, test_writing, upstream, working_tree,
+    Run, debugging, epic, first_line, front_end, implementation, next_task, phase_record, quality,
+    smoke_test, state, test_command, test_writing, upstream, working_tree,
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
@@ -60,6 +60,11 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     scratch::hide(ctx);
     let earlier = RunRecord::read(&root)?;
     let recorded = state::recorded(&root)?;
+    let is_next = next_task::begins(&request.task, earlier.as_ref());
+    let (done, earlier, recorded) = match is_next {
+        true => (earlier, None, None),
+        false => (None, earlier, recorded),
+    };
     refuse_other_task(&request, earlier.as_ref(), recorded.as_deref())?;
     let mut run = Run {
         ctx: ctx.clone(),
@@ -83,7 +88,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         }
         (false, false) => Uncommitted::Refuse,
     };
-    let is_left = is_anything_left(&run, &request)?;
+    let is_left = is_next || is_anything_left(&run, &request)?;
     if !is_left && earlier.as_ref().is_none_or(|record| record.finished) {
         run.ticket = earlier.map(|record| record.ticket).unwrap_or_default();
         announce(&run, &request, true)?;
@@ -102,6 +107,9 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     run.branch = repository::branch(ctx, &run.root).unwrap_or_default();
     if tree.is_none() {
         tree = working_tree::share(&run.root)?;
+    }
+    if let Some(done) = &done {
+        next_task::set_aside(&run, done)?;
     }
     run.ticket = epic::find_or_create(&run, request.ticket.as_deref(), earlier.as_ref())?;
     let mut record = RunRecord {
@@ -361,7 +369,7 @@ fn refuse_other_task(
         first_line(&earlier.task)
     ))
     .next("Give the same prompt to continue it.")
-    .next("For a new task use another directory, or remove .marvin/pipeline_state and the documents beside it."))
+    .next("For a new task finish that one first, use another directory, or remove .marvin/pipeline_state and the documents beside it."))
 }
 
 fn outline(request: &RunRequest, root: &Root) -> Outcome<Vec<PhaseOutline>> {

@@ -16,7 +16,7 @@ use crate::base::text::{clip, plural, tail};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::RelPath;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
-use crate::proc::child_env::command_env;
+use crate::proc::child_env::{NO_BYTE_CODE, command_env};
 use crate::proc::program::find_program;
 use crate::proc::shell::shell;
 use crate::store::project_texts;
@@ -145,16 +145,10 @@ pub(super) fn detect(run: &Run) -> Option<String> {
         .or_else(|| make(run))
 }
 
-/// `Test command: …` in the project's instructions, with or without Markdown around it.
+/// `Test command: …` in the project's instructions.
 fn stated(run: &Run) -> Option<String> {
     let (_, text) = project_texts::instructions(&run.ctx.session.paths, &run.root)?;
-    let command = text.lines().find_map(|line| {
-        let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
-        let (name, command) = line.split_once(':')?;
-        let name = name.trim_matches(['*', ' ']);
-        name.eq_ignore_ascii_case("test command").then_some(command)
-    })?;
-    let command = command.trim_matches(['*', '`', ' ']);
+    let command = text.lines().find_map(project_texts::test_command)?;
     (!command.is_empty()).then(|| command.to_owned())
 }
 
@@ -251,6 +245,7 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     let script = format!("exec 2>&1\n{command}");
     let mut variables = command_env(&session.env);
     variables.extend(session.policy.child_variables());
+    variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
     program.supervisor.clone_from(&session.supervisor);
     program.dir = Some(run.root.path().to_owned());

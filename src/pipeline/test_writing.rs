@@ -88,7 +88,7 @@ fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<(
     child::run(
         run,
         &ChildTask {
-            check: &|_| has_tests(run, before),
+            check: &|_| has_tests(run, writer.phase, before),
             ..writer_task(
                 run,
                 writer.label,
@@ -98,18 +98,24 @@ fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<(
             )
         },
     )?;
-    repository::checkpoint(run, &format!("{}: tests written", writer.phase))
+    repository::checkpoint(run, &written(writer.phase))
 }
 
-/// Whether the phase has brought tests.
-fn has_tests(run: &Run, before: &FileStates) -> Result<(), String> {
+/// The message of the commit after the tests of a phase.
+fn written(phase: &str) -> String {
+    format!("{phase}: tests written")
+}
+
+/// Whether the phase has brought tests, now or when this run did it before.
+fn has_tests(run: &Run, phase: &str, before: &FileStates) -> Result<(), String> {
     let now = files::states(&run.root, &run.ctx.stop);
     let changed = files::changed(before, &now);
     let is_rust_test = |path: &str| path.ends_with(".rs") && changed.contains(&path);
     let found = changed.iter().any(|path| files::is_test(path))
         || files::any_text(&run.root, &run.ctx.stop, &is_rust_test, &|text| {
             text.contains("#[test]")
-        });
+        })
+        || repository::has_checkpoint(run, &written(phase));
     match found {
         true => Ok(()),
         false => Err(

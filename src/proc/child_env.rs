@@ -180,6 +180,10 @@ pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     vars
 }
 
+/// Keeps Python from writing byte code. It takes a file for the one that it compiled when their times agree to the second and their sizes to the byte
+/// (<https://peps.python.org/pep-0552/>), so a file that is tested and mended within a second would be tested as it was.
+pub(crate) const NO_BYTE_CODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
+
 /// The environment of programs that record and play sound.
 pub(crate) fn audio_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = command_env(env);

@@ -50,17 +50,43 @@ impl ProjectTexts {
 /// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
 /// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
 ///
+/// A file that says nothing but how the tests are run is added to the next one instead of taking its place: the pipeline has one written where the
+/// project had none.
+///
 /// Files of the project are read through the path fence, so no symlink there gets a file from elsewhere into a request.
 pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
     let dir = root.path();
-    let found = paths.instructions(dir).into_iter().find_map(|path| {
+    let places = paths.instructions(dir).into_iter().filter_map(|path| {
         let text = match path.strip_prefix(dir) {
             Ok(rel) => read_within(root, rel.to_str()?, MAX_INSTRUCTIONS_BYTES),
             Err(_) => read_own(&path),
         };
         text.map(|text| (path, text))
     });
-    found.or_else(|| agents(root))
+    let mut command: Option<(PathBuf, String)> = None;
+    for (path, text) in places.chain(std::iter::once_with(|| agents(root)).flatten()) {
+        match command.take() {
+            Some((_, command)) => return Some((path, format!("{}\n\n{text}", command.trim_end()))),
+            None if is_test_command(&text) => command = Some((path, text)),
+            None => return Some((path, text)),
+        }
+    }
+    command
+}
+
+/// The command of a line such as `Test command: …`, with or without Markdown around it.
+pub(crate) fn test_command(line: &str) -> Option<&str> {
+    let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
+    let (name, command) = line.split_once(':')?;
+    let name = name.trim_matches(['*', ' ']);
+    name.eq_ignore_ascii_case("test command")
+        .then(|| command.trim_matches(['*', '`', ' ']))
+}
+
+/// Whether a text says how the tests are run, and nothing else.
+fn is_test_command(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.all(|line| test_command(line).is_some())
 }
 
 fn agents(root: &Root) -> Option<(PathBuf, String)> {
@@ -192,5 +218,27 @@ mod tests {
         assert_eq!(instructions(&paths, &deep).unwrap().1, "inner");
         fs::write(deep.join(".marvin-instructions"), "own").unwrap();
         assert_eq!(instructions(&paths, &deep).unwrap().1, "own");
+    }
+
+    #[test]
+    fn a_file_with_the_test_command_alone_hides_no_other_instructions() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([("HOME", home.path().to_str().unwrap())]));
+        let dir = home.path().join("a");
+        fs::create_dir(&dir).unwrap();
+        let own = dir.join(".marvin-instructions");
+        fs::write(&own, "\n- **Test command:** `sh run.sh`\n").unwrap();
+        let alone = instructions(&paths, &dir).unwrap();
+        assert_eq!(alone.0, own);
+        fs::write(dir.join("AGENTS.md"), "Indent with tabs.\n").unwrap();
+        let (path, text) = instructions(&paths, &dir).unwrap();
+        assert_eq!(path, dir.join("AGENTS.md"));
+        assert_eq!(
+            text,
+            "\n- **Test command:** `sh run.sh`\n\nIndent with tabs.\n"
+        );
+        fs::write(&own, "Test command: x\nNo tabs.").unwrap();
+        let (path, text) = instructions(&paths, &dir).unwrap();
+        assert_eq!((path, text.as_str()), (own, "Test command: x\nNo tabs."));
     }
 }

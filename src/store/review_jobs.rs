@@ -22,6 +22,9 @@ const CAP: u64 = 4 << 20;
 /// Most records that are read; the latest count.
 const MOST: usize = 200;
 
+/// The ending of the file that says which process told of the end of a job.
+const TOLD: &str = "told";
+
 /// How far a review is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,8 +130,21 @@ impl ReviewJob {
         u64::try_from(seconds / 60).ok()
     }
 
+    /// How it ended, in a line.
+    pub(crate) fn ending(&self) -> String {
+        let first = self.text.lines().next().unwrap_or_default();
+        let words = format!("Review {}: {}. {first}", self.id, self.status.word());
+        words.trim_end().to_owned()
+    }
+
     /// The job in a line of a list of what runs in the background.
     pub(crate) fn line(&self) -> String {
+        if self.status != JobStatus::Running {
+            return format!(
+                "{} It is not running any more; review_status tells more",
+                self.ending()
+            );
+        }
         format!(
             "review {} of the code ({}), {} on branch {}; review_status tells more",
             self.id, self.focus, self.phase, self.branch
@@ -184,6 +200,41 @@ pub(crate) fn running(root: &Root) -> Vec<ReviewJob> {
     let mut jobs = all(root).unwrap_or_default();
     jobs.retain(|job| job.status == JobStatus::Running);
     jobs
+}
+
+/// The jobs that have ended and that no session has told of, the latest last.
+pub(crate) fn untold(root: &Root) -> Vec<ReviewJob> {
+    ended(root, None)
+}
+
+/// The jobs that have ended and were told of by this process, or by nobody yet: news to its model.
+pub(crate) fn news(root: &Root) -> Vec<ReviewJob> {
+    ended(root, Some(std::process::id()))
+}
+
+fn ended(root: &Root, teller: Option<u32>) -> Vec<ReviewJob> {
+    let mut jobs = all(root).unwrap_or_default();
+    jobs.retain(|job| {
+        job.status != JobStatus::Running
+            && match told_by(root, &job.id) {
+                None => true,
+                Some(pid) => teller.is_some() && pid == teller,
+            }
+    });
+    jobs
+}
+
+/// The process that told of the end of a job; `None` when nobody did.
+fn told_by(root: &Root, id: &str) -> Option<Option<u32>> {
+    let rel = file(root, id, TOLD).ok()?;
+    let text = root.read(&rel, 64).ok()?;
+    Some(String::from_utf8_lossy(&text).trim().parse().ok())
+}
+
+/// Records that this process has told of the end of a job. Where that cannot be written it is told again, which does no harm.
+pub(crate) fn set_told(root: &Root, id: &str) {
+    let rel = file(root, id, TOLD);
+    let _ = rel.and_then(|rel| root.put(&rel, format!("{}\n", std::process::id()).as_bytes()));
 }
 
 /// Takes the lock by which others see that the job runs.

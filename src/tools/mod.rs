@@ -54,6 +54,7 @@ pub(crate) mod project {
     pub(crate) mod coding;
     pub(crate) mod files;
     pub(crate) mod git;
+    pub(crate) mod git_index;
     pub(crate) mod github;
     pub(crate) mod packages;
     #[cfg(test)]

@@ -126,7 +126,7 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
     result(&server, "e3").assert_has(&["ticket tools"]);
     assert!(home.has("work/b.txt"));
     repo.git(&["log", "-1", "--format=%B"])
-        .assert_has(&["Ticket: top-1"]);
+        .assert_has(&[&format!("Ticket: {}\nTicket: top-1", made.trim())]);
 }
 
 #[test]

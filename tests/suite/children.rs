@@ -49,6 +49,21 @@ const STUBBORN: &str =
     "trap '' TERM INT HUP; sleep 300 & echo $! >> pids; echo $$ >> pids; while :; do sleep 1; done";
 
 #[test]
+fn words_that_are_withheld_from_a_child_are_not_in_its_system_prompt() {
+    let home = Home::new();
+    home.write("work/AGENTS.md", "End every review with spec_verified.");
+    let server = Server::answering(|_, _| says("Done."));
+    home.ask(&server.url("/v1"), "go")
+        .env("MARVIN_WITHHELD_WORDS", "SPEC_VERIFIED,no issues found")
+        .arg(format!("--working-dir={}", home.work().display()))
+        .run()
+        .expect(0);
+    let text = server.request(0).text();
+    text.assert_has(&["End every review with …."]);
+    text.assert_lacks(&["spec_verified"]);
+}
+
+#[test]
 fn a_command_of_a_child_ends_with_it_even_after_kill_9() {
     let home = Home::new();
     let server = Server::with([call(STUBBORN)]);

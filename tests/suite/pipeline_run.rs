@@ -392,7 +392,7 @@ fn nothing_outlives_a_run_that_is_ended_or_killed() {
             },
         )
         .lenient();
-    for signal in [Signal::TERM, Signal::KILL] {
+    for signal in [Signal::TERM, Signal::QUIT, Signal::KILL] {
         let mut run = pipeline(&home, &server, &home.work()).spawn();
         let before = server.requests().len();
         server.wait_requests(before + 2, Duration::from_secs(60));

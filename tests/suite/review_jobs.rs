@@ -316,8 +316,8 @@ fn a_chat_knows_of_a_review_in_the_background_and_tells_when_it_ends() {
     rustix::fs::flock(&held, rustix::fs::FlockOperation::Unlock).unwrap();
     chat.write(b"second\n");
     chat.wait_stdout("Answer 1.", LONG);
-    let news = "No background job is running any more.";
-    assert!(server.request(1).text().contains(news));
+    let news = format!("Review {id}: dead. It is not running any more");
+    assert!(server.request(1).text().contains(&news));
     // Through a pipe a notice is shown with the next answer.
     let notice = format!("Review {id}: dead.");
     let mut answers = 2;
@@ -328,6 +328,51 @@ fn a_chat_knows_of_a_review_in_the_background_and_tells_when_it_ends() {
         answers += 1;
     }
     chat.wait().expect(0);
+}
+
+#[test]
+fn a_review_that_ended_while_no_chat_was_open_is_told_at_the_next_start_once() {
+    let project = Project::new();
+    for (id, text) in [
+        (
+            "20260101-120000",
+            "Every reviewer is satisfied after 2 rounds.\nMore.",
+        ),
+        (
+            "20260102-120000",
+            "After 4 rounds there are still findings.",
+        ),
+    ] {
+        let record = json!({
+            "id": id, "status": "completed", "phase": "ended", "started": "2026-01-01T12:00:00.000Z",
+            "ended": "2026-01-01T13:00:00.000Z", "branch": format!("review/{id}"), "base": "main",
+            "focus": "all", "text": text,
+        });
+        let path = format!("work/.marvin/jobs/{id}.json");
+        project.home.write(&path, record.to_string());
+    }
+    let told = [
+        "Review 20260101-120000: completed. Every reviewer is satisfied after 2 rounds.",
+        "Review 20260102-120000: completed. After 4 rounds there are still findings.",
+    ];
+    for is_first in [true, false] {
+        let server = Server::answering(|_, n| says(&format!("Answer {n}.")));
+        let mut chat = project.home.chat(&server).stdin_open().spawn();
+        let mut answers = 0;
+        // Through a pipe a notice is shown with the next answer; the one of the last review comes last.
+        while answers < 2 || is_first && !chat.sees_stdout(told[1], Duration::from_secs(1)) {
+            assert!(answers < 90, "no notice in {}", chat.stdout());
+            chat.write(b"more\n");
+            chat.wait_stdout(&format!("Answer {answers}."), LONG);
+            answers += 1;
+        }
+        for words in told {
+            assert_eq!(chat.stdout().contains(words), is_first, "{}", chat.stdout());
+            let system = server.request(0).text();
+            assert_eq!(system.contains(words), is_first, "{system}");
+        }
+        chat.wait().expect(0);
+    }
 }
 
 #[test]

@@ -106,8 +106,11 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
             subject,
             round,
             most,
-        } if phase.ends_with("_review") || subject == "code" => {
-            format!("Phase {}: review round {round} of {most}.", plain(phase))
+        } if let Some(what) = reviewed(phase, subject) => {
+            format!(
+                "Phase {}: review of {what}, round {round} of {most}.",
+                plain(phase)
+            )
         }
         PipelineEvent::RunEnded { done, .. } => {
             let Usage {
@@ -125,6 +128,9 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
                 (false, Some(phase)) => {
                     format!("Pipeline aborted in phase {} {tail}", plain(&phase.name))
                 }
+                (false, None) if matches!(progress.tests, Some((false, _))) => {
+                    format!("Pipeline not done, its tests do not pass, {tail}")
+                }
                 (false, None) => format!("Pipeline aborted {tail}"),
             }
         }
@@ -138,6 +144,19 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
         | PipelineEvent::Checkpoint { .. }
         | PipelineEvent::Warning { .. } => return None,
     })
+}
+
+/// What a round of reviews is about, if it is one; only in words that are the same in every project.
+fn reviewed(phase: &str, subject: &str) -> Option<&'static str> {
+    match subject {
+        "spec.md" => Some("the specification"),
+        "ux.md" => Some("the user experience"),
+        "design.md" => Some("the architecture"),
+        "code" => Some("the code"),
+        "tests" if phase.starts_with('2') => Some("the tests"),
+        _ if phase.ends_with("_review") => Some("a document"),
+        _ => None,
+    }
 }
 
 /// A name or an id, whatever it is: letters, digits, `-`, `_`, and not many of them.
@@ -182,6 +201,7 @@ mod tests {
             started(false),
             PipelineEvent::PhaseStarted { phase: phase() },
             round("1a_review", "private.md"),
+            round("1b_review", "design.md"),
             round("3", "code"),
             round("4a", "private"),
             PipelineEvent::Warning {
@@ -220,8 +240,9 @@ mod tests {
             [
                 "Pipeline started, ticket todo-4f2aprivate: 3 phases.",
                 "Phase 1a_review started.",
-                "Phase 1a_review: review round 2 of 4.",
-                "Phase 3: review round 2 of 4.",
+                "Phase 1a_review: review of a document, round 2 of 4.",
+                "Phase 1b_review: review of the architecture, round 2 of 4.",
+                "Phase 3: review of the code, round 2 of 4.",
                 "Phase 1a_review done in 1 min 1 s.",
                 "Phase 4c skipped.",
                 "Pipeline resumed, ticket todo-4f2aprivate: 0 of 3 phases are done.",

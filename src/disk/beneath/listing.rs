@@ -14,6 +14,7 @@ use super::root::Root;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, escape_controls, plural};
 use crate::disk::beneath::rel_path::RelPath;
+use crate::disk::paths::{PROJECT_FOLDER, PROJECT_LOGS};
 
 #[derive(Debug, Clone)]
 pub struct ListingOptions {
@@ -233,11 +234,15 @@ impl Root {
         rules: Option<&IgnoreRules>,
         look: &ListingOptions,
     ) -> bool {
-        if rel.as_str() == ".marvin" {
+        if rel.as_str() == PROJECT_FOLDER {
             return look.marvin;
         }
+        // Logs are many, and a child would read what another one was told.
+        if rel.as_str() == PROJECT_LOGS {
+            return false;
+        }
         let folder = entry.kind == FileKind::Folder;
-        let inside_marvin = look.marvin && rel.parts().next() == Some(".marvin");
+        let inside_marvin = look.marvin && rel.parts().next() == Some(PROJECT_FOLDER);
         if !inside_marvin && rules.is_some_and(|rules| rules.hides(self.path(), rel, folder)) {
             return false;
         }
@@ -346,6 +351,7 @@ mod tests {
             "env/pyvenv.cfg",
             ".tickets/a.md",
             ".marvin/spec.md",
+            ".marvin/logs/a-1.prompt.md",
             "target/debug/x",
             "README.md",
             "odd\nname",

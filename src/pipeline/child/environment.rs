@@ -8,7 +8,7 @@ use super::Access;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     LLM_PROVIDER, MARVIN_DEPTH, MARVIN_LEASH, MARVIN_MODEL, MARVIN_PROJECT_TEXTS, MARVIN_READONLY,
-    MARVIN_SUBAGENT_LOG, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WRITABLE_FILES,
+    MARVIN_SUBAGENT_LOG, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WITHHELD_WORDS, MARVIN_WRITABLE_FILES,
 };
 use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
@@ -18,8 +18,8 @@ use crate::tools::engine::context::SessionContext;
 /// How deep children of children may go.
 const MAX_DEPTH: u64 = 5;
 
-/// Variables that lead a child into another repository or another Python.
-const MISLEADING: &[&str] = &["VIRTUAL_ENV", "CONDA_PREFIX"];
+/// Variables that lead a child into another repository or another Python, or are meant for its parent alone.
+const MISLEADING: &[&str] = &["VIRTUAL_ENV", "CONDA_PREFIX", MARVIN_WITHHELD_WORDS.name];
 /// Git's own variables, such as `GIT_DIR`, which would make a child work on another repository.
 const GIT_FAMILY: &str = "GIT_";
 

@@ -13,6 +13,7 @@ use crate::base::text::clip;
 use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::Run;
+use crate::pipeline::record::PROMPT_ENDING;
 use crate::proc::pump::OutputStream;
 use crate::tools::engine::context::SessionContext;
 
@@ -128,7 +129,7 @@ impl<'a> PromptFile<'a> {
     /// # Errors
     /// As [`Root::create_new`].
     pub(super) fn create(root: &'a Root, id: &str, prompt: &str) -> Outcome<Self> {
-        let rel = file(root, id, "prompt.md")?;
+        let rel = file(root, id, PROMPT_ENDING.trim_start_matches('.'))?;
         root.create_new(&rel, prompt.as_bytes())?;
         Ok(Self { root, rel })
     }

@@ -9,6 +9,7 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::Outcome;
 use crate::base::redact;
+use crate::base::variables::MARVIN_WITHHELD_WORDS;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
@@ -79,7 +80,7 @@ pub(super) fn run_child(
     let mut log = ChildLog::create(run, task, &head)?;
     scratch::hide(&run.ctx);
     let prompt = PromptFile::create(&run.root, &log.id, start.prompt)?;
-    let variables = environment::variables(
+    let mut variables = environment::variables(
         session,
         &run.root,
         &task.access,
@@ -87,6 +88,11 @@ pub(super) fn run_child(
         model,
         &log.tool_log(),
     )?;
+    if !task.withhold.is_empty() {
+        // The child reads the project's instructions itself.
+        let words = task.withhold.join(",");
+        variables.push((MARVIN_WITHHELD_WORDS.name.to_owned(), words));
+    }
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),
         arguments(run, start, &prompt),

@@ -211,7 +211,7 @@ impl Subject for CodeReview<'_> {
         });
         let conformance = Reviewer {
             name: "conformance".to_owned(),
-            tier: Tier::AuxReviewer,
+            tier: Tier::Opus,
             task: fill(prompts::AREA_CONFORMANCE, &[("documents", &self.documents)]),
             sees_only_subject: false,
             passing: CONFORMANT,

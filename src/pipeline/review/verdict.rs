@@ -1,6 +1,7 @@
 //! What a reviewer's report says of its subject: the words that pass it, where they count, and how they are kept from reviewers who must not know them.
 
 use super::severity::{self, Severity};
+use crate::base::text::replaced_in_any_case;
 use crate::pipeline::child::ChildReport;
 
 /// The word of a reviewer who found something.
@@ -92,22 +93,8 @@ pub(crate) fn is_review(report: &ChildReport) -> bool {
 pub(crate) fn without_passing_words(text: &str) -> String {
     let mut out = text.to_owned();
     for (word, instead) in PASSING_WORDS.into_iter().zip(INSTEAD) {
-        out = replaced(&out, word, instead);
+        out = replaced_in_any_case(&out, word, instead);
     }
-    out
-}
-
-/// `text` with `word` replaced in any case.
-fn replaced(text: &str, word: &str, instead: &str) -> String {
-    let (lower, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for (at, found) in lower.match_indices(&word) {
-        out.push_str(text.get(from..at).unwrap_or_default());
-        out.push_str(instead);
-        from = at + found.len();
-    }
-    out.push_str(text.get(from..).unwrap_or_default());
     out
 }
 

@@ -49,8 +49,9 @@ fn the_implementation_is_reviewed_by_area_and_against_the_documents() {
     );
     for call in stage.calls() {
         let (bounds, is_reviewer) = match call.label.as_str() {
-            "review-code-area-1" => ("readonly=1 writable= ticket= model=strong", true),
-            "review-code-conformance" => ("readonly=1 writable= ticket= model=second", true),
+            "review-code-area-1" | "review-code-conformance" => {
+                ("readonly=1 writable= ticket= model=strong", true)
+            }
             _ => ("readonly= writable= ticket=cl-0001 model=m", false),
         };
         assert_eq!(call.bounds, bounds, "{}", call.label);

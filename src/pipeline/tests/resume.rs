@@ -8,7 +8,7 @@ use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::{
-    implementation, phase_record, quality, record, smoke_test, state, test_writing,
+    implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
 };
 
 /// Writers write, reviewers are satisfied in the second round; with a file `stop` nobody can work.
@@ -44,6 +44,92 @@ fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outco
             program: stage.run.program.clone(),
         },
     )
+}
+
+fn another(stage: &Stage, task: &str) -> Outcome<()> {
+    run::run(
+        &stage.run.ctx,
+        RunRequest {
+            root: Arc::clone(&stage.run.root),
+            task: task.to_owned(),
+            ticket: None,
+            design_first: true,
+            tdd: false,
+            branch: None,
+            allow_dirty: false,
+            tiers: stage.run.tiers.clone(),
+            max_cost: None,
+            program: stage.run.program.clone(),
+        },
+    )
+}
+
+#[test]
+fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
+    let stage = Stage::new(&WORKERS.replace(
+        "echo 'fn main() {}' > src/main.rs",
+        "date +%N >> src/main.rs",
+    ));
+    fs::write(stage.path("stop"), "").unwrap();
+    start(&stage, true).unwrap_err();
+    fs::write(stage.path(".marvin/pipeline_state"), "1a").unwrap();
+    let problem = another(&stage, "Build a bell.").unwrap_err().one_line();
+    assert_has(&problem, &["for another task: \"Build a clock.\""]);
+    fs::remove_file(stage.path(".marvin/pipeline_state")).unwrap();
+    fs::remove_file(stage.path("stop")).unwrap();
+    start(&stage, true).unwrap();
+    let (spec, first) = (stage.read(".marvin/spec.md"), ticket(&stage));
+    let from = stage.labels().len();
+    // What is not committed is refused first, and nothing is moved.
+    stage.put("own.txt", "of the user");
+    another(&stage, "Build a bell.").unwrap_err();
+    assert_eq!(stage.read(".marvin/spec.md"), spec);
+    fs::remove_file(stage.path("own.txt")).unwrap();
+    another(&stage, "Build a bell.").unwrap();
+    let labels = since(&stage, from);
+    for label in ["spec-writer", "design-writer", "implementer"] {
+        assert!(labels.iter().any(|own| own == label), "{labels:?}");
+    }
+    let folder = format!(".marvin/earlier/{first}");
+    assert_eq!(stage.read(&format!("{folder}/spec.md")), spec);
+    assert_has(
+        &stage.read(&format!("{folder}/review-history-spec.md")),
+        &["## Round 1 ("],
+    );
+    assert_eq!(stage.read(&format!("{folder}/pipeline_state")).trim(), "3");
+    assert_ne!(ticket(&stage), first);
+    let history = stage.read(".marvin/review-history-spec.md");
+    assert_eq!(history.matches("## Round 1 (").count(), 1);
+    assert!(stage.warnings().iter().any(|words| words.contains(&folder)));
+}
+
+fn ticket(stage: &Stage) -> String {
+    let record = record::RunRecord::read(&stage.run.root).unwrap();
+    record.unwrap().ticket
+}
+
+#[test]
+fn a_phase_that_is_done_again_may_find_everything_done() {
+    let stage = Stage::new("report SPEC_CONFORMANT");
+    stage.put(".marvin-instructions", "Test command: echo 1 passed");
+    repository::checkpoint(&stage.run, "Before the pipeline").unwrap();
+    let record = record::RunRecord {
+        begun: repository::head(&stage.run).unwrap(),
+        ..record::RunRecord::default()
+    };
+    record.write(&stage.run.root).unwrap();
+    stage.put("src/main.rs", "fn main() {}");
+    stage.put("checks/all", "true");
+    repository::checkpoint(&stage.run, "2a: tests written").unwrap();
+    implementation::implement(&stage.run).unwrap();
+    assert_eq!(stage.labels()[0], "implementer");
+    assert!(!stage.labels()[1..].contains(&"implementer".to_owned()));
+    let from = stage.labels().len();
+    test_writing::functional(&stage.run).unwrap();
+    // Once to write, and once to be told that they pass.
+    let again = stage.labels().split_off(from);
+    assert_eq!(again[..2], ["functional-test-writer"; 2]);
+    assert!(!again[2..].contains(&"functional-test-writer".to_owned()));
 }
 
 /// Labels of the children since the `from`th, each once, in order.

@@ -200,6 +200,26 @@ fn from_the_second_round_on_a_document_passes_without_blockers() {
 }
 
 #[test]
+fn children_of_the_first_round_keep_the_passing_words_from_their_models() {
+    let stage = stage(
+        r#"
+        echo "$NAME withheld=$MARVIN_WITHHELD_WORDS" >> "$CALLS/withheld"
+        case "$NAME" in
+          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
+        esac"#,
+    );
+    document::review_design(&stage.run).unwrap();
+    let text = std::fs::read_to_string(stage.dir.path().join("calls/withheld")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 9);
+    let all = format!("withheld={}", PASSING_WORDS.join(","));
+    assert!(lines[..4].iter().all(|line| line.ends_with(&all)), "{text}");
+    let none = |line: &&str| line.ends_with("withheld=");
+    assert!(lines[4..].iter().all(none), "{text}");
+}
+
+#[test]
 fn a_long_difference_is_cut() {
     let stage = stage(
         r#"

@@ -78,6 +78,38 @@ fn of_command(command: &str) -> TestRun {
 }
 
 #[test]
+fn a_file_that_is_mended_within_a_second_is_tested_as_it_is() {
+    if crate::proc::program::find_program("python3", &Stage::new("true").run.ctx.session.env)
+        .is_none()
+    {
+        eprintln!("SKIPPED: python3 is not installed");
+        return;
+    }
+    let stage = Stage::new("true");
+    stage.put(
+        ".marvin-instructions",
+        "Test command: python3 -m unittest -v test_clock",
+    );
+    stage.put(
+        "test_clock.py",
+        "import unittest, clock\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(clock.TICKS, 2)\n",
+    );
+    let time = std::time::SystemTime::now() - Duration::from_secs(60);
+    let write = |text: &str| {
+        stage.put("clock.py", text);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(stage.path("clock.py"));
+        file.unwrap().set_modified(time).unwrap();
+    };
+    write("TICKS = 1\n");
+    assert!(run_tests(&stage.run).unwrap().is_red());
+    write("TICKS = 2\n");
+    let tests = run_tests(&stage.run).unwrap();
+    assert!(tests.is_green(), "{}", tests.for_child());
+}
+
+#[test]
 fn tests_pass_only_when_some_were_executed() {
     let passed = of_command("echo 3 passed");
     assert!(passed.is_green() && !passed.is_red(), "{passed:?}");

@@ -100,7 +100,7 @@ fn each_kind_of_work_has_the_model_of_its_tier_and_its_place() {
         ("quality-fixer", "plan"),
         ("quality-tester", "opus"),
         ("review-code-area-1", "opus"),
-        ("review-code-conformance", "aux_reviewer"),
+        ("review-code-conformance", "opus"),
         ("review-design-conflicts", "aux_reviewer"),
         ("review-design-gaps", "aux_reviewer"),
         ("review-design-main", "opus"),

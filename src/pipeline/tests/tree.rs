@@ -1,10 +1,14 @@
 //! One run in a working tree, and on its branch.
 
+use std::sync::Arc;
+
 use super::Stage;
 use crate::base::cancel::Cancel;
 use crate::base::problem::ProblemKind;
 use crate::base::testing::assert_has;
-use crate::pipeline::{repository, working_tree};
+use crate::disk::beneath::Root;
+use crate::pipeline::repository::Uncommitted;
+use crate::pipeline::{record, repository, working_tree};
 
 fn git(stage: &Stage, words: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
@@ -37,6 +41,62 @@ fn a_branch_that_was_switched_gets_no_commit() {
     let own = stage.run.branch.clone();
     git(&stage, &["checkout", "-q", &own]);
     repository::checkpoint(&stage.run, "A step").unwrap();
+}
+
+#[test]
+fn pipelines_in_folders_of_one_repository_wait_for_each_others_git() {
+    let (mut stage, mut other) = (Stage::new("true"), Stage::new("true"));
+    stage.put("one/a.txt", "a");
+    stage.put("two/a.txt", "a");
+    repository::checkpoint(&stage.run, "Before").unwrap();
+    stage.run.root = Arc::new(Root::open(&stage.path("one")).unwrap());
+    other.run.root = Arc::new(Root::open(&stage.path("two")).unwrap());
+    std::thread::scope(|scope| {
+        for (run, folder) in [(&stage.run, "one"), (&other.run, "two")] {
+            scope.spawn(move || {
+                for number in 0..8 {
+                    let path = run.root.path().join(format!("{number}.txt"));
+                    std::fs::write(path, "text").unwrap();
+                    repository::checkpoint(run, &format!("in {folder}")).unwrap();
+                }
+            });
+        }
+    });
+    for folder in ["one", "two"] {
+        let names = ["log", "--name-only", "--format=", "--grep"];
+        let grep = format!("in {folder}");
+        let names = git(&stage, &[&names[..], &[grep.as_str()]].concat());
+        assert_eq!(names.lines().filter(|line| !line.is_empty()).count(), 8);
+        assert!(
+            names
+                .lines()
+                .all(|line| line.is_empty() || line.starts_with(folder))
+        );
+    }
+}
+
+#[test]
+fn signatures_that_are_dropped_are_told() {
+    let stage = Stage::new("true");
+    let prepare = || repository::prepare(&stage.run, None, Uncommitted::Take, false).unwrap();
+    git(&stage, &["config", "commit.gpgSign", "no"]);
+    prepare();
+    assert_eq!(stage.warnings(), [] as [&str; 0]);
+    git(&stage, &["config", "commit.gpgSign", "true"]);
+    prepare();
+    let warnings = stage.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_has(&warnings[0], &["the commits of the run are not signed"]);
+}
+
+#[test]
+fn prompts_that_a_killed_run_left_go_at_the_next_start() {
+    let stage = Stage::new("true");
+    stage.put(".marvin/logs/spec-writer-1.prompt.md", "the task");
+    stage.put(".marvin/logs/spec-writer-1.log", "its log");
+    record::wait_for_children(&stage.run.root, &Cancel::new()).unwrap();
+    assert!(!stage.path(".marvin/logs/spec-writer-1.prompt.md").exists());
+    assert_eq!(stage.read(".marvin/logs/spec-writer-1.log"), "its log");
 }
 
 #[test]

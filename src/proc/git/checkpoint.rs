@@ -134,6 +134,14 @@ impl Git<'_> {
         found.map(|(_, name)| *name)
     }
 
+    /// The user has set that commits are signed. Those that are made here never are: git would start the program for it.
+    pub(crate) fn drops_signatures(&self) -> bool {
+        let value = self.config.value("commit.gpgsign");
+        value.is_some_and(|value| {
+            !matches!(&*value.to_ascii_lowercase(), "false" | "no" | "off" | "0")
+        })
+    }
+
     /// True in a repository without files.
     pub(crate) fn is_bare(&self) -> bool {
         self.repository.top().is_none()

@@ -1,6 +1,7 @@
 //! The ticket gate: a sub-agent that works for a ticket writes nothing before it has thought its work through in a ticket of its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::module_state::ModuleState;
 use super::policy::ToolPolicy;
@@ -15,6 +16,7 @@ use crate::base::variables::MARVIN_TICKET;
 pub(crate) struct TicketGate {
     refused: AtomicBool,
     open: AtomicBool,
+    own: Mutex<Option<String>>,
 }
 
 impl TicketGate {
@@ -41,6 +43,18 @@ impl TicketGate {
     /// A ticket was created, so the gate is open.
     pub(crate) fn pass(&self) {
         self.open.store(true, Ordering::SeqCst);
+    }
+
+    /// The process has created the ticket `id` for its work.
+    pub(crate) fn created(&self, id: &str) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = Some(id.to_owned());
+    }
+
+    /// The ticket that the process created last.
+    pub(crate) fn own(&self) -> Option<String> {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone()
     }
 }
 

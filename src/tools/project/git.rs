@@ -7,9 +7,10 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_FOLDER;
 use crate::proc::git::Git;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::ticket_gate::TicketGate;
 use crate::tools::engine::tool::tools;
 use crate::tools::engine::write_allowlist;
-use crate::tools::project::scratch;
+use crate::tools::project::{git_index, scratch};
 use crate::tools::{PROGRAMS, READ};
 
 tools! { "git", in_children;
@@ -93,19 +94,34 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
             Problem::input("The commit message is empty.").next("Say what changed and why.")
         );
     }
-    // A sub-agent's commits name its ticket.
-    let message = match MARVIN_TICKET.read(&ctx.session.env) {
-        Some(ticket) if !args.message.contains(ticket) => {
-            format!("{}\n\nTicket: {ticket}", args.message.trim_end())
-        }
-        _ => args.message,
-    };
+    let message = with_tickets(ctx, &args.message);
     let root = ctx.root()?;
     if args.add_all && root.path().join(PROJECT_FOLDER).is_dir() {
         // Files written before the repository existed are excluded now.
         scratch::hide(ctx);
     }
+    let _index = git_index::hold(root.path(), &ctx.stop)?;
     git(ctx, &root)?.commit(&message, args.add_all)
+}
+
+/// A sub-agent's commits name the ticket that it created for its work, and the one that this belongs to.
+fn with_tickets(ctx: &ToolContext, message: &str) -> String {
+    let Some(parent) = MARVIN_TICKET.read(&ctx.session.env) else {
+        return message.to_owned();
+    };
+    let own = ctx.session.modules.get::<TicketGate>().own();
+    let own = own.filter(|own| own != parent);
+    let missing: Vec<String> = own
+        .as_deref()
+        .into_iter()
+        .chain([parent])
+        .filter(|id| !message.contains(id))
+        .map(|id| format!("Ticket: {id}"))
+        .collect();
+    match missing.is_empty() {
+        true => message.to_owned(),
+        false => format!("{}\n\n{}", message.trim_end(), missing.join("\n")),
+    }
 }
 
 fn log(ctx: &ToolContext, args: GitLog) -> Outcome<String> {

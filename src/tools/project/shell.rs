@@ -8,6 +8,7 @@ use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_LOGS;
+use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
@@ -64,7 +65,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let output = ShellCommand {
         text: command,
         dir: root.path(),
-        variables: ctx.session.policy.child_variables(),
+        variables: variables(ctx),
         limit: Duration::from_secs(args.timeout.min(24 * 3600)),
         spill: &spill,
         supervisor: ctx.session.supervisor.as_deref(),
@@ -83,6 +84,16 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         end: end(&output),
         ..output.text.into()
     })
+}
+
+/// What bounds a Marvin that the command starts; and in a child, whose tests and corrections follow each other quickly, no byte code of Python.
+fn variables(ctx: &ToolContext) -> Vec<(String, String)> {
+    let policy = &ctx.session.policy;
+    let mut variables = policy.child_variables();
+    if policy.depth > 0 {
+        variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
+    }
+    variables
 }
 
 fn end(output: &ShellOutput) -> CallEnd {

@@ -16,6 +16,9 @@ use crate::store::review_jobs::{self, ReviewJob};
 /// How often running reviews are looked at; without any, nobody looks.
 const INTERVAL: Duration = Duration::from_secs(2);
 
+/// Reviews that ended while nobody was here, of which a session tells at its start.
+const MAX_EARLIER: usize = 3;
+
 /// What the session knows of reviews.
 #[derive(Default)]
 pub(super) struct ReviewList {
@@ -74,6 +77,7 @@ struct Watch {
 
 impl Watch {
     fn run(self) {
+        self.tell_of_earlier();
         let mut before: Vec<ReviewJob> = Vec::new();
         loop {
             let now = review_jobs::running(&self.root);
@@ -106,10 +110,24 @@ impl Watch {
             let Ok(ended) = review_jobs::read(&self.root, &job.id) else {
                 continue;
             };
-            let first = ended.text.lines().next().unwrap_or_default();
-            let words = format!("Review {}: {}. {first}", ended.id, ended.status.word());
-            let words = words.trim_end().to_owned();
-            self.inbox.send(WorkerEvent::Notice(words));
+            self.tell_end(&ended);
         }
+    }
+
+    /// Tells of the latest reviews that ended while no session was open here; older ones count as told.
+    fn tell_of_earlier(&self) {
+        let untold = review_jobs::untold(&self.root);
+        let older = untold.len().saturating_sub(MAX_EARLIER);
+        for (at, job) in untold.iter().enumerate() {
+            match at < older {
+                true => review_jobs::set_told(&self.root, &job.id),
+                false => self.tell_end(job),
+            }
+        }
+    }
+
+    fn tell_end(&self, job: &ReviewJob) {
+        review_jobs::set_told(&self.root, &job.id);
+        self.inbox.send(WorkerEvent::Notice(job.ending()));
     }
 }

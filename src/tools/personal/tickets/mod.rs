@@ -168,7 +168,9 @@ fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
         ..NewTicket::default()
     };
     let id = crate::store::tickets::change::create(&cli.location, new, cli.clock)?;
-    ctx.session.modules.get::<TicketGate>().pass();
+    let gate = ctx.session.modules.get::<TicketGate>();
+    gate.pass();
+    gate.created(&id);
     let text = show::show(&cli.location.open()?, &id, cli.stop)?;
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
@@ -296,7 +298,12 @@ fn pass(ctx: &ToolContext, args: TkArgs) -> Outcome<String> {
         .find(|word| *word != "super")
         .is_some_and(|word| word == "create")
     {
-        ctx.session.modules.get::<TicketGate>().pass();
+        let gate = ctx.session.modules.get::<TicketGate>();
+        gate.pass();
+        // It prints the id of the ticket and nothing else.
+        if let Some(id) = output.out.split_whitespace().next() {
+            gate.created(id);
+        }
     }
     Ok(if text.is_empty() {
         "Nothing to show.".to_owned()

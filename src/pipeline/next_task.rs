@@ -1,0 +1,85 @@
+//! A task for a project whose last run is done: what that run left is set aside with a name, and the state begins again.
+
+use super::Run;
+use super::record::RunRecord;
+use crate::base::problem::Outcome;
+use crate::disk::beneath::{DirEntry, Root};
+use crate::disk::paths::{PIPELINE_STATE, PROJECT_DOCUMENTS, PROJECT_FOLDER, PROJECT_LOGS};
+
+/// The folder of what earlier runs left, in Marvin's own; a folder for each by its ticket.
+const EARLIER: &str = "earlier";
+/// Largest file in bytes that is set aside.
+const CAP: u64 = 64 << 20;
+/// How the names of the histories of reviews begin.
+const HISTORY: &str = "review-history-";
+
+/// Whether `task` is another one than that of the last run, and that one is done.
+pub(super) fn begins(task: &str, earlier: Option<&RunRecord>) -> bool {
+    earlier.is_some_and(|earlier| earlier.finished && earlier.task.trim() != task.trim())
+}
+
+/// Moves the documents, the histories of reviews and the state of the run `earlier` into a folder of their own. Doing it again after a kill moves the rest.
+///
+/// # Errors
+/// A file cannot be moved.
+pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
+    let root = &run.root;
+    let folder = folder(root, earlier)?;
+    let mut moved = 0;
+    for path in left(root)? {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let from = root.check(&path)?;
+        root.put(
+            &root.check(&format!("{folder}/{name}"))?,
+            &root.read(&from, CAP)?,
+        )?;
+        root.remove_file(&from)?;
+        moved += 1;
+    }
+    // What was done inside of its last phase is no part of the next run.
+    let phase = root.check(&format!("{PROJECT_LOGS}/phase.json"))?;
+    if root.exists(&phase)? {
+        root.remove_file(&phase)?;
+    }
+    if moved > 0 {
+        run.warn(format!(
+            "The last task here is done, so this one begins anew; the documents of the last one are in {folder}."
+        ));
+    }
+    Ok(())
+}
+
+/// The folder of the run `earlier`, also when a killed start has made it already.
+fn folder(root: &Root, earlier: &RunRecord) -> Outcome<String> {
+    let plain: String = earlier
+        .ticket
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .take(64)
+        .collect();
+    let name = match plain.is_empty() {
+        true => "run".to_owned(),
+        false => plain,
+    };
+    let path = format!("{PROJECT_FOLDER}/{EARLIER}/{name}");
+    root.make_folder(&root.check(&path)?)?;
+    Ok(path)
+}
+
+/// Documents, state and histories of reviews that are there; the state last, because without it the documents would be written again.
+fn left(root: &Root) -> Outcome<Vec<String>> {
+    let entries = root.list(&root.check(PROJECT_FOLDER)?)?;
+    let is_history = |entry: &&DirEntry| entry.name.starts_with(HISTORY);
+    let histories = entries.iter().filter(is_history);
+    let histories = histories.map(|entry| format!("{PROJECT_FOLDER}/{}", entry.name));
+    let documents = PROJECT_DOCUMENTS.into_iter().map(str::to_owned);
+    let mut paths: Vec<String> = documents
+        .chain(histories)
+        .chain([PIPELINE_STATE.to_owned()])
+        .collect();
+    paths.retain(|path| {
+        root.check(path)
+            .is_ok_and(|rel| root.exists(&rel).unwrap_or(false))
+    });
+    Ok(paths)
+}
