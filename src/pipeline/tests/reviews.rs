@@ -440,7 +440,7 @@ fn a_fixer_may_say_that_nothing_is_to_be_changed_and_the_reviewers_are_told_why(
         &again,
         &[
             "The fixer of round 1 changed nothing, and says why:",
-            "> Section 2 says what section 1 asks for.",
+            "Section 2 says what section 1 asks for.",
             "The last fixer changed nothing.",
         ],
     );
