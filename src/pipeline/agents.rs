@@ -97,8 +97,8 @@ impl Agents for PipelineAgents {
             &ChildTask {
                 label: "research".to_owned(),
                 tier: tier(model, query),
-                access: Access::Read,
-                prompt: context::prompt(&run, &Access::Read, View::Project, RESEARCH),
+                access: Access::Research,
+                prompt: context::prompt(&run, &Access::Research, View::Project, RESEARCH),
                 texts: View::Project.texts(),
                 withhold: &[],
                 limit: RESEARCH_LIMIT,

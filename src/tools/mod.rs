@@ -130,6 +130,7 @@ pub(crate) mod session {
 mod test_mutate;
 
 use crate::base::problem::{Outcome, Problem};
+use engine::policy::SUB_AGENT;
 use engine::registry::Registry;
 pub(crate) use engine::result::{Effect, ToolOk};
 pub(crate) use engine::rules::{
@@ -201,7 +202,7 @@ pub(crate) fn groups() -> Vec<&'static str> {
     groups
 }
 
-/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools.
+/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools, `sub-agent` what a sub-agent has.
 pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = groups();
     let mut chosen = Vec::new();
@@ -213,11 +214,12 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
         match word {
             "all" => return Ok(None),
             "none" => {}
+            SUB_AGENT => chosen.push(SUB_AGENT),
             _ => match known.iter().find(|group| **group == word) {
                 Some(group) => chosen.push(*group),
                 None => {
                     let problem = Problem::input(format!("There is no tool group \"{word}\"."));
-                    let groups = format!("Groups: {}, all, none.", known.join(", "));
+                    let groups = format!("Groups: {}, {SUB_AGENT}, all, none.", known.join(", "));
                     return Err(problem.near(word, known).next(groups));
                 }
             },

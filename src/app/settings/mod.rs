@@ -384,7 +384,7 @@ pub(crate) static FLAGS: &[Flag] = &[
         "tools",
         FlagGroup::Model,
         ValueMode::Value("GROUP,…"),
-        "Offer only these groups of tools; all and none work too.",
+        "Offer only these groups of tools; all, none and sub-agent work too.",
         |args, value| {
             args.tools = Some(text(value, "--tools")?);
             Ok(())
