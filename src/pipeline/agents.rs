@@ -145,6 +145,7 @@ impl PipelineAgents {
                 ..ctx.clone()
             },
             program: self.program.clone(),
+            supervisor: Some(self.program.clone()),
             root,
             task: task.to_owned(),
             ticket: ticket.to_owned(),
@@ -217,6 +218,7 @@ impl PipelineAgents {
                 tiers,
                 max_cost: self.max_cost,
                 program: self.program.clone(),
+                supervisor: Some(self.program.clone()),
             },
         )?;
         Ok(heard.told())

@@ -255,7 +255,8 @@ fn document(step: usize, path: &str, about: &str) -> Vec<String> {
 
 /// A child creates its ticket; the first is sent back.
 fn ticket() -> Vec<String> {
-    let args = "create 'Do this step' -t task -d 'What the prompt asks for; done when the tests say so.'";
+    let args =
+        "create 'Do this step' -t task -d 'What the prompt asks for; done when the tests say so.'";
     openai::call("", "tk", json!({"args": args}))
 }
 

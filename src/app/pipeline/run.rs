@@ -46,6 +46,7 @@ pub(crate) fn run(
         tiers: tiers(&quiet, settings)?,
         max_cost: settings.model.max_cost,
         program: program(settings)?,
+        supervisor: settings.process.executable.clone(),
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &root, display, topic, stop);
