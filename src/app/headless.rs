@@ -33,6 +33,7 @@ use crate::chat::usage::Totals;
 use crate::llm::copilot;
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
+use crate::proc::descendants;
 use crate::store::sessions::Replay;
 use crate::tools::engine::context::SessionContext;
 
@@ -90,10 +91,14 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
     });
     let late = Arc::clone(&run);
     let leashed = run.settings.is_leashed;
+    if leashed {
+        descendants::adopt();
+    }
     let watch = RunWatch::start(run.stop.clone(), leashed, move |status| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
         if let Some(status) = late.end(status) {
             copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+            descendants::end_all(Duration::ZERO);
             std::process::exit(status.into());
         }
     });

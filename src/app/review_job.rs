@@ -62,6 +62,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
         Run {
             ctx,
             program: pipeline_run::program(&settings)?,
+            supervisor: settings.process.executable.clone(),
             root,
             task: String::new(),
             ticket: String::new(),

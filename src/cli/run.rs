@@ -64,11 +64,10 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
         Ok(CliCommand::Run(args)) if args.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
-        Ok(CliCommand::Run(args)) if args.supervise.is_some() => {
-            let input = args.supervise.unwrap_or_default();
-            report(supervise::run(&args.words, input)).into()
-        }
         Ok(CliCommand::Run(args)) => {
+            if let Some(input) = args.supervise {
+                return report(supervise::run(&args.words, input)).into();
+            }
             warn(variables::layer(&mut env));
             match (args.fire_alarm.clone(), args.review_job.clone()) {
                 (Some(id), _) => report(fire(&id, &settings(*args, env))).into(),

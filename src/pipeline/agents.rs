@@ -92,8 +92,8 @@ impl Agents for PipelineAgents {
             &ChildTask {
                 label: "research".to_owned(),
                 tier: tier(model, query),
-                access: Access::Read,
-                prompt: context::prompt(&run, &Access::Read, View::Project, RESEARCH),
+                access: Access::Research,
+                prompt: context::prompt(&run, &Access::Research, View::Project, RESEARCH),
                 texts: View::Project.texts(),
                 withhold: &[],
                 limit: RESEARCH_LIMIT,
@@ -140,6 +140,7 @@ impl PipelineAgents {
                 ..ctx.clone()
             },
             program: self.program.clone(),
+            supervisor: Some(self.program.clone()),
             root,
             task: task.to_owned(),
             ticket: ticket.to_owned(),
@@ -212,6 +213,7 @@ impl PipelineAgents {
                 tiers,
                 max_cost: self.max_cost,
                 program: self.program.clone(),
+                supervisor: Some(self.program.clone()),
             },
         )?;
         Ok(heard.told())

@@ -155,7 +155,7 @@ fn upstream(run: &Run) -> Option<String> {
 /// What the child may do, and what it has to do about tickets and commits.
 fn access_words(access: &Access) -> String {
     match access {
-        Access::Read => prompts::ACCESS_READ.trim_end().to_owned(),
+        Access::Read | Access::Research => prompts::ACCESS_READ.trim_end().to_owned(),
         Access::WriteFiles(files) => fill(prompts::ACCESS_FILES, &[("files", &files.join(", "))]),
         Access::Write { ticket } if ticket.is_empty() => {
             prompts::ACCESS_WRITE.trim_end().to_owned()

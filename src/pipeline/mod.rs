@@ -65,6 +65,8 @@ pub(crate) struct Run {
     pub ctx: ToolContext,
     /// The program that children run: this one.
     pub program: PathBuf,
+    /// This program, where children get a supervisor, with whose end everything that they started ends.
+    pub supervisor: Option<PathBuf>,
     /// The project.
     pub root: Arc<Root>,
     /// The whole task, as the user wrote it.

@@ -45,6 +45,8 @@ pub(crate) struct RunRequest {
     pub max_cost: Option<f64>,
     /// The program that children run: this one.
     pub program: PathBuf,
+    /// As in [`Run::supervisor`].
+    pub supervisor: Option<PathBuf>,
 }
 
 /// Runs the phases that are asked for and not done yet.
@@ -69,6 +71,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     let mut run = Run {
         ctx: ctx.clone(),
         program: request.program.clone(),
+        supervisor: request.supervisor.clone(),
         root,
         task: request.task.clone(),
         ticket: String::new(),

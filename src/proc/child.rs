@@ -24,7 +24,7 @@ use super::last_lines::LastLines;
 use super::program::find_on_path;
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::spawn::spawn_in_new_session;
-use super::supervise;
+use super::supervise::{self, SupervisedInput};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
@@ -71,7 +71,7 @@ pub(crate) struct ProgramSpec {
     /// Its standard input.
     pub stdin: Stdin,
     /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
-    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing.
+    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] everything that it started ends with it.
     pub supervisor: Option<PathBuf>,
     /// When its group gets TERM.
     pub limit: Duration,
@@ -271,8 +271,9 @@ impl ProgramSpec {
         let mut command = match &self.supervisor {
             Some(supervisor) => {
                 let input = match &self.stdin {
-                    Stdin::Bytes(bytes) => bytes.len(),
-                    Stdin::Null | Stdin::File(_) | Stdin::Leash => 0,
+                    Stdin::Bytes(bytes) => SupervisedInput::Bytes(bytes.len() as u64),
+                    Stdin::Null | Stdin::File(_) => SupervisedInput::Bytes(0),
+                    Stdin::Leash => SupervisedInput::Leash,
                 };
                 supervise::command(supervisor, &program, input)
             }

@@ -10,6 +10,7 @@ pub(crate) mod child_env;
 mod child_pid;
 pub(crate) mod clipboard;
 pub(crate) mod cron;
+pub(crate) mod descendants;
 pub(crate) mod desktop;
 pub(crate) mod detached;
 pub(crate) mod editor;

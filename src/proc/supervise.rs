@@ -3,6 +3,9 @@
 //! A command has a session of its own, so no signal to Marvin's group reaches it, and a Marvin that is killed with SIGKILL ends nothing. Therefore Marvin
 //! starts itself once more as the leader of the command's group: this supervisor starts the command, waits for it, and kills the group when its own standard
 //! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program.
+//!
+//! A child Marvin has a supervisor too, whose flag says `leash`: it holds the child's leash, and adopts whoever is below it. When the child has ended, by itself or
+//! by SIGKILL, the supervisor ends all of them, daemons that left the group and the session included.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::ExitStatusExt;
@@ -15,29 +18,62 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process_group, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
+use super::descendants;
 use crate::base::problem::{Outcome, Problem};
 
 /// The flag that makes Marvin a supervisor; the program and its arguments follow after `--`.
 pub(crate) const FLAG: &str = "supervise";
 /// Time between TERM and KILL when Marvin is gone.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long a child Marvin may take to end when its leash is let go.
+const LEASH_GRACE: Duration = Duration::from_millis(2_000);
+/// Time between TERM and KILL for what is below a child that was told to end: its parent allows it little more.
+const STOP_GRACE: Duration = Duration::from_millis(60);
 
-/// The command that starts `program`, whose arguments are to follow, under the supervisor `marvin`. It reads the first `input` bytes of what the
-/// supervisor reads.
-pub(super) fn command(marvin: &Path, program: &Path, input: usize) -> Command {
+/// What a supervised program reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SupervisedInput {
+    /// So many bytes of the supervisor's input, or nothing.
+    Bytes(u64),
+    /// A pipe that stays open while the supervisor lives: it is a child Marvin.
+    Leash,
+}
+
+impl SupervisedInput {
+    const LEASH: &str = "leash";
+
+    /// As the flag's value says it; no value means no bytes.
+    pub(crate) fn parse(value: &str) -> Option<Self> {
+        match value {
+            "" => Some(Self::Bytes(0)),
+            Self::LEASH => Some(Self::Leash),
+            bytes => bytes.parse().ok().map(Self::Bytes),
+        }
+    }
+
+    fn word(self) -> String {
+        match self {
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Leash => Self::LEASH.to_owned(),
+        }
+    }
+}
+
+/// The command that starts `program`, whose arguments are to follow, under the supervisor `marvin`.
+pub(super) fn command(marvin: &Path, program: &Path, input: SupervisedInput) -> Command {
     let mut command = Command::new(marvin);
     command
-        .arg(format!("--{FLAG}={input}"))
+        .arg(format!("--{FLAG}={}", input.word()))
         .arg("--")
         .arg(program);
     command
 }
 
-/// Runs the program `words[0]`, which reads the first `input` bytes of standard input, and returns its exit status; a signal that ended it ends this
-/// process too.
-pub(crate) fn run(words: &[String], input: u64) -> Outcome<u8> {
+/// Runs the program `words[0]` and returns its exit status; a signal that ended it ends this process too.
+pub(crate) fn run(words: &[String], input: SupervisedInput) -> Outcome<u8> {
     let [program, args @ ..] = words else {
         return Err(Problem::input(format!("--{FLAG} needs a program to run.")));
     };
@@ -47,25 +83,52 @@ pub(crate) fn run(words: &[String], input: u64) -> Outcome<u8> {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         flag::register(signal, Arc::clone(&ignored)).map_err(cannot)?;
     }
+    let is_child_marvin = input == SupervisedInput::Leash;
+    if is_child_marvin {
+        descendants::adopt();
+        let mut signals = Signals::new([SIGTERM]).map_err(cannot)?;
+        thread::Builder::new()
+            .name("stop".into())
+            .spawn(move || {
+                for _ in signals.forever() {
+                    // Soon the group gets KILL, and then nobody is left who could end these.
+                    descendants::end_outside_group(STOP_GRACE);
+                }
+            })
+            .map_err(cannot)?;
+    }
     let mut command = Command::new(program);
     // The group is the one that this process leads.
-    command.args(args).stdin(if input > 0 {
-        Stdio::piped()
-    } else {
-        Stdio::null()
+    command.args(args).stdin(match input {
+        SupervisedInput::Bytes(0) => Stdio::null(),
+        SupervisedInput::Bytes(_) | SupervisedInput::Leash => Stdio::piped(),
     });
     let mut child = command.spawn().map_err(cannot)?;
     let pipe = child.stdin.take();
     thread::Builder::new()
         .name("leash".into())
         .spawn(move || {
-            if let Some(pipe) = pipe {
-                feed(pipe, input);
+            match (input, pipe) {
+                (SupervisedInput::Bytes(bytes), Some(pipe)) => {
+                    feed(pipe, bytes);
+                    wait_for_end_of_input();
+                }
+                (SupervisedInput::Leash, leash) => {
+                    wait_for_end_of_input();
+                    drop(leash);
+                    thread::sleep(LEASH_GRACE);
+                    descendants::end_all(STOP_GRACE);
+                }
+                (SupervisedInput::Bytes(_), None) => wait_for_end_of_input(),
             }
-            kill_group_at_end_of_input();
+            kill_group();
         })
         .map_err(cannot)?;
-    Ok(pass_on(child.wait().map_err(cannot)?))
+    let status = child.wait().map_err(cannot)?;
+    if is_child_marvin {
+        descendants::end_all(GRACE);
+    }
+    Ok(pass_on(status))
 }
 
 /// Passes on the program's input, on a thread of its own: a program that does not read it must not keep the end of input from being noticed.
@@ -77,7 +140,7 @@ fn feed(mut pipe: ChildStdin, input: u64) {
     });
 }
 
-fn kill_group_at_end_of_input() {
+fn wait_for_end_of_input() {
     let mut stdin = io::stdin().lock();
     let mut buffer = [0; 64];
     loop {
@@ -87,6 +150,9 @@ fn kill_group_at_end_of_input() {
             Ok(_) | Err(_) => {}
         }
     }
+}
+
+fn kill_group() {
     // The parent made this process the leader of its group; any other group is not ours to kill.
     if rustix::process::getpgrp() != getpid() {
         std::process::exit(1);

@@ -132,6 +132,7 @@ pub(crate) mod session {
 mod test_mutate;
 
 use crate::base::problem::{Outcome, Problem};
+use engine::policy::SUB_AGENT;
 use engine::registry::Registry;
 pub(crate) use engine::result::{Effect, ToolOk};
 pub(crate) use engine::rules::{
@@ -203,7 +204,7 @@ pub(crate) fn groups() -> Vec<&'static str> {
     groups
 }
 
-/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools.
+/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools, `sub-agent` what a sub-agent has.
 pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = groups();
     let mut chosen = Vec::new();
@@ -215,6 +216,7 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
         match word {
             "all" | "default" => return Ok(None),
             "none" => {}
+            SUB_AGENT => chosen.push(SUB_AGENT),
             _ => {
                 let mut names = known.iter().copied().chain(all().map(|tool| tool.name));
                 match names.find(|name| *name == word) {
@@ -222,7 +224,7 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
                     None => {
                         let problem = Problem::input(format!("There is no tool group \"{word}\"."));
                         let groups = format!(
-                            "Groups: {}, all, none. A tool can be named too; marvin tools lists them.",
+                            "Groups: {}, {SUB_AGENT}, all, none. A tool can be named too; marvin tools lists them.",
                             known.join(", ")
                         );
                         let names = known.iter().copied().chain(all().map(|tool| tool.name));

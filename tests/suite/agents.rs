@@ -1,11 +1,13 @@
 //! Agents: children that a model launches, and what a child may do before it has a ticket of its own.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
+use crate::support::latch::Latch;
 use crate::support::repo::Repo;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Request, Server};
@@ -130,7 +132,7 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
 }
 
 #[test]
-fn create_ticket_opens_the_gate_and_one_that_fails_does_not() {
+fn create_ticket_counts_at_the_gate_and_one_that_fails_does_not_open_it() {
     let home = Home::new();
     ticket(&home, "top-1", "open", "");
     ticket(&home, "other-2", "open", "");
@@ -145,12 +147,24 @@ fn create_ticket_opens_the_gate_and_one_that_fails_does_not() {
             ("a2", "create_file", file("a.txt")),
         ],
         vec![
-            ("b1", "create_ticket", json!({"title": "T"})),
-            ("b2", "create_file", file("b.txt")),
+            (
+                "b1",
+                "create_ticket",
+                json!({"title": "T", "parent": "other-2"}),
+            ),
+            ("b2", "create_file", file("a.txt")),
+        ],
+        vec![
+            ("c1", "create_ticket", json!({"title": "T"})),
+            ("c2", "create_file", file("b.txt")),
         ],
     ]);
-    in_project(&home, &server, &CHILD).expect(0);
-    result(&server, "a1").assert_has(&["Use --parent top-1"]);
+    // A child has tk alone, unless its caller gives it more.
+    let vars = [CHILD[0], CHILD[1], ("MARVIN_TOOLS", "sub-agent,tickets")];
+    in_project(&home, &server, &vars).expect(0);
+    result(&server, "a1").assert_has(&["acceptance criteria"]);
+    result(&server, "b1").assert_has(&["Use --parent top-1"]);
+    result(&server, "c1").assert_has(&["parent: top-1"]);
     assert!(!home.has("work/a.txt") && home.has("work/b.txt"));
     // A process that may write only named files needs no ticket.
     let server = playing(vec![vec![
@@ -160,6 +174,101 @@ fn create_ticket_opens_the_gate_and_one_that_fails_does_not() {
     let vars = [CHILD[0], CHILD[1], ("MARVIN_WRITABLE_FILES", "c.txt")];
     in_project(&home, &server, &vars).expect(0);
     assert!(home.has("work/c.txt") && !home.has("work/d.txt"));
+}
+
+#[test]
+fn a_read_only_child_reads_tickets_with_tk_and_changes_none() {
+    let home = Home::new();
+    ticket(&home, "top-1", "open", "");
+    let before = home.read("work/.tickets/top-1.md");
+    let calls = [
+        ("r1", "ls"),
+        ("r2", "show top-1"),
+        ("r3", "dep tree top-1"),
+        ("w1", "create \"T\" -t task"),
+        ("w2", "super close top-1"),
+        ("w3", "add-note top-1 x"),
+        ("w4", "dep top-1 top-1"),
+        ("w5", "edit top-1"),
+    ];
+    let round = calls.map(|(id, args)| (id, "tk", json!({"args": args})));
+    let mut round = round.to_vec();
+    round.push(("o1", "ticket_show", json!({"ticket_id": "top-1"})));
+    let server = playing(vec![round]);
+    let vars = [("MARVIN_READONLY", "1"), ("MARVIN_DEPTH", "1")];
+    in_project(&home, &server, &vars).expect(0);
+    for (id, _) in &calls[..3] {
+        result(&server, id).assert_has(&["top-1"]);
+    }
+    for (id, _) in &calls[3..] {
+        result(&server, id).assert_has(&["reads tickets, and changes none"]);
+    }
+    result(&server, "o1").assert_has(&["a sub-agent has only the tools"]);
+    let tools = offered(&server.request(0));
+    let own = tools.iter().filter(|tool| tool.contains("ticket"));
+    assert_eq!(own.count(), 0, "{tools:?}");
+    assert_eq!(home.read("work/.tickets/top-1.md"), before);
+    let files = fs::read_dir(home.work().join(".tickets")).unwrap();
+    assert_eq!(files.count(), 1);
+}
+
+#[test]
+fn research_agents_of_a_round_work_side_by_side_and_can_look_things_up() {
+    let home = Home::new();
+    let all_here = Latch::new();
+    let arrived = AtomicUsize::new(0);
+    let at = all_here.clone();
+    let server = Server::answering(move |request, _| {
+        if is_researcher(request) {
+            // Nobody is answered before all eight have asked.
+            if arrived.fetch_add(1, Ordering::SeqCst) == 7 {
+                at.open();
+            }
+            let found = Answer::sse(openai::text(&["It is 42."]));
+            return found.head_after(&at);
+        }
+        Answer::sse(match results(request).is_empty() {
+            true => {
+                let ids = ["p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"];
+                let call = |id| {
+                    let query = json!({"query": format!("What is the answer of {id}?")});
+                    (id, "launch_research_agent", query)
+                };
+                openai::calls(&ids.map(call))
+            }
+            false => openai::text(&["Found."]),
+        })
+    });
+    in_project(&home, &server, &[]).expect(0);
+    for id in ["p1", "p4", "p8"] {
+        assert_eq!(result(&server, id), "It is 42.");
+    }
+    let requests = server.requests();
+    let child = requests.iter().find(|request| is_researcher(request));
+    let tools = offered(child.unwrap());
+    let has = |name: &str| tools.iter().any(|tool| tool == name);
+    for name in [
+        "read_file",
+        "code_grep",
+        "tk",
+        "web_search",
+        "browse_web",
+        "wiki_search",
+        "stack_search",
+        "github_search",
+    ] {
+        assert!(has(name), "{name}: {tools:?}");
+    }
+    for name in [
+        "create_file",
+        "run_command",
+        "github_clone",
+        "download_file",
+        "update_preferences",
+        "create_ticket",
+    ] {
+        assert!(!has(name), "{name}");
+    }
 }
 
 /// Whether a request comes from the child that does the work.

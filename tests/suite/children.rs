@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::support::conversation::says;
 use crate::support::home::Home;
+use crate::support::latch::Latch;
 use crate::support::run::Running;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wait::until;
@@ -88,6 +89,122 @@ fn a_child_ends_with_its_command_when_its_standard_input_closes() {
     for pid in pids {
         until("the command ends", || !is_alive(&pid));
     }
+}
+
+/// Writes the id of a daemon that has left the group and the session of the command that started it, and ignores every polite request to end.
+const DAEMON: &str = "setsid sh -c 'trap \"\" TERM INT HUP; echo $$ >> pids; while :; do sleep 1; done' > /dev/null 2>&1 < /dev/null & until [ -s pids ]; do sleep 0.02; done";
+
+#[test]
+fn a_daemon_lives_as_long_as_the_child_whose_command_started_it() {
+    let home = Home::new();
+    let waits = Latch::new();
+    let answer = says("Done.").head_after(&waits);
+    let server = Server::with([call(DAEMON), Exchange::any().answer(answer)]);
+    let run = leashed(&home, &server);
+    server.wait_requests(2, LONG);
+    let pid = pids(&home, 1).remove(0);
+    assert!(is_alive(&pid), "it is for the next command");
+    waits.open();
+    run.wait_open().expect(0);
+    assert!(!is_alive(&pid));
+}
+
+/// A child that has started a daemon, and whoever is above it.
+struct Above {
+    home: Home,
+    _server: Server,
+    run: Running,
+    daemon: String,
+    /// The child Marvin itself.
+    child: String,
+}
+
+/// A run whose agent has started a daemon and waits for its provider.
+fn with_daemon() -> Above {
+    let home = Home::new();
+    home.write("work/.tickets/top-1.md", "---\nid: top-1\nstatus: open\ndeps: []\nlinks: []\ncreated: 2026-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# T\n");
+    let server = Server::answering(|request, _| {
+        let text = request.text();
+        if !text.contains("another agent gives you the task above") {
+            let task = json!({"ticket_id": "top-1", "prompt": "Start it."});
+            return Answer::sse(openai::call("p", "launch_agent", task));
+        }
+        let ticket = json!({"args": "create 'Start it' -t task"});
+        match text.matches("\"tool_call_id\"").count() {
+            0 | 1 => Answer::sse(openai::call("t", "tk", ticket)),
+            2 => {
+                let command = json!({"command": DAEMON});
+                Answer::sse(openai::call("c", "run_command", command))
+            }
+            _ => Answer::silence(),
+        }
+    })
+    .lenient();
+    let run = home
+        .ask(&server.url("/v1"), "go")
+        .arg(format!("--working-dir={}", home.work().display()))
+        .spawn();
+    let daemon = pids(&home, 1).remove(0);
+    until("the child asks again", || server.requests().len() == 5);
+    let parents = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().into_string().ok()?;
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            let is_child = line.contains("--prompt-file")
+                && line.contains(&home.work().display().to_string())
+                && !line.contains("--supervise");
+            is_child.then_some(pid)
+        });
+    let child: Vec<String> = parents.collect();
+    assert_eq!(child.len(), 1, "{child:?}");
+    Above {
+        child: child[0].clone(),
+        home,
+        _server: server,
+        run,
+        daemon,
+    }
+}
+
+#[test]
+fn a_daemon_ends_with_its_child_however_that_ends() {
+    let above = with_daemon();
+    assert!(is_alive(&above.daemon));
+    // By kill -9.
+    let child = Pid::from_raw(above.child.parse().unwrap()).unwrap();
+    kill_process(child, Signal::KILL).unwrap();
+    until("the daemon ends", || !is_alive(&above.daemon));
+    above.run.kill();
+    assert!(above.home.has("work/pids"));
+
+    // By its parent's being stopped.
+    let above = with_daemon();
+    above.run.signal(Signal::TERM);
+    until("the daemon ends", || !is_alive(&above.daemon));
+    until("the child ends", || !is_alive(&above.child));
+
+    // By kill -9 of the parent.
+    let above = with_daemon();
+    above.run.signal(Signal::KILL);
+    until("the daemon ends", || !is_alive(&above.daemon));
+    until("the child ends", || !is_alive(&above.child));
+}
+
+#[test]
+fn a_daemon_of_a_session_of_its_own_is_left_alone() {
+    let home = Home::new();
+    let server = Server::with([call(DAEMON), Exchange::any().answer(says("Done."))]);
+    home.ask(&server.url("/v1"), "go")
+        .arg(format!("--working-dir={}", home.work().display()))
+        .run()
+        .expect(0);
+    let pid = pids(&home, 1).remove(0);
+    assert!(is_alive(&pid));
+    let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
 }
 
 #[test]

@@ -61,6 +61,7 @@ pub(crate) fn run(
         tiers,
         max_cost: settings.model.max_cost,
         program,
+        supervisor: settings.process.executable.clone(),
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &root, display, topic, stop);

@@ -18,7 +18,7 @@ use crate::base::variables::{
 };
 use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
-use crate::proc::supervise;
+use crate::proc::supervise::{self, SupervisedInput};
 use flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
 use json_flags::JsonFlags;
 use prompt::PromptSource;
@@ -235,8 +235,8 @@ pub(crate) struct CliArgs {
     pub fire_alarm: Option<String>,
     /// `--review-job`, with which Marvin starts a review in the background.
     pub review_job: Option<String>,
-    /// `--supervise`: the words are a program to run as its supervisor, which passes on so many bytes of standard input.
-    pub supervise: Option<u64>,
+    /// `--supervise`: the words are a program to run as its supervisor.
+    pub supervise: Option<SupervisedInput>,
     /// `--help`.
     pub help: bool,
     /// `--version`.
@@ -413,7 +413,7 @@ static FLAGS: &[Flag] = &[
         "tools",
         FlagGroup::Model,
         ValueMode::Any("GROUP,…"),
-        "Offer only these groups of tools, or tools by their names; all and none work too.",
+        "Offer only these groups of tools, or tools by their names; all, none and sub-agent work too.",
         |args, value| {
             let list = text(value, "--tools")?;
             args.tools = Some(match list.trim().is_empty() {
@@ -576,9 +576,8 @@ static FLAGS: &[Flag] = &[
         "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
         |args, value| {
             let value = text(value, "--supervise")?;
-            let bytes = if value.is_empty() { "0" } else { &value };
-            args.supervise = Some(bytes.parse().map_err(|_| {
-                Problem::input(format!("--supervise wants a number of bytes, not \"{value}\"."))
+            args.supervise = Some(SupervisedInput::parse(&value).ok_or_else(|| {
+                Problem::input(format!("--supervise wants a number of bytes or leash, not \"{value}\"."))
             })?);
             Ok(())
         },

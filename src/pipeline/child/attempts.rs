@@ -135,7 +135,7 @@ struct Failure {
 fn left(task: &ChildTask<'_>) -> String {
     let kept = match (task.after_failure, &task.access) {
         (Some(clear), _) => return clear().unwrap_or_else(|| prompts::RETRY_NOTHING.to_owned()),
-        (None, Access::Read) => prompts::RETRY_NOTHING,
+        (None, Access::Read | Access::Research) => prompts::RETRY_NOTHING,
         (None, Access::Write { .. } | Access::WriteFiles(_)) => prompts::RETRY_KEPT,
     };
     kept.to_owned()

@@ -15,6 +15,8 @@ use crate::disk::beneath::Root;
 use crate::store::project_texts::ProjectTexts;
 use crate::tools::engine::context::SessionContext;
 
+/// What a child for research has: besides its own tools those that look things up, as far as they change nothing.
+const RESEARCH_TOOLS: &str = "sub-agent,web,wiki,stack,academic,utilities,github";
 /// How deep children of children may go.
 const MAX_DEPTH: u64 = 5;
 
@@ -68,13 +70,13 @@ pub(crate) fn variables(
             MARVIN_TICKET.name,
             match access {
                 Access::Write { ticket } => Some(ticket.clone()),
-                Access::Read | Access::WriteFiles(_) => None,
+                Access::Read | Access::Research | Access::WriteFiles(_) => None,
             },
         ),
         (
             MARVIN_READONLY.name,
             match access {
-                Access::Read => Some("1".to_owned()),
+                Access::Read | Access::Research => Some("1".to_owned()),
                 Access::Write { .. } | Access::WriteFiles(_) => bound(MARVIN_READONLY.name),
             },
         ),
@@ -82,12 +84,16 @@ pub(crate) fn variables(
             MARVIN_WRITABLE_FILES.name,
             match access {
                 Access::WriteFiles(files) => Some(writable(session, root, files)?),
-                Access::Read | Access::Write { .. } => bound(MARVIN_WRITABLE_FILES.name),
+                Access::Read | Access::Research | Access::Write { .. } => {
+                    bound(MARVIN_WRITABLE_FILES.name)
+                }
             },
         ),
         (
             MARVIN_TOOLS.name,
-            bound(MARVIN_TOOLS.name).or_else(|| MARVIN_TOOLS.read(&session.env).map(str::to_owned)),
+            bound(MARVIN_TOOLS.name)
+                .or_else(|| MARVIN_TOOLS.read(&session.env).map(str::to_owned))
+                .or_else(|| (*access == Access::Research).then(|| RESEARCH_TOOLS.to_owned())),
         ),
         (MARVIN_PROJECT_TEXTS.name, texts.word().map(str::to_owned)),
         (
@@ -275,6 +281,9 @@ mod tests {
         }
         let grouped = session(&[], Some("git,files"), &root);
         let map = of_child(&grouped, &root, &Access::Read);
+        assert_eq!(get(&map, "MARVIN_TOOLS"), Some("git,files"));
+        // Research is no way around them.
+        let map = of_child(&grouped, &root, &Access::Research);
         assert_eq!(get(&map, "MARVIN_TOOLS"), Some("git,files"));
         let none = session(&[], Some("none"), &root);
         assert_eq!(

@@ -36,8 +36,17 @@ pub(crate) enum Access {
     },
     /// Reads only.
     Read,
+    /// Reads only, and looks things up on the web and in works of reference.
+    Research,
     /// Writes only these files of the project.
     WriteFiles(Vec<String>),
+}
+
+impl Access {
+    /// Nothing that the child does changes the project.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Read | Self::Research)
+    }
 }
 
 /// A piece of work for a child.
@@ -92,7 +101,7 @@ pub(crate) fn run(run: &Run, task: &ChildTask<'_>) -> Outcome<ChildReport> {
 
 /// Runs read-only children in parallel, each with an equal share of what may still be spent; one outcome per task, in order.
 pub(crate) fn run_parallel(run: &Run, tasks: &[ChildTask<'_>]) -> Vec<Outcome<ChildReport>> {
-    if tasks.iter().any(|task| task.access != Access::Read) {
+    if tasks.iter().any(|task| !task.access.is_read_only()) {
         let refuse = |task: &ChildTask<'_>| {
             let label = &task.label;
             Err(Problem::internal(format!(

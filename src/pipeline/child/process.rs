@@ -100,6 +100,7 @@ pub(super) fn run_child(
     );
     program.dir = Some(run.root.path().to_owned());
     program.stdin = Stdin::Leash;
+    program.supervisor.clone_from(&run.supervisor);
     program.limit = start.limit;
     program.cancel_grace = CANCEL_GRACE;
 

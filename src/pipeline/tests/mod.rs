@@ -114,6 +114,7 @@ impl Stage {
         overrides.add("aux_reviewer", "openai:second").unwrap();
         let events = Arc::<Events>::default();
         let run = Run {
+            supervisor: None,
             program,
             root: session.working_dir.root().unwrap(),
             task: "Build a clock.".to_owned(),

@@ -42,6 +42,7 @@ fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outco
             tiers: stage.run.tiers.clone(),
             max_cost,
             program: stage.run.program.clone(),
+            supervisor: None,
         },
     )
 }

@@ -66,6 +66,7 @@ fn whole_run() -> Stage {
         tiers: stage.run.tiers.clone(),
         max_cost: None,
         program: stage.run.program.clone(),
+        supervisor: None,
     };
     run::run(&stage.run.ctx, request).unwrap();
     stage

@@ -1,4 +1,4 @@
-//! Runs the calls of one round: readers in parallel, writers alone and in call order. Results keep the order of the calls.
+//! Runs the calls of one round: readers and research in parallel, writers alone and in call order. Results keep the order of the calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) fn run(
     while !rest.is_empty() {
         let readers = rest
             .iter()
-            .take_while(|call| ctx.session.registry().plan(call).effect.is_none())
+            .take_while(|call| ctx.session.registry().plan(call).parallel)
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
         let finished = CallPhase::new(&ctx, phase, on_end).run();

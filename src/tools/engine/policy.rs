@@ -5,6 +5,9 @@ use crate::base::problem::Problem;
 use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_TOOLS, MARVIN_WRITABLE_FILES};
 use crate::tools::engine::rules::Rules;
 
+/// In the place of a group: whatever a sub-agent has.
+pub(crate) const SUB_AGENT: &str = "sub-agent";
+
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
 pub struct ToolPolicy {
@@ -82,8 +85,13 @@ impl ToolPolicy {
                 &format!("Use {} on: {}.", writers().join(" or "), files.join(", ")),
             );
         }
+        let is_chosen = |groups: &[&str]| {
+            groups.contains(&module)
+                || groups.contains(&name)
+                || rules.in_children && groups.contains(&SUB_AGENT)
+        };
         match &self.groups {
-            Some(groups) if !groups.contains(&module) && !groups.contains(&name) => refused(
+            Some(groups) if !is_chosen(groups) => refused(
                 "its group was not chosen with --tools",
                 &format!(
                     "Offered groups: {}.",
@@ -209,6 +217,31 @@ mod tests {
         ] {
             assert!(has(&all, name) && !has(&left, name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_sub_agent_has_one_tool_for_tickets_and_further_groups_beside_its_own_tools() {
+        let child = [("MARVIN_DEPTH", "1")];
+        let of_tickets = |tools: &[String]| -> Vec<String> {
+            let is_ticket = |tool: &&String| {
+                let tool = all().find(|known| known.name == **tool);
+                tool.is_some_and(|tool| tool.module == "tickets")
+            };
+            tools.iter().filter(is_ticket).cloned().collect()
+        };
+        let own = offered(&child);
+        assert_eq!(of_tickets(&own), ["tk"]);
+        assert!(!has(&own, "web_search"));
+        let more = offered(&[child[0], ("MARVIN_TOOLS", "sub-agent,web,wiki")]);
+        for name in own
+            .iter()
+            .map(String::as_str)
+            .chain(["web_search", "wiki_search"])
+        {
+            assert!(has(&more, name), "{name}");
+        }
+        assert_eq!(of_tickets(&more), ["tk"]);
+        assert!(!has(&more, "stack_search"));
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl Registry {
         let Some(tool) = self.find(&call.name) else {
             return CallPlan {
                 effect: SideEffect::None,
+                parallel: true,
                 limit: Duration::from_secs(5),
             };
         };
@@ -158,6 +159,7 @@ impl Registry {
             + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
         CallPlan {
             effect: rules.effect,
+            parallel: rules.effect.is_none() || rules.parallel,
             limit: limit.min(Duration::from_secs(24 * 3600)),
         }
     }
@@ -203,6 +205,8 @@ pub struct FinishedCall {
 pub(crate) struct CallPlan {
     /// Its side effect; an unknown tool has none.
     pub effect: SideEffect,
+    /// It runs in parallel with others of which the same is true; so does a call of an unknown tool.
+    pub parallel: bool,
     /// Its timeout.
     pub limit: Duration,
 }
@@ -425,10 +429,7 @@ mod tests {
             ended.output.text
         );
         let plan = ctx.session.registry().plan(&call("lamp_switch", "{}"));
-        assert_eq!(
-            (plan.effect, plan.limit),
-            (SideEffect::Outside, OUTSIDE.limit)
-        );
+        assert_eq!((plan.parallel, plan.limit), (false, OUTSIDE.limit));
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Rules {
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,
+    /// Runs in parallel with readers although it has an effect: several of them do not disturb each other.
+    pub parallel: bool,
     /// Sub-agents have it too, unless their caller selected other groups.
     pub in_children: bool,
     /// Can take long; the interface shows progress.
@@ -127,6 +129,7 @@ impl Rules {
         Self {
             effect,
             coding: false,
+            parallel: false,
             in_children: false,
             long: false,
             limit: Duration::from_secs(30),
@@ -189,6 +192,13 @@ impl Rules {
     #[must_use]
     pub const fn planned_never(mut self) -> Self {
         self.planned = Some(PlannedUse::Never);
+        self
+    }
+
+    /// Runs in parallel with readers.
+    #[must_use]
+    pub const fn parallel(mut self) -> Self {
+        self.parallel = true;
         self
     }
 

@@ -38,7 +38,7 @@ tools! { "agents", in_children;
     } => launch;
 
     /// Run a read-only investigation in a child Marvin.
-    launch_research_agent(LaunchResearchAgent; NOTES.coding().seconds(RESEARCH_SECONDS).slow().additive().open_world(true)) {
+    launch_research_agent(LaunchResearchAgent; NOTES.coding().parallel().seconds(RESEARCH_SECONDS).slow().additive().open_world(true)) {
         /// question
         query: String, example: "Where is the retry of a failed request decided?", alias: &["prompt", "question"];
         /// tier

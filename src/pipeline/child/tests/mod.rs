@@ -123,6 +123,7 @@ impl Project {
         let events = Arc::new(Recorder::default());
         let run = Run {
             ctx: ToolContext::new(session, Cancel::new(), events.clone()),
+            supervisor: None,
             program: child,
             root: Arc::new(root),
             task: "Build it.".to_owned(),

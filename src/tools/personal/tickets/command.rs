@@ -115,6 +115,31 @@ IDs may be shortened to any part that only one ticket has.
 Tickets are in .tickets/ here or in a folder above, or in TICKETS_DIR.
 ";
 
+/// The commands that change no ticket.
+pub(super) const READING: [&str; 10] = [
+    "ls",
+    "list",
+    "ready",
+    "blocked",
+    "closed",
+    "show",
+    "dep-tree",
+    "dep tree",
+    "dep cycle",
+    "query",
+];
+
+/// Whether the words are a command that changes no ticket.
+pub(super) fn is_reading(words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str);
+    let first = words.find(|word| *word != "super");
+    match first {
+        None | Some("help" | "-h" | "--help") => true,
+        Some("dep") => matches!(words.next(), Some("tree" | "cycle")),
+        Some(word) => READING.contains(&word),
+    }
+}
+
 impl TicketCli<'_> {
     /// Runs one command. Its errors have the script's wording.
     pub(crate) fn run(&self, words: &[String], caller: &mut dyn Caller) -> CommandOutput {

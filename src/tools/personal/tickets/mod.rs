@@ -51,7 +51,7 @@ choice! {
     }
 }
 
-tools! { "tickets", in_children;
+tools! { "tickets";
     /// Create a ticket.
     create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli").planned_as_written()) {
         /// short title
@@ -117,7 +117,7 @@ tools! { "tickets", in_children;
     } => add_dep;
 
     /// Pass arguments to the ticket program.
-    tk(TkArgs; MEMORY.coding().seconds(10).service("tk cli").destructive()) {
+    tk(TkArgs; MEMORY.coding().in_children().seconds(10).service("tk cli").destructive()) {
         /// e.g. create "title" -t epic --parent ID -d "..."; start ID; close ID; add-note ID "text"; show ID; ls --status=open; blocked; dep-tree ID
         args: String, example: "ls --status=open";
     } => pass;
@@ -157,6 +157,10 @@ fn ticket_cli(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
 
 fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
     let cli = ticket_cli(ctx)?;
+    // Who works for a ticket thinks its own through, by whatever tool it creates it.
+    if MARVIN_TICKET.read(&ctx.session.env).is_some() {
+        ModelCaller(ctx).before_create()?;
+    }
     let new = NewTicket {
         title: args.title.trim().to_owned(),
         description: args.description,
@@ -286,6 +290,14 @@ fn pass(ctx: &ToolContext, args: TkArgs) -> Outcome<String> {
     })?;
     if matches!(words.first().map(String::as_str), Some("tk" | "ticket")) {
         words.remove(0);
+    }
+    let policy = &ctx.session.policy;
+    if policy.readonly && policy.depth > 0 && !command::is_reading(&words) {
+        return Err(Problem::refused(
+            "This sub-agent is read-only: it reads tickets, and changes none.",
+        )
+        .next(format!("It has: {}.", command::READING.join(", ")))
+        .next("Report what you would change instead."));
     }
     let output = ticket_cli(ctx)?.run(&words, &mut ModelCaller(ctx));
     let text = format!("{}{}", output.out, output.err);
