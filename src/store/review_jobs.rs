@@ -95,7 +95,9 @@ pub(crate) struct ReviewJob {
     pub ended: Option<String>,
     /// The branch it works on.
     pub branch: String,
-    /// What was checked out before.
+    /// The folder of its own in which it works; empty when it works in the project itself, as it once did.
+    pub worktree: String,
+    /// What was checked out when it began.
     pub base: String,
     /// `all`, `backend`, `frontend`, `tests` or a glob.
     pub focus: String,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -50,6 +51,14 @@ impl Project {
             .run()
             .expect(0);
         result(server, "p1")
+    }
+
+    /// The worktree of the only job.
+    fn worktree(&self) -> PathBuf {
+        let id = self.jobs().pop().unwrap();
+        let record = self.home.read(&format!("work/.marvin/jobs/{id}.json"));
+        let record: Value = serde_json::from_str(&record).unwrap();
+        PathBuf::from(record["worktree"].as_str().unwrap())
     }
 
     fn status(&self) -> String {
@@ -155,9 +164,11 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
         }
     });
     let _ended = Ended(&project);
+    project.home.write("work/draft.txt", "of the user");
     let told = project.start(&server, "");
     told.assert_has(&[
         "is running in the background",
+        "1 changed file that is not committed is not in it.",
         "Files: 1",
         "Documents: 1 file",
     ]);
@@ -168,17 +179,24 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
         "Round 1: 1 of 4 reviewers satisfied; findings of area-1, area-2, area-3 went to the fixer",
         "Round 2: 4 of 4 reviewers satisfied",
         "Every reviewer is satisfied after 2 rounds.",
-        "git checkout main",
+        &format!("marvin pipeline merge review/{id}"),
         "Cost: ",
     ]);
-    project.repo.read("src/sum.sh").assert_has(&["$1 + $2"]);
-    assert_eq!(
-        project.repo.git(&["branch", "--show-current"]),
-        format!("review/{id}")
-    );
+    // The files of the user, which they have gone on with, are as they were.
+    let worktree = project.worktree();
+    let mended = fs::read_to_string(worktree.join("src/sum.sh")).unwrap();
+    mended.assert_has(&["$1 + $2"]);
+    project.repo.read("src/sum.sh").assert_has(&["$1 - $2"]);
+    assert_eq!(project.repo.git(&["branch", "--show-current"]), "main");
     assert_eq!(project.repo.git(&["log", "main", "--format=%s"]), "First");
-    assert_eq!(project.repo.git(&["status", "--porcelain"]), "");
-    let tracked = project.repo.git(&["ls-files"]);
+    assert_eq!(project.repo.git(&["status", "--porcelain"]), "?? draft.txt");
+    let there = worktree.to_str().unwrap();
+    assert_eq!(
+        project.repo.git(&["-C", there, "status", "--porcelain"]),
+        ""
+    );
+    let tracked = project.repo.git(&["-C", there, "ls-files"]);
+    tracked.assert_lacks(&["draft.txt"]);
     tracked.assert_has(&[".marvin/review-history-code.md"]);
     tracked.assert_lacks(&[".marvin/jobs"]);
     let record = project.home.work().join(format!(".marvin/jobs/{id}.json"));
@@ -198,6 +216,17 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
         .filter(|request| request.text().contains("round 2 of 2"))
         .count();
     assert_eq!(second, 3);
+    let merged = project
+        .home
+        .marvin()
+        .args(["pipeline", "merge", "--working-dir"]);
+    let said = merged.arg(project.home.work()).run().expect(0);
+    said.stdout_has(&["is in main now, as one commit "]);
+    project.repo.read("src/sum.sh").assert_has(&["$1 + $2"]);
+    let message = project.repo.git(&["log", "-1", "--format=%B"]);
+    message.assert_has(&[&format!("Review {id} of the code"), "Round 2: 4 of 4"]);
+    assert_eq!(project.repo.git(&["status", "--porcelain"]), "?? draft.txt");
+    assert!(!worktree.exists());
 }
 
 /// A server whose reviewers never answer.
@@ -393,7 +422,7 @@ fn a_job_stops_cleanly_on_a_signal() {
 }
 
 #[test]
-fn a_review_needs_a_clean_repository_and_something_to_review() {
+fn a_review_needs_a_commit_and_something_to_review() {
     let refused = |project: &Project, args: &str, words: &str| {
         let text = project.start(&hanging(), args);
         assert!(text.contains(words), "{words}: {text}");
@@ -405,11 +434,6 @@ fn a_review_needs_a_clean_repository_and_something_to_review() {
         "of tests",
         "No file that git tracks here is a test",
     );
-    project.home.write("work/new.txt", "x");
-    refused(&project, "", "not committed");
-    fs::remove_file(project.home.work().join("new.txt")).unwrap();
-    project.home.write("work/src/sum.sh", "x");
-    refused(&project, "", "src/sum.sh");
     assert_eq!(project.repo.git(&["branch", "--show-current"]), "main");
     // Nothing but the branch that was there.
     assert_eq!(

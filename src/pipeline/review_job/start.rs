@@ -1,4 +1,4 @@
-//! Starts a review: the repository is checked, a branch and a record are made, and a Marvin of its own takes over.
+//! Starts a review: the repository is checked, a worktree and a record are made, and a Marvin of its own takes over.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -20,7 +20,9 @@ use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
 use crate::pipeline::child::{Access, environment};
 use crate::pipeline::tier::TierOverrides;
-use crate::pipeline::working_tree;
+use crate::pipeline::worktree;
+use crate::pipeline::worktree::remove;
+use crate::pipeline::worktree::state::UserTree;
 use crate::proc::detached::DetachedProgram;
 use crate::proc::git::Git;
 use crate::store::project_texts::ProjectTexts;
@@ -32,8 +34,6 @@ use crate::tools::project::scratch;
 /// How long the process of a job may take to report that it works.
 const START_LIMIT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Changed files that a refusal names.
-const NAMED: usize = 10;
 /// Characters of a log that a failure shows.
 const LOG_CHARS: usize = 1_000;
 
@@ -53,7 +53,7 @@ pub(crate) struct JobProcess<'a> {
 /// Starts the review and returns what to tell about it.
 ///
 /// # Errors
-/// There is no repository in a state for it, another review is running, nothing is to be reviewed, or the process does not start.
+/// There is no repository with a commit, another review is running, nothing is to be reviewed, or the process does not start.
 pub(crate) fn start(
     ctx: &ToolContext,
     order: &ReviewOrder,
@@ -69,34 +69,29 @@ pub(crate) fn start(
                 .next("review_status tells how far it is."),
         );
     }
-    let tree = working_tree::hold(root, &ctx.stop)?;
-    // Records of earlier jobs are no change of the user's.
     let _ = scratch::hide_in(ctx, root.path());
-    let base = clean_base(&git)?;
+    let base = base(&git)?;
     let files = scope::files(&git, &order.focus)?;
     let id = new_id(ctx, root)?;
+    let place = worktree::start::for_review(ctx, root, &id, &format!("review/{id}"))?;
     let mut job = ReviewJob {
-        branch: format!("review/{id}"),
+        branch: place.record.branch.clone(),
+        worktree: place.root.path().display().to_string(),
         id,
         phase: "starting".to_owned(),
         started: ctx.session.clock.utc(),
         base,
         focus: focus(order),
-        documents: scope::documents(root, &order.documents)?,
+        documents: scope::documents(&place.root, &order.documents)?,
         files: files.len() as u64,
         max_rounds: order.max_rounds,
         context: order.context.trim().to_owned(),
         ..ReviewJob::default()
     };
-    git.create_branch(&job.branch)?;
     let started = job
         .write(root)
         .and_then(|()| process(ctx, order, launch, &job))
-        .and_then(|program| {
-            // The process of the job takes it over.
-            drop(tree);
-            program.start()
-        })
+        .and_then(|program| program.start())
         .and_then(|ended| wait_for(root, &job.id, &ended, &ctx.stop));
     if let Err(problem) = started {
         if problem.is_cancelled() && review_jobs::is_alive(root, &job.id) {
@@ -105,20 +100,28 @@ pub(crate) fn start(
         job.status = JobStatus::Failed;
         job.text = problem.one_line();
         let _ = job.write(root);
-        let back = git.checkout(&job.base, || Err(Problem::missing("It is gone.")));
-        return Err(match back {
+        let removed = UserTree::open(root.path(), &ctx.session.env, &ctx.stop)
+            .and_then(|tree| remove::remove(&tree, &tree.named(Some(&place.record.name))?, true));
+        return Err(match removed {
             Ok(_) => problem,
             Err(_) => problem.next(format!(
-                "{} is still checked out; \"git checkout {}\" goes back.",
-                job.branch, job.base
+                "\"marvin pipeline worktrees --remove {} --force\" removes what is left of it.",
+                place.record.name
             )),
         });
     }
     Ok(format!(
-        "Review {} is running in the background.\nBranch: {}, made from {} and checked out now\nFiles: {}\nDocuments: {}\nreview_status tells how far it is. Leave the files alone while it runs.",
+        "Review {} is running in the background.\nBranch: {}, made from {}\nWorktree: {}\n{}Files: {}\nDocuments: {}\nreview_status tells how far it is.",
         job.id,
         job.branch,
         job.base,
+        job.worktree,
+        place
+            .notes
+            .iter()
+            .skip(1)
+            .map(|note| format!("{note}\n"))
+            .collect::<String>(),
         job.files,
         match job.documents.len() {
             0 => "none found".to_owned(),
@@ -137,8 +140,8 @@ fn focus(order: &ReviewOrder) -> String {
 /// What is checked out: a branch, or a commit.
 ///
 /// # Errors
-/// There is no commit yet, something is in progress, or there are uncommitted changes.
-fn clean_base(git: &Git<'_>) -> Outcome<String> {
+/// There is no commit yet.
+fn base(git: &Git<'_>) -> Outcome<String> {
     if git.is_bare() {
         return Err(
             Problem::refused("This is a bare repository: it has no files to review.")
@@ -150,36 +153,7 @@ fn clean_base(git: &Git<'_>) -> Outcome<String> {
         return Err(Problem::refused("This repository has no commit yet.")
             .next("Commit what is here, so that the review's changes can be told apart."));
     };
-    if let Some(what) = git.unfinished() {
-        return Err(
-            Problem::refused(format!("A {what} is in progress in this repository."))
-                .next("Finish or abort it first."),
-        );
-    }
-    let mut changed = git.uncommitted()?;
-    changed.extend(git.staged()?);
-    changed.sort();
-    changed.dedup();
-    if changed.is_empty() {
-        return Ok(branch.unwrap_or(commit));
-    }
-    let mut problem = Problem::refused(format!(
-        "There are changes here that are not committed ({}), and the review's commits would take them along.",
-        counted(changed.len() as u64, "file")
-    ))
-    .next("Commit or stash them first.");
-    let named: Vec<String> = changed.iter().map(|path| escape_controls(path)).collect();
-    let mut list = named
-        .iter()
-        .take(NAMED)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("\n");
-    if named.len() > NAMED {
-        list.push_str(&format!("\nand {} more", named.len() - NAMED));
-    }
-    problem.facts = Some(list);
-    Err(problem)
+    Ok(branch.unwrap_or(commit))
 }
 
 /// The time as an id, with a number behind it when that is taken.

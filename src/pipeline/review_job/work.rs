@@ -1,5 +1,6 @@
 //! The process of a review: it holds the job's lock, keeps its record, and ends with a word.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::record::JobRecord;
@@ -7,6 +8,7 @@ use super::{scope, subject};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
+use crate::disk::beneath::Root;
 use crate::pipeline::{Run, working_tree};
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
@@ -48,7 +50,6 @@ impl EventSink for JobEvents {
 pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
     let _held = review_jobs::hold(&run.root, id, &run.ctx.stop)?;
     let job = review_jobs::read(&run.root, id)?;
-    let _tree = working_tree::hold(&run.root, &run.ctx.stop)?;
     run.branch.clone_from(&job.branch);
     if job.ended.is_some() {
         return Err(Problem::refused(format!(
@@ -56,7 +57,14 @@ pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
             job.status.word()
         )));
     }
+    // Its record is in the user's folder, and its work in the worktree.
     let record = Arc::new(JobRecord::new(&run, job.clone()));
+    if !job.worktree.is_empty() {
+        let open = || Root::open(Path::new(&job.worktree));
+        run.ctx.session.working_dir.set(open()?, true);
+        run.root = Arc::new(open()?);
+    }
+    let _tree = working_tree::hold(&run.root, &run.ctx.stop)?;
     run.ctx.listener = Arc::new(JobEvents {
         record: Arc::clone(&record),
         listener: Arc::clone(&run.ctx.listener),

@@ -86,7 +86,7 @@ fn folder(git: &Git<'_>, paths: &Paths) -> Outcome<PathBuf> {
     let first = paths.worktrees().and_then(|dir| made(dir.join(&own)));
     first.or_else(|problem| match beside(top) {
         Some(dir) => made(dir.join(&own)),
-        None => Err(problem.next("To work in the folder itself: --in-place")),
+        None => Err(problem),
     })
 }
 

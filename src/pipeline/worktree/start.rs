@@ -22,6 +22,9 @@ use crate::tools::project::scratch;
 /// What a project needs and git does not track, at its top.
 const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", ".env", ".direnv"];
 
+/// What to do where no worktree can be made.
+const IN_PLACE: &str = "To work in the folder itself: --in-place";
+
 /// The worktree in which a run or a review works.
 pub(crate) struct Workplace {
     pub record: WorktreeRecord,
@@ -49,7 +52,8 @@ pub(crate) fn for_run(
     if git.is_bare() || git.head_commit()?.is_none() {
         return Ok(None);
     }
-    let _lock = record::lock(git.common(), &ctx.stop)?;
+    let lock = record::lock(git.common(), &ctx.stop);
+    let _lock = lock.map_err(|problem| problem.next(IN_PLACE))?;
     let folder = root
         .path()
         .strip_prefix(git.top()?)
@@ -68,10 +72,33 @@ pub(crate) fn for_run(
         None => {
             let slug = place::slug(task);
             let made = make(ctx, root, &git, WorktreeKind::Run, task, &slug, None);
-            made.map(Some)
-                .map_err(|problem| problem.next("To work in the folder itself: --in-place"))
+            made.map(Some).map_err(|problem| problem.next(IN_PLACE))
         }
     }
+}
+
+/// A new worktree for the review `id`, on the branch `branch`.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn for_review(
+    ctx: &ToolContext,
+    root: &Root,
+    id: &str,
+    branch: &str,
+) -> Outcome<Workplace> {
+    let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
+    let _lock = record::lock(git.common(), &ctx.stop)?;
+    let slug = format!("review-{id}");
+    make(
+        ctx,
+        root,
+        &git,
+        WorktreeKind::Review,
+        id,
+        &slug,
+        Some(branch),
+    )
 }
 
 /// Whether a run that goes on, or is done, or is in the way of another one, was begun in the folder itself.

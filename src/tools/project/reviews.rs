@@ -44,7 +44,7 @@ fn start(ctx: &ToolContext, args: ReviewCodebase) -> Outcome<String> {
     let agents = ctx.session.agents()?;
     let root = coding::project(ctx, Some(&args.working_dir))?;
     let request = ApprovalRequest::new(
-        "Start a review, which switches to a new branch and mends what it finds without asking?",
+        "Start a review, which mends what it finds without asking, in a worktree on a new branch?",
         "start a review",
         &args.focus,
     );
@@ -97,11 +97,18 @@ fn sheet(ctx: &ToolContext, job: &ReviewJob) -> String {
             job.started
         );
     }
-    let _ = write!(
-        out,
-        "\nBranch: {} (it was made from {}; \"git checkout {}\" goes back)",
-        job.branch, job.base, job.base
-    );
+    let _ = write!(out, "\nBranch: {} (made from {})", job.branch, job.base);
+    if !job.worktree.is_empty() {
+        let _ = write!(out, "\nWorktree: {}", job.worktree);
+        if job.status == JobStatus::Completed {
+            let merge = "marvin pipeline merge";
+            let _ = write!(
+                out,
+                "\nTo bring it into your branch: {merge} {}",
+                job.branch
+            );
+        }
+    }
     for (number, round) in job.rounds.iter().enumerate() {
         let _ = write!(out, "\nRound {}: {round}", number + 1);
     }
