@@ -71,8 +71,10 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["provider"]),
     subcommand(
         "pipeline",
-        "Show how a run of the pipeline is going.",
-        "status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
+        "Plan and follow a run of the pipeline.",
+        "plan --prompt TEXT [--working-dir DIR] [--json]\tphases, models, cost and time of a run with these flags, before anything is paid\n\
+         approve [POINT] [--working-dir DIR]\tlet a run go on that waits for your approval (--approve)\n\
+         status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
          log [PHASE] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named",
     )
     .flags(&["working-dir"]),

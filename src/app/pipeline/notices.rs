@@ -109,6 +109,12 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
         } if phase.ends_with("_review") || subject == "code" => {
             format!("Phase {}: review round {round} of {most}.", plain(phase))
         }
+        PipelineEvent::ApprovalAwaited { phase, .. } => {
+            format!("Phase {} waits for your approval.", plain(phase))
+        }
+        PipelineEvent::RunPaused { phase, .. } => {
+            format!("Pipeline paused after phase {}.", plain(phase))
+        }
         PipelineEvent::RunEnded { done, .. } => {
             let Usage {
                 cost, estimated, ..
@@ -129,6 +135,7 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
             }
         }
         PipelineEvent::RoundStarted { .. }
+        | PipelineEvent::Steered { .. }
         | PipelineEvent::ChildStarted { .. }
         | PipelineEvent::ChildTools { .. }
         | PipelineEvent::ChildUsage { .. }

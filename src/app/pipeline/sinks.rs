@@ -93,6 +93,9 @@ impl PipelineSinks {
             | PipelineEvent::TestsRun { words: text, .. }
             | PipelineEvent::Checkpoint { message: text }
             | PipelineEvent::Warning { words: text }
+            | PipelineEvent::Steered { words: text }
+            | PipelineEvent::ApprovalAwaited { words: text, .. }
+            | PipelineEvent::RunPaused { words: text, .. }
             | PipelineEvent::RunEnded { words: text, .. } => self.masked(text),
             PipelineEvent::ChildTools { tools, .. } => {
                 tools.iter_mut().for_each(|tool| self.masked(tool));
