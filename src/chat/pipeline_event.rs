@@ -115,6 +115,25 @@ pub enum PipelineEvent {
         /// What, as a sentence.
         words: String,
     },
+    /// The user decided something about the run, and this is what comes of it.
+    Steered {
+        /// What, as a sentence.
+        words: String,
+    },
+    /// The run waits for the user, who is asked on the terminal.
+    ApprovalAwaited {
+        /// The phase whose work waits.
+        phase: String,
+        /// As a sentence.
+        words: String,
+    },
+    /// The run stopped where the user wanted it to, and is not done.
+    RunPaused {
+        /// The last phase that is done.
+        phase: String,
+        /// Why, as a sentence.
+        words: String,
+    },
     /// The run ended.
     RunEnded {
         /// Every phase that was asked for is done.

@@ -89,7 +89,11 @@ fn bash() -> String {
             Complete::File => files('f'),
             Complete::Folder => files('d'),
             Complete::Nothing => "COMPREPLY=()".to_owned(),
-            Complete::Provider | Complete::Effort | Complete::Group => format!(
+            Complete::Provider
+            | Complete::Effort
+            | Complete::Group
+            | Complete::Phase
+            | Complete::Approval => format!(
                 "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
                 words(flag.complete).join(" ")
             ),
@@ -154,7 +158,11 @@ fn zsh() -> String {
                     Complete::Folder => "_files -/".to_owned(),
                     Complete::Nothing => " ".to_owned(),
                     Complete::Session => "_marvin_sessions".to_owned(),
-                    Complete::Provider | Complete::Effort | Complete::Group => {
+                    Complete::Provider
+                    | Complete::Effort
+                    | Complete::Group
+                    | Complete::Phase
+                    | Complete::Approval => {
                         format!("({})", words(flag.complete).join(" "))
                     }
                 };
@@ -258,7 +266,11 @@ fn fish() -> String {
         }
         match flag.complete {
             Complete::Folder => out.push_str(" -f -a '(__fish_complete_directories)'"),
-            Complete::Provider | Complete::Effort | Complete::Group => {
+            Complete::Provider
+            | Complete::Effort
+            | Complete::Group
+            | Complete::Phase
+            | Complete::Approval => {
                 let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
             }
             Complete::File | Complete::Session | Complete::Nothing => {}

@@ -19,4 +19,3 @@ mod sessions;
 mod subcommands;
 mod tk;
 mod tool;
-mod worktrees;

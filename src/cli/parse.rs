@@ -25,12 +25,28 @@ pub(crate) enum CliCommand {
 /// # Errors
 /// An unknown flag (with the nearest one), a missing or superfluous value, text that is not UTF-8.
 pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
+    parse_words(args, false)
+}
+
+/// Parses the arguments of a run: no word among them is a subcommand.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn of_run(args: Vec<OsString>) -> Outcome<CliArgs> {
+    match parse_words(args, true)? {
+        CliCommand::Run(args) => Ok(*args),
+        CliCommand::Sub(name, ..) => Err(Problem::internal(format!(
+            "{name} was taken for a subcommand."
+        ))),
+    }
+}
+
+fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand> {
     let mut typed = CliArgs::default();
     let mut given: Vec<GivenFlag> = Vec::new();
     let mut parser = Parser::from_args(args);
-    // After `--` no word is a subcommand.
-    let mut words_only = false;
     loop {
+        // After `--` no word is a subcommand.
         words_only |= next_is(&mut parser, "--");
         let Some(arg) = parser.next().map_err(wrong)? else {
             break;
@@ -142,6 +158,9 @@ fn together(typed: &CliArgs) -> Outcome<()> {
         (typed.allow_dirty, "--allow-dirty"),
         (typed.in_place, "--in-place"),
         (typed.branch.is_some(), "--branch"),
+        (typed.until.is_some(), "--until"),
+        (typed.from.is_some(), "--from"),
+        (!typed.approve.is_empty(), "--approve"),
     ];
     match alone
         .iter()

@@ -139,6 +139,10 @@ fn settings(args: CliArgs, env: Env) -> Settings {
         current: std::env::current_dir().ok(),
         stdin_is_terminal: io::stdin().is_terminal(),
         executable: std::env::current_exe().ok(),
+        command: std::env::args_os()
+            .skip(1)
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect(),
     };
     Settings::new(args, env, process)
 }

@@ -71,8 +71,10 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["provider"]),
     subcommand(
         "pipeline",
-        "Show how a run of the pipeline is going, and merge what it made.",
-        "status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
+        "Plan, follow and steer a run of the pipeline, and merge what it made.",
+        "plan --prompt TEXT [--working-dir DIR] [--json]\tphases, models, cost and time of a run with these flags, before anything is paid\n\
+         approve [POINT] [--working-dir DIR]\tlet a run go on that waits for your approval (--approve)\n\
+         status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
          log [PHASE] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named\n\
          merge [NAME] [--squash|--all] [--force] [--working-dir DIR]\tbring the work of its worktree into your branch, as one commit unless all are wanted\n\
          merge [NAME] --resolve [--working-dir DIR]\thave a child resolve what conflicts, in the worktree\n\

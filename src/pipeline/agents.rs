@@ -11,6 +11,7 @@ use super::context::{self, View};
 use super::documents;
 use super::review_job::start::{self, JobProcess};
 use super::run::{self, RunRequest};
+use super::steering::Steering;
 use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -214,6 +215,7 @@ impl PipelineAgents {
                 max_cost: self.max_cost,
                 program: self.program.clone(),
                 supervisor: Some(self.program.clone()),
+                steering: Steering::default(),
             },
         )?;
         Ok(heard.told())

@@ -220,7 +220,7 @@ pub(crate) fn reset(run: &Run, rel: &RelPath, before: Option<&[u8]>) -> Option<S
 }
 
 /// Moves a document to the logs and returns where it is; `None` when it could not be kept, or not be removed.
-fn set_aside(run: &Run, rel: &RelPath) -> Option<String> {
+pub(super) fn set_aside(run: &Run, rel: &RelPath) -> Option<String> {
     let keep = || -> Outcome<String> {
         let bytes = run.root.read(rel, MAX_BYTES)?;
         let name = rel.as_str().rsplit('/').next().unwrap_or_default();

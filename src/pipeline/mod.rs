@@ -8,10 +8,11 @@
 //! # Rules
 //! - Writers run one at a time; only read-only reviewers run in parallel.
 //! - Whether a child did its work is checked in files, in commits, or by running the tests; what it says of itself counts for nothing.
-//! - The recorded phase never goes back, so an interrupted run repeats at most the step that was in progress.
+//! - The recorded phase goes back only when the user says so, so an interrupted run repeats at most the step that was in progress.
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.
 
 pub(crate) mod agents;
+pub(crate) mod approval;
 pub(crate) mod child;
 pub(crate) mod context;
 mod debugging;
@@ -28,6 +29,7 @@ mod next_task;
 mod nothing_to_change;
 pub(crate) mod phase;
 mod phase_record;
+pub(crate) mod plan;
 mod prompts;
 mod quality;
 pub(crate) mod record;
@@ -38,6 +40,7 @@ pub(crate) mod run;
 mod shown_documents;
 mod smoke_test;
 pub(crate) mod state;
+pub(crate) mod steering;
 mod test_command;
 mod test_writing;
 pub(crate) mod tier;

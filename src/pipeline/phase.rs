@@ -1,5 +1,7 @@
 //! The phases of a run, in order.
 
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, one_line};
 use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
 
 /// Which runs have a phase.
@@ -161,6 +163,28 @@ pub(crate) static PHASES: &[Phase] = &[
         work: PhaseWork::Quality,
     },
 ];
+
+/// The phase with this name.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn named(word: &str) -> Outcome<&'static Phase> {
+    let word = word.trim();
+    if let Some(phase) = PHASES.iter().find(|phase| phase.name == word) {
+        return Ok(phase);
+    }
+    let names: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
+    Err(Problem::input(format!(
+        "There is no phase \"{}\".",
+        clip(&one_line(word), 40)
+    ))
+    .next(format!("Phases: {}.", names.join(", "))))
+}
+
+/// Where a phase stands in the order.
+pub(crate) fn position(name: &str) -> Option<usize> {
+    PHASES.iter().position(|phase| phase.name == name)
+}
 
 #[cfg(test)]
 mod tests {

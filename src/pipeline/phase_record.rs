@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Run;
 use super::files::{self, FileStates};
+use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::RelPath;
 use crate::disk::paths::PROJECT_LOGS;
@@ -32,6 +33,31 @@ struct PhaseRecord {
     writing: String,
     /// Documents that were written again after a review of them, and not reviewed since. Of no phase alone.
     rewritten: Vec<String>,
+    /// The documents as the last phase left them. Of no phase alone.
+    documents: BTreeMap<String, LeftDocument>,
+    /// The commit before the user edited a document that was reviewed. Of no phase alone.
+    edited: BTreeMap<String, String>,
+}
+
+/// A document as a phase left it.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct LeftDocument {
+    /// Changes with its content.
+    digest: u64,
+    /// A commit that has it so.
+    commit: String,
+}
+
+impl PhaseRecord {
+    /// The document at `path` is reviewed from the first round on.
+    fn review_again(&mut self, path: &str) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.rounds.remove(name);
+        if !self.rewritten.iter().any(|own| own == path) {
+            self.rewritten.push(path.to_owned());
+        }
+    }
 }
 
 fn path(run: &Run) -> Outcome<RelPath> {
@@ -54,6 +80,8 @@ fn of(run: &Run, phase: &str) -> PhaseRecord {
         false => PhaseRecord {
             phase: phase.to_owned(),
             rewritten: record.rewritten,
+            documents: record.documents,
+            edited: record.edited,
             ..PhaseRecord::default()
         },
     }
@@ -177,6 +205,92 @@ pub(crate) fn set_rewritten(run: &Run, path: &str) -> Outcome<()> {
 pub(crate) fn set_reviewed(run: &Run, path: &str) -> Outcome<()> {
     let mut record = read(run);
     record.rewritten.retain(|own| own != path);
+    record.edited.remove(path);
+    write(run, &record)
+}
+
+fn digest(run: &Run, path: &str) -> Option<u64> {
+    let bytes = run.root.read(&run.root.check(path).ok()?, CAP).ok()?;
+    Some(ids::stable_hash(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Records how the document at `path` is now, as `commit` has it.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn save_document(run: &Run, path: &str, commit: &str) -> Outcome<()> {
+    let mut record = read(run);
+    let left = digest(run, path).map(|digest| LeftDocument {
+        digest,
+        commit: commit.to_owned(),
+    });
+    let before = record.documents.get(path);
+    let before = before.map(|left| (left.digest, !left.commit.is_empty()));
+    match left {
+        // The first commit that has it will do.
+        Some(left) if before == Some((left.digest, true)) => return Ok(()),
+        Some(left) => {
+            record.documents.insert(path.to_owned(), left);
+        }
+        None => {
+            record.documents.remove(path);
+        }
+    }
+    write(run, &record)
+}
+
+/// Records that the document at `path` has to be reviewed again if it is not as the last phase left it. True when this is news.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn mark_edited(run: &Run, path: &str) -> Outcome<bool> {
+    let mut record = read(run);
+    let Some(left) = record.documents.get(path).cloned() else {
+        return Ok(false);
+    };
+    match digest(run, path) {
+        Some(digest) if digest != left.digest => {
+            record.edited.entry(path.to_owned()).or_insert(left.commit);
+            // From now on this is how it is; no commit is known that has it so.
+            let left = LeftDocument {
+                digest,
+                commit: String::new(),
+            };
+            record.documents.insert(path.to_owned(), left);
+            record.review_again(path);
+            write(run, &record).map(|()| true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Records that the document at `path` is corrected after its review, and has to be reviewed again; `commit` is the one before.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn set_corrected(run: &Run, path: &str, commit: &str) -> Outcome<()> {
+    let mut record = read(run);
+    record.edited.insert(path.to_owned(), commit.to_owned());
+    record.review_again(path);
+    write(run, &record)
+}
+
+/// The commit before the document at `path` was edited by the user.
+pub(crate) fn edited_since(run: &Run, path: &str) -> Option<String> {
+    read(run).edited.remove(path)
+}
+
+/// Forgets the phase in progress, and the documents that are written again: the user wants phases done again.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn forget(run: &Run, documents: &[&str]) -> Outcome<()> {
+    let mut record = of(run, "");
+    for path in documents {
+        record.documents.remove(*path);
+        record.edited.remove(*path);
+        record.rewritten.retain(|own| own != path);
+    }
     write(run, &record)
 }
 

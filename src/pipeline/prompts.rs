@@ -36,6 +36,8 @@ prompts! {
     REVIEW_FIRST = "review_first.md";
     /// Later reviews of a document.
     REVIEW_AGAIN = "review_again.md";
+    /// What the user edited in a document since its review.
+    EDITED = "edited.md";
     /// What a specification is judged against.
     SOURCE_TASK = "source_task.md";
     /// What an architecture is judged against.

@@ -11,10 +11,11 @@ use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::record::{self, RunRecord};
 use super::repository::{self, Uncommitted};
 use super::review::document;
+use super::steering::{self, GateDecision, Pause, RunOutcome, Steering};
 use super::tier::TierModels;
 use super::{
-    Run, debugging, epic, first_line, front_end, implementation, next_task, phase_record, quality,
-    smoke_test, state, test_command, test_writing, upstream, working_tree,
+    Run, approval, debugging, epic, first_line, front_end, implementation, next_task, phase_record,
+    quality, smoke_test, state, test_command, test_writing, upstream, working_tree,
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
@@ -47,6 +48,8 @@ pub(crate) struct RunRequest {
     pub program: PathBuf,
     /// As in [`Run::supervisor`].
     pub supervisor: Option<PathBuf>,
+    /// Where it stops, waits, and begins again.
+    pub steering: Steering,
 }
 
 /// Runs the phases that are asked for and not done yet.
@@ -54,7 +57,7 @@ pub(crate) struct RunRequest {
 /// # Errors
 /// This process is as deep as a child may be, another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
 /// is done is recorded, and the message says how to go on.
-pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
+pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome> {
     check_depth(&ctx.session)?;
     let root = Arc::clone(&request.root);
     let _lock = record::lock(&root, &ctx.stop)?;
@@ -91,11 +94,15 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         }
         (false, false) => Uncommitted::Refuse,
     };
-    let is_left = is_next || is_anything_left(&run, &request)?;
+    if let Some(from) = request.steering.from {
+        steering::check_from(&run, from)?;
+    }
+    steering::note_edits(&run)?;
+    let is_left = is_next || request.steering.from.is_some() || is_anything_left(&run, &request)?;
     if !is_left && earlier.as_ref().is_none_or(|record| record.finished) {
         run.ticket = earlier.map(|record| record.ticket).unwrap_or_default();
         announce(&run, &request, true)?;
-        return finish(&run, Ok(()));
+        return finish(&run, &request, Ok(RunOutcome::Done));
     }
     let own_repository = own_repository(&run, earlier.as_ref())?;
     let mut tree = working_tree::share(&run.root)?;
@@ -124,7 +131,14 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         branch: run.branch.clone(),
         ..RunRecord::default()
     };
-    let is_continued = earlier.as_ref().is_some_and(|earlier| !earlier.finished);
+    // Going back in a finished run goes on with it.
+    let goes_back = request.steering.from.is_some();
+    let is_continued = earlier
+        .as_ref()
+        .is_some_and(|earlier| goes_back || !earlier.finished);
+    if !is_continued {
+        approval::withdraw(&run.root, |_| true)?;
+    }
     if let Some(earlier) = earlier {
         // Until what the interrupted run left is committed, it was interrupted still.
         (record.started, record.base, record.working) =
@@ -140,14 +154,25 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         false => 0.0,
     });
     record::save_spent(&run.root, run.spent())?;
+    let gone_back = match request.steering.from {
+        Some(from) => Some(steering::go_back(&run, from)?),
+        None => None,
+    };
     announce(&run, &request, recorded.is_some() || was_interrupted)?;
+    if let Some(words) = gone_back {
+        run.emit(PipelineEvent::Steered { words });
+    }
     let outcome = begin(&run, was_interrupted)
         .and_then(|()| record_beginning(&run, &mut record, is_continued))
         .and_then(|()| walk(&run, &request, &mut record))
-        .and_then(|()| check_tests(&run, &request))
-        .and_then(|()| end(&run, &mut record));
+        .and_then(|pause| match pause {
+            Some(pause) => Ok(RunOutcome::Paused(pause)),
+            None => check_tests(&run, &request)
+                .and_then(|()| end(&run, &mut record))
+                .map(|()| RunOutcome::Done),
+        });
     drop(tree);
-    finish(&run, outcome)
+    finish(&run, &request, outcome)
 }
 
 /// Whether the repository is the run's own: there is none yet, or an earlier start of the run made it. Recorded before it is made.
@@ -225,39 +250,76 @@ fn end(run: &Run, record: &mut RunRecord) -> Outcome<()> {
     record.write(&run.root)
 }
 
-/// Every phase in order. An interruption leaves the record as it is, which tells the next run that children may have been writing.
-fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> {
+/// Every phase in order, until the user wants a stop.
+fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<Option<Pause>> {
+    let phases: Vec<&'static Phase> = PHASES.iter().filter(|phase| request.has(phase)).collect();
+    for (at, phase) in phases.iter().enumerate() {
+        review_edited(run, phases.get(..at).unwrap_or_default(), record)?;
+        let next = phases.get(at + 1);
+        let mut again = !is_complete(run, phase)?;
+        loop {
+            if again {
+                // Whatever was approved was other work.
+                approval::withdraw(&run.root, |other| other == phase.name)?;
+                do_phase(run, phase, record)?;
+            }
+            // After the last phase, and where the run is further already, nothing is asked.
+            let Some(next) = next else { break };
+            if state::is_done(&run.root, next.name)? && request.steering.until != Some(phase.name) {
+                break;
+            }
+            match steering::gate(run, &request.steering, phase)? {
+                GateDecision::GoOn => break,
+                GateDecision::Pause(pause) => return Ok(Some(pause)),
+                GateDecision::Again => {
+                    steering::note_edits(run)?;
+                    again = !is_complete(run, phase)?;
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Reviews documents of finished phases again that the user has edited since.
+fn review_edited(run: &Run, done: &[&'static Phase], record: &mut RunRecord) -> Outcome<()> {
+    steering::note_edits(run)?;
+    for phase in done {
+        if rewritten(run, phase).is_some() && missing_document(run, phase).is_none() {
+            do_phase(run, phase, record)?;
+        }
+    }
+    Ok(())
+}
+
+/// Does a phase and commits it. An interruption leaves the record as it is, which tells the next run that children may have been writing.
+fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     let mut mark = |working: &str| {
         working.clone_into(&mut record.working);
         record.write(&run.root)
     };
-    for phase in PHASES.iter().filter(|phase| request.has(phase)) {
-        if is_complete(run, phase)? {
-            continue;
-        }
-        run.ctx.stop.check()?;
-        run.budget_left()?;
-        tell_what_is_missing(run, phase)?;
-        mark(phase.name)?;
-        let outcome = work(run, phase);
-        // Stopped: whatever a child was writing is left, and the record says so.
-        run.ctx.stop.check()?;
-        if outcome.is_ok() {
-            state::save(&run.root, phase.name)?;
-            phase_record::end_phase(run)?;
-        }
-        // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
-        let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));
-        if let (Err(_), Err(problem)) = (&outcome, &committed) {
-            // What failed first is the reason to tell; the record stays that of an interrupted run.
-            run.warn(problem.one_line());
-            return outcome;
-        }
-        committed?;
-        mark("")?;
-        outcome?;
+    run.ctx.stop.check()?;
+    run.budget_left()?;
+    tell_what_is_missing(run, phase)?;
+    mark(phase.name)?;
+    let outcome = work(run, phase);
+    // Stopped: whatever a child was writing is left, and the record says so.
+    run.ctx.stop.check()?;
+    if outcome.is_ok() {
+        state::save(&run.root, phase.name)?;
+        phase_record::end_phase(run)?;
     }
-    Ok(())
+    // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
+    let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));
+    if let (Err(_), Err(problem)) = (&outcome, &committed) {
+        // What failed first is the reason to tell; the record stays that of an interrupted run.
+        run.warn(problem.one_line());
+        return outcome;
+    }
+    committed?;
+    steering::save_documents(run)?;
+    mark("")?;
+    outcome
 }
 
 fn work(run: &Run, phase: &Phase) -> Outcome<()> {
@@ -314,7 +376,9 @@ fn tell_what_is_missing(run: &Run, phase: &Phase) -> Outcome<()> {
         let name = phase.name;
         if let Some(path) = missing_document(run, phase) {
             run.warn(format!("{path} is missing or too short, although phase {name} is recorded as done; it is done again."));
-        } else if let Some(path) = rewritten(run, phase) {
+        } else if let Some(path) = rewritten(run, phase)
+            && phase_record::edited_since(run, path).is_none()
+        {
             run.warn(format!(
                 "{path} was written again after its review, so it is reviewed again."
             ));
@@ -388,15 +452,28 @@ fn outline(request: &RunRequest, root: &Root) -> Outcome<Vec<PhaseOutline>> {
 }
 
 /// Tells how the run ended, and how to go on when it is not done.
-fn finish(run: &Run, outcome: Outcome<()>) -> Outcome<()> {
+fn finish(run: &Run, request: &RunRequest, outcome: Outcome<RunOutcome>) -> Outcome<RunOutcome> {
+    let same = match request.steering.from {
+        Some(_) => "Run the same command again without --from",
+        None => "Run the same command again",
+    };
     let outcome = outcome.map_err(|problem| match problem.kind {
-        ProblemKind::Limit if run.budget_left().is_err() => problem.next(
-            "Run the same command again with a higher --max-cost: finished phases are not repeated.",
-        ),
-        _ => problem.next("Run the same command again to continue: finished phases are not repeated."),
+        ProblemKind::Limit if run.budget_left().is_err() => problem.next(format!(
+            "{same} with a higher --max-cost: finished phases are not repeated."
+        )),
+        _ => problem.next(format!(
+            "{same} to continue: finished phases are not repeated."
+        )),
     });
     let words = match &outcome {
-        Ok(()) => "Every phase is done.".to_owned(),
+        Ok(RunOutcome::Done) => "Every phase is done.".to_owned(),
+        Ok(RunOutcome::Paused(pause)) => {
+            run.emit(PipelineEvent::RunPaused {
+                phase: pause.phase.to_owned(),
+                words: pause.words.clone(),
+            });
+            return outcome;
+        }
         Err(problem) => problem.one_line(),
     };
     run.emit(PipelineEvent::RunEnded {

@@ -1,6 +1,6 @@
-//! `.marvin/pipeline_state`: the last phase, or step of a phase, that is done. One word; it never goes back.
+//! `.marvin/pipeline_state`: the last phase, or step of a phase, that is done. One word; it goes back only when the user says so.
 
-use super::phase::PHASES;
+use super::phase::{PHASES, Phase};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::disk::beneath::Root;
@@ -56,6 +56,15 @@ pub(crate) fn save(root: &Root, word: &str) -> Outcome<()> {
     if is_done(root, word)? {
         return Ok(());
     }
+    root.put(&root.check(PIPELINE_STATE)?, word.as_bytes())
+}
+
+/// Records deliberately that nothing after `phase` is done, or nothing at all: the user wants it done again.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn set_back(root: &Root, phase: Option<&Phase>) -> Outcome<()> {
+    let word = phase.map_or("", |phase| phase.name);
     root.put(&root.check(PIPELINE_STATE)?, word.as_bytes())
 }
 

@@ -72,3 +72,63 @@ fn without_colours_and_on_a_dumb_terminal_there_are_lines() {
         raw.assert_has(&["[pipeline] Run stopped after "]);
     }
 }
+
+/// A run that waits for the approval of the architecture; `EDITOR` adds a line.
+fn waiting(home: &Home) -> Pty {
+    for name in ["spec", "ux", "design"] {
+        let text = "A line of the document.\n".repeat(50);
+        home.write(&format!("work/.marvin/{name}.md"), text);
+    }
+    home.write("work/.marvin/pipeline_state", "1b_review");
+    let editor = home.program("editor", "#!/bin/sh\necho 'Edited.' >> \"$1\"\n");
+    let mut command = command(home);
+    command.args(["--approve", "design"]).env("EDITOR", editor);
+    let pty = Pty::spawn(&command, (100, 80));
+    pty.wait_text("waits for your approval (design).");
+    pty
+}
+
+#[test]
+fn on_a_terminal_the_user_is_asked_for_approval_and_may_edit_or_stop() {
+    let home = Home::new();
+    let mut pty = waiting(&home);
+    pty.wait_text("e edit a document");
+    pty.enter("perhaps", "is none of these");
+    pty.send("e\r");
+    pty.wait_for("the question again", |screen| {
+        screen.contents().matches("g go on").count() == 3
+    });
+    assert!(home.read("work/.marvin/design.md").ends_with("Edited.\n"));
+    pty.send("s\r");
+    assert!(pty.wait().success());
+    pty.wait_closed();
+    pty.screen().assert_has(&[
+        "Read: .marvin/design.md",
+        "Go on, which approves it: marvin",
+    ]);
+}
+
+#[test]
+fn an_approval_from_another_terminal_ends_the_question_and_the_picture_comes_back() {
+    let home = Home::new();
+    let mut pty = waiting(&home);
+    let approve = home
+        .marvin()
+        .dir(&home.work())
+        .line("pipeline approve design");
+    approve.run().expect(0).stdout_has(&["The run goes on."]);
+    pty.wait_text("It was approved elsewhere.");
+    pty.wait_text("functional-test-writer");
+    pty.signal(Signal::INT);
+    assert!(!pty.wait().success());
+    pty.wait_closed();
+}
+
+#[test]
+fn an_interrupt_ends_a_run_that_waits_for_approval() {
+    let home = Home::new();
+    let mut pty = waiting(&home);
+    pty.control('c');
+    assert!(!pty.wait().success());
+    pty.wait_closed();
+}

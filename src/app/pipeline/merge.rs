@@ -83,6 +83,7 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
     let ctx = ToolContext::new(Arc::new(session), stop, Arc::new(MergeProgress));
     Ok(Run {
         program: pipeline_run::program(settings)?,
+        supervisor: settings.process.executable.clone(),
         root: ctx.root()?,
         task: task(status),
         ticket: String::new(),

@@ -3,10 +3,13 @@
 //!
 //! [`sinks`] is the event sink of a run. What was told so far is a [`progress`], which the display and the status build from the same events.
 
+pub(crate) mod approve;
+mod ask;
 pub(crate) mod event_log;
 pub(crate) mod log;
 pub(crate) mod merge;
 mod notices;
+pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod run;
 pub(crate) mod sinks;

@@ -112,6 +112,12 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
                 plain(phase)
             )
         }
+        PipelineEvent::ApprovalAwaited { phase, .. } => {
+            format!("Phase {} waits for your approval.", plain(phase))
+        }
+        PipelineEvent::RunPaused { phase, .. } => {
+            format!("Pipeline paused after phase {}.", plain(phase))
+        }
         PipelineEvent::RunEnded { done, .. } => {
             let Usage {
                 cost, estimated, ..
@@ -135,6 +141,7 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
             }
         }
         PipelineEvent::RoundStarted { .. }
+        | PipelineEvent::Steered { .. }
         | PipelineEvent::ChildStarted { .. }
         | PipelineEvent::ChildTools { .. }
         | PipelineEvent::ChildUsage { .. }

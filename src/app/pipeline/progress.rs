@@ -139,6 +139,8 @@ pub(crate) struct ChildEnd {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunEnd {
     pub done: bool,
+    /// The user wanted it to stop there.
+    pub paused: bool,
     pub words: String,
     pub at: Duration,
 }
@@ -300,10 +302,21 @@ impl RunProgress {
             PipelineEvent::Warning { words } => {
                 self.warnings.add(words.clone());
             }
+            PipelineEvent::Steered { .. } | PipelineEvent::ApprovalAwaited { .. } => {}
+            PipelineEvent::RunPaused { words, .. } => {
+                self.stop(at, "The run paused.");
+                self.end = Some(RunEnd {
+                    done: false,
+                    paused: true,
+                    words: words.clone(),
+                    at,
+                });
+            }
             PipelineEvent::RunEnded { done, words } => {
                 self.stop(at, "The run ended.");
                 self.end = Some(RunEnd {
                     done: *done,
+                    paused: false,
                     words: words.clone(),
                     at,
                 });

@@ -1,21 +1,24 @@
 //! `--design-first`: a run of the pipeline from the settings of this process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::ask::TerminalPrompt;
 use super::sinks::PipelineSinks;
 use super::summary::SummaryFacts;
 use crate::app::settings::{PipelineFlags, Settings};
 use crate::app::stream::{say, write_out};
 use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot;
-use crate::pipeline::repository;
 use crate::pipeline::run::{self, RunRequest};
+use crate::pipeline::steering::{Pause, RunOutcome, Steering};
 use crate::pipeline::tier::{OwnModel, TierModels};
 use crate::pipeline::worktree::start;
+use crate::pipeline::{approval, repository};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// Runs the pipeline for `task` and writes its summary to standard output.
@@ -62,6 +65,12 @@ pub(crate) fn run(
         max_cost: settings.model.max_cost,
         program,
         supervisor: settings.process.executable.clone(),
+        steering: Steering {
+            until: flags.until,
+            from: flags.from,
+            approve: flags.approve.clone(),
+            prompt: TerminalPrompt::of(settings).map(|prompt| Arc::new(prompt) as _),
+        },
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &root, display, topic, stop);
@@ -70,13 +79,73 @@ pub(crate) fn run(
         ..quiet
     };
     let outcome = run::run(&ctx, request);
+    let pause = match &outcome {
+        Ok(RunOutcome::Paused(pause)) => Some(pause),
+        _ => None,
+    };
     let written = write_out(&sinks.summary(&SummaryFacts {
         problem: outcome.as_ref().err(),
         branch: repository::branch(&ctx, &root),
         worktree: worktree.as_ref(),
+        next: pause.map_or_else(Vec::new, |pause| next_steps(settings, pause)),
+        pause,
         ..SummaryFacts::default()
     }));
     outcome.and(written)
+}
+
+/// How to go on after a pause: a command to copy.
+fn next_steps(settings: &Settings, pause: &Pause) -> Vec<String> {
+    let same = command(&settings.process.command, pause);
+    let dir = settings.working_dir.as_deref().map(Path::to_string_lossy);
+    let approve = shlex::try_join(
+        [
+            "marvin",
+            "pipeline",
+            "approve",
+            approval::name_of(pause.phase),
+            "--working-dir",
+        ]
+        .into_iter()
+        .chain(dir.as_deref()),
+    );
+    match (pause.waits, same) {
+        (true, Some(same)) => vec![
+            format!("Go on, which approves it: {same}"),
+            format!("Or only approve it: {}", approve.unwrap_or_default()),
+        ],
+        (true, None) => vec![
+            "Run the same command again: that approves it.".to_owned(),
+            format!("Or only approve it: {}", approve.unwrap_or_default()),
+        ],
+        (false, Some(same)) => vec![format!("Go on: {same}")],
+        (false, None) => vec!["Run the same command again without --until.".to_owned()],
+    }
+}
+
+/// No command is shown that is longer: nobody copies it.
+const MAX_COMMAND_CHARS: usize = 2_000;
+
+/// The command of this run, without what has had its effect; `None` where it cannot be shown.
+fn command(words: &[String], pause: &Pause) -> Option<String> {
+    let mut kept = vec!["marvin"];
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let (name, has_value) = match word.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (word, false),
+        };
+        if name == "--from" || (name == "--until" && !pause.waits) {
+            if !has_value {
+                words.next();
+            }
+            continue;
+        }
+        kept.push(word);
+    }
+    let command = shlex::try_join(kept).ok()?;
+    let is_short = command.chars().count() <= MAX_COMMAND_CHARS && !command.contains('\n');
+    is_short.then_some(command)
 }
 
 /// The provider and model of each tier, by flags, variables, and what can be used here.
@@ -84,6 +153,14 @@ pub(crate) fn run(
 /// # Errors
 /// No provider can be used.
 pub(crate) fn tiers(ctx: &ToolContext, settings: &Settings) -> Outcome<TierModels> {
+    tiers_at(&ctx.session.clock, settings)
+}
+
+/// The same before there is a session.
+///
+/// # Errors
+/// As [`tiers`].
+pub(crate) fn tiers_at(clock: &Clock, settings: &Settings) -> Outcome<TierModels> {
     let env = &settings.env;
     let chosen = choose::choose(env, settings.model.choice.provider.as_deref())?;
     let default = match &chosen {
@@ -98,12 +175,7 @@ pub(crate) fn tiers(ctx: &ToolContext, settings: &Settings) -> Outcome<TierModel
         provider: chosen.name(),
         model: settings.model.choice.model.as_deref().unwrap_or(default),
     };
-    Ok(TierModels::resolve(
-        &settings.model.tiers,
-        env,
-        &own,
-        &ctx.session.clock,
-    ))
+    Ok(TierModels::resolve(&settings.model.tiers, env, &own, clock))
 }
 
 /// This program, for children.

@@ -75,6 +75,8 @@ impl PipelineSinks {
                     branch: facts.branch.clone(),
                     problem: facts.problem,
                     worktree: facts.worktree,
+                    pause: facts.pause,
+                    next: facts.next.clone(),
                 };
                 summary::text(&state.progress, &documents, &commits, &facts)
             }
@@ -101,6 +103,9 @@ impl PipelineSinks {
             | PipelineEvent::TestsRun { words: text, .. }
             | PipelineEvent::Checkpoint { message: text }
             | PipelineEvent::Warning { words: text }
+            | PipelineEvent::Steered { words: text }
+            | PipelineEvent::ApprovalAwaited { words: text, .. }
+            | PipelineEvent::RunPaused { words: text, .. }
             | PipelineEvent::RunEnded { words: text, .. } => self.masked(text),
             PipelineEvent::ChildTools { tools, .. } => {
                 tools.iter_mut().for_each(|tool| self.masked(tool));

@@ -28,6 +28,8 @@ pub(crate) enum RunState {
     Running,
     /// It ended, and every phase is done.
     Done,
+    /// It stopped where the user wanted it to.
+    Paused,
     /// It ended before every phase was done.
     Failed,
     /// Its process is gone, and it did not say how it ended.
@@ -154,6 +156,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     let state = match (lock, &progress.end) {
         (LockState::Held(_), _) => RunState::Running,
         (LockState::Free, Some(end)) if end.done => RunState::Done,
+        (LockState::Free, Some(end)) if end.paused => RunState::Paused,
         (LockState::Free, Some(_)) => RunState::Failed,
         (LockState::Free, None) if known => RunState::Dead,
         (LockState::Free, None) => RunState::Recorded,
@@ -161,7 +164,11 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     // What did not end itself ended with the last that was heard of it.
     let now = match state {
         RunState::Running => now,
-        RunState::Done | RunState::Failed | RunState::Dead | RunState::Recorded => {
+        RunState::Done
+        | RunState::Paused
+        | RunState::Failed
+        | RunState::Dead
+        | RunState::Recorded => {
             let latest = progress.times.latest;
             progress.stop(latest, "The run is gone.");
             latest
@@ -183,7 +190,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     Ok(status)
 }
 
-fn lock_state(root: &Root) -> Outcome<LockState> {
+pub(super) fn lock_state(root: &Root) -> Outcome<LockState> {
     let rel = root.check(&format!("{PROJECT_LOGS}/{LOCK_FILE}"))?;
     if !root.exists(&rel)? {
         return Ok(LockState::Free);

@@ -13,6 +13,7 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::formats::duration;
 use crate::pipeline::record::RunRecord;
+use crate::pipeline::steering::Pause;
 use crate::pipeline::worktree::record::WorktreeRecord;
 use crate::proc::git::Git;
 
@@ -35,6 +36,10 @@ pub(crate) struct SummaryFacts<'a> {
     pub findings: Option<String>,
     /// The worktree that it worked in.
     pub worktree: Option<&'a WorktreeRecord>,
+    /// Where it stopped because the user wanted it to.
+    pub pause: Option<&'a Pause>,
+    /// How to go on from there.
+    pub next: Vec<String>,
 }
 
 /// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
@@ -88,7 +93,10 @@ pub(super) fn text(
         out.push_str(words);
         out.push('\n');
     };
-    line(&headline(progress, done));
+    match facts.pause {
+        Some(pause) => line(&paused(progress, pause)),
+        None => line(&headline(progress, done)),
+    }
     if let Some(words) = reason(progress, facts, done) {
         line(&words);
     }
@@ -143,10 +151,22 @@ pub(super) fn text(
         progress.warnings.count,
     ));
     line("");
+    for read in facts.pause.iter().flat_map(|pause| &pause.read) {
+        line(&format!("Read: {}", foreign(read)));
+    }
     for step in next_steps(facts, done) {
         line(&format!("Next: {step}"));
     }
     out
+}
+
+fn paused(progress: &RunProgress, pause: &Pause) -> String {
+    let (finished, all) = progress.count();
+    format!(
+        "{} {finished} of {all} phases are done. Ticket {}.",
+        pause.words,
+        one_line(&progress.ticket)
+    )
 }
 
 fn headline(progress: &RunProgress, done: bool) -> String {
@@ -166,7 +186,7 @@ fn headline(progress: &RunProgress, done: bool) -> String {
 
 /// Why it stopped.
 fn reason(progress: &RunProgress, facts: &SummaryFacts<'_>, done: bool) -> Option<String> {
-    if done {
+    if done || facts.pause.is_some() {
         return None;
     }
     let words = match facts.problem {
@@ -178,6 +198,10 @@ fn reason(progress: &RunProgress, facts: &SummaryFacts<'_>, done: bool) -> Optio
 
 /// What the problem says, which includes how to continue.
 fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
+    if facts.pause.is_some() {
+        // A command is to be copied: nothing of it is cut.
+        return facts.next.iter().map(|step| one_line(step)).collect();
+    }
     let steps = facts.problem.map_or(&[][..], |problem| &problem.next);
     match (done, steps) {
         (true, _) => {
@@ -319,6 +343,7 @@ mod tests {
             },
             end: Some(RunEnd {
                 done,
+                paused: false,
                 words: "The ceiling is reached.".to_owned(),
                 at: at(100),
             }),

@@ -51,7 +51,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     }
     found.sort_by_key(|status| match status.state {
         RunState::Running => 0,
-        RunState::Done | RunState::Failed | RunState::Dead => 1,
+        RunState::Done | RunState::Paused | RunState::Failed | RunState::Dead => 1,
         // A state that was merged or cloned along says nothing of a run here.
         RunState::Recorded => 2,
     });

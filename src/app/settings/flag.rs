@@ -6,6 +6,8 @@ use super::CliArgs;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::choose;
 use crate::llm::provider::Effort;
+use crate::pipeline::approval;
+use crate::pipeline::phase::PHASES;
 
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub(crate) enum Complete {
     Group,
     /// Sessions of the profile.
     Session,
+    /// Phases of the pipeline.
+    Phase,
+    /// Where the pipeline waits for approval.
+    Approval,
 }
 
 /// Flags of one subject, as the help lists them.
@@ -139,6 +145,8 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
             .into_iter()
             .chain(["all", "none"])
             .collect(),
+        Complete::Phase => PHASES.iter().map(|phase| phase.name).collect(),
+        Complete::Approval => approval::POINTS.map(|(point, _)| point).to_vec(),
         Complete::Nothing | Complete::File | Complete::Folder | Complete::Session => Vec::new(),
     }
 }

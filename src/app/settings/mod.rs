@@ -18,6 +18,7 @@ use crate::base::variables::{
 };
 use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
+use crate::pipeline::{approval, phase};
 use crate::proc::supervise::{self, SupervisedInput};
 use flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
 use json_flags::JsonFlags;
@@ -48,6 +49,8 @@ pub(crate) struct ProcessFacts {
     pub stdin_is_terminal: bool,
     /// This executable.
     pub executable: Option<PathBuf>,
+    /// The arguments after the program's name, as they were typed.
+    pub command: Vec<String>,
 }
 
 /// What the flags say about a run of the pipeline.
@@ -59,6 +62,12 @@ pub(crate) struct PipelineFlags {
     pub allow_dirty: bool,
     /// Work in the folder itself and not in a worktree.
     pub in_place: bool,
+    /// The phase after which it stops.
+    pub until: Option<&'static str>,
+    /// The phase from which on it is done again.
+    pub from: Option<&'static str>,
+    /// The phases after which the user has to approve.
+    pub approve: Vec<&'static str>,
 }
 
 /// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
@@ -124,6 +133,9 @@ impl Settings {
             allow_dirty,
             in_place,
             branch,
+            until,
+            from,
+            approve,
             effort,
             tools,
             max_cost,
@@ -168,6 +180,9 @@ impl Settings {
                 branch,
                 allow_dirty,
                 in_place,
+                until,
+                from,
+                approve,
             }),
             tools: tools
                 .filter(|list| !list.is_empty())
@@ -215,6 +230,12 @@ pub(crate) struct CliArgs {
     pub in_place: bool,
     /// `--branch`.
     pub branch: Option<String>,
+    /// `--until`.
+    pub until: Option<&'static str>,
+    /// `--from`.
+    pub from: Option<&'static str>,
+    /// `--approve`.
+    pub approve: Vec<&'static str>,
     /// `--effort`.
     pub effort: Option<Effort>,
     /// `--tools`.
@@ -397,6 +418,39 @@ static FLAGS: &[Flag] = &[
             Ok(())
         },
     ),
+    flag(
+        "until",
+        FlagGroup::Pipeline,
+        ValueMode::Value("PHASE"),
+        "Let the pipeline stop after this phase; the same command without it goes on.",
+        |args, value| {
+            args.until = Some(phase::named(&text(value, "--until")?)?.name);
+            Ok(())
+        },
+    )
+    .complete(Complete::Phase),
+    flag(
+        "from",
+        FlagGroup::Pipeline,
+        ValueMode::Value("PHASE"),
+        "Let the pipeline do this phase and those after it again, although they are done.",
+        |args, value| {
+            args.from = Some(phase::named(&text(value, "--from")?)?.name);
+            Ok(())
+        },
+    )
+    .complete(Complete::Phase),
+    flag(
+        "approve",
+        FlagGroup::Pipeline,
+        ValueMode::Value("POINT,…"),
+        "Let the pipeline wait for your approval after spec, design, tests or code, or after a phase.",
+        |args, value| {
+            args.approve.extend(approval::points(&text(value, "--approve")?)?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Approval),
     flag(
         "effort",
         FlagGroup::Model,

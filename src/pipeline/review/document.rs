@@ -1,9 +1,12 @@
 //! Phases 1a_review and 1b_review: the documents are reviewed and corrected.
 
+use std::collections::BTreeMap;
+
 use super::history::History;
 use super::reviewers::{Reviewer, is_final};
 use super::verdict::{MIN_REPORT_CHARS, VERIFIED, without_passing_words};
 use super::{Round, RoundResult, Subject};
+use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
 use crate::base::text::clip;
@@ -11,9 +14,11 @@ use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
 use crate::pipeline::documents::{self, Document};
-use crate::pipeline::phase::{PHASES, PhaseEnd};
+use crate::pipeline::phase::{PHASES, Phase, PhaseEnd};
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{files, limits, nothing_to_change, phase_record, prompts, review, state};
+use crate::pipeline::{
+    files, limits, nothing_to_change, phase_record, prompts, repository, review, state,
+};
 
 /// Phase 1a_review: the specification, then the user experience.
 ///
@@ -34,6 +39,8 @@ pub(crate) fn review_design(run: &Run) -> Outcome<PhaseEnd> {
     Ok(PhaseEnd::Done)
 }
 
+/// Characters of the user's edits that a prompt shows.
+const MAX_EDITS_CHARS: usize = 8_000;
 /// Rounds that a document's review can have: a step of the state file each.
 const ROUNDS: usize = 4;
 
@@ -60,9 +67,12 @@ fn review_document(
         document,
         phase,
         steps,
+        edits: edits(run, document),
     };
     review::run(run, &subject, done)?;
     phase_record::set_reviewed(run, document.path)?;
+    let commit = repository::head(run).unwrap_or_default();
+    phase_record::save_document(run, document.path, &commit)?;
     // Whoever is satisfied early leaves rounds over.
     subject
         .steps
@@ -86,10 +96,83 @@ fn steps(phase: &str, position: usize) -> Outcome<&'static [&'static str]> {
         .ok_or_else(|| Problem::internal(format!("{phase} has no steps for its documents.")))
 }
 
+/// Whether the review of the `position`th document of a phase is over.
+///
+/// # Errors
+/// The state cannot be read.
+pub(crate) fn is_reviewed(run: &Run, phase: &Phase, position: usize) -> Outcome<bool> {
+    let steps = phase.steps.chunks(ROUNDS).nth(position);
+    match steps.and_then(|steps| steps.last()) {
+        Some(step) => state::is_done(&run.root, step),
+        None => Ok(false),
+    }
+}
+
+/// Has the document corrected by what the user says, and reviewed again later.
+///
+/// # Errors
+/// The run was stopped, or has nothing left to spend.
+pub(crate) fn correct(
+    run: &Run,
+    document: &'static Document,
+    phase: &'static str,
+    findings: &str,
+) -> Outcome<()> {
+    let subject = DocumentReview {
+        document,
+        phase,
+        steps: &[],
+        edits: String::new(),
+    };
+    let round = Round {
+        number: 1,
+        most: 1,
+        adversarial: false,
+        earlier: BTreeMap::new(),
+        history_path: History::of(document.name).path(),
+        overview: String::new(),
+        changes: None,
+    };
+    let before = repository::head(run).unwrap_or_default();
+    match subject.fix(run, &round, findings)? {
+        true => phase_record::set_corrected(run, document.path, &before),
+        false => {
+            run.warn(format!("{} is as it was before your words.", document.path));
+            Ok(())
+        }
+    }
+}
+
+/// What the user edited since the review, for reviewers and fixers; nothing when they did not.
+fn edits(run: &Run, document: &Document) -> String {
+    let Some(commit) = phase_record::edited_since(run, document.path) else {
+        return String::new();
+    };
+    let diff = repository::changes_since(run, &commit, Some(document.path));
+    let diff = match diff {
+        Ok(diff) if !diff.trim().is_empty() => {
+            enclosed("difference", "", &clip(&diff, MAX_EDITS_CHARS))
+        }
+        _ => "(The difference cannot be shown.)".to_owned(),
+    };
+    fill(prompts::EDITED, &[("changes", &diff)])
+}
+
 struct DocumentReview {
     document: &'static Document,
     phase: &'static str,
     steps: &'static [&'static str],
+    /// What the user edited since the last review.
+    edits: String,
+}
+
+impl DocumentReview {
+    fn with_edits(&self, instructions: String) -> String {
+        match self.edits.is_empty() {
+            true => instructions,
+            false => format!("{}\n\n{}", instructions.trim_end(), self.edits),
+        }
+    }
 }
 
 impl Subject for DocumentReview {
@@ -159,6 +242,7 @@ impl Subject for DocumentReview {
                 ("min_chars", &MIN_REPORT_CHARS.to_string()),
             ],
         );
+        let instructions = self.with_edits(instructions);
         let prompt = context::prompt(run, &Access::Read, view, &instructions);
         match round.adversarial {
             // The task and the documents may hold such a word, too.
@@ -185,6 +269,7 @@ impl Subject for DocumentReview {
                 ("findings", findings),
             ],
         );
+        let instructions = self.with_edits(instructions);
         let outcome = child::run(
             run,
             &ChildTask {
@@ -234,6 +319,9 @@ impl Subject for DocumentReview {
             .ok()
             .and_then(|at| self.steps.get(at));
         phase_record::save_round(run, self.phase, self.document.name, result.number)?;
+        // Before the state knows the round: what its fixer did must not look like an edit of the user's.
+        let commit = repository::head(run).unwrap_or_default();
+        phase_record::save_document(run, self.document.path, &commit)?;
         step.map_or(Ok(()), |step| state::save(&run.root, step))
     }
 }

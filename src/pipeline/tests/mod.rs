@@ -5,6 +5,7 @@ mod context;
 mod documents;
 mod resume;
 mod reviews;
+mod steering;
 mod test_runs;
 mod tiers;
 mod tree;

@@ -7,18 +7,19 @@ use super::Stage;
 use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
+use crate::pipeline::steering::Steering;
 use crate::pipeline::{
     implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
 };
 
 /// Writers write, reviewers are satisfied in the second round; with a file `stop` nobody can work.
-const WORKERS: &str = r#"
+pub(super) const WORKERS: &str = r#"
 if [ -e stop ]; then exit 127; fi
 case "$NAME" in
   spec-writer-*) document .marvin/spec.md;;
   ux-writer-*) document .marvin/ux.md;;
   design-writer-*) document .marvin/design.md;;
-  implementer-*) mkdir -p src; echo 'fn main() {}' > src/main.rs;;
+  implementer-*) mkdir -p src; echo 'fn main() {}' >> src/main.rs;;
   review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
   *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
 esac
@@ -43,8 +44,10 @@ fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outco
             max_cost,
             program: stage.run.program.clone(),
             supervisor: None,
+            steering: Steering::default(),
         },
     )
+    .map(drop)
 }
 
 fn another(stage: &Stage, task: &str) -> Outcome<()> {
@@ -61,8 +64,11 @@ fn another(stage: &Stage, task: &str) -> Outcome<()> {
             tiers: stage.run.tiers.clone(),
             max_cost: None,
             program: stage.run.program.clone(),
+            supervisor: None,
+            steering: Steering::default(),
         },
     )
+    .map(drop)
 }
 
 #[test]
@@ -134,7 +140,7 @@ fn a_phase_that_is_done_again_may_find_everything_done() {
 }
 
 /// Labels of the children since the `from`th, each once, in order.
-fn since(stage: &Stage, from: usize) -> Vec<String> {
+pub(super) fn since(stage: &Stage, from: usize) -> Vec<String> {
     let mut labels = stage.labels().split_off(from);
     labels.sort();
     labels.dedup();
@@ -280,7 +286,7 @@ fn a_repository_of_the_user_without_a_commit_stays_the_users() {
 /// In the second round nobody can review as long as there is a file `../stop`.
 const CODE: &str = r#"
 case "$NAME" in
-  implementer-*) mkdir -p src; echo 'fn main() {}' > src/main.rs;;
+  implementer-*) mkdir -p src; echo 'fn main() {}' >> src/main.rs;;
   functional-test-writer-*) mkdir -p tests; echo 'exit 1' > tests/test_all.sh;;
   review-*) if grep -q "round 2 of 3" "$PROMPT"; then [ -e ../stop ] && exit 127; report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
   *-fixer-*) for file in ${MARVIN_WRITABLE_FILES:-src/main.rs}; do echo "// Corrected." >> $file; done;;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::Stage;
 use crate::base::testing::assert_has;
+use crate::pipeline::phase::PHASES;
+use crate::pipeline::plan::{self, PlannedChild, RoundLimits};
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::tier::{OwnModel, TierModels, TierOverrides};
 
@@ -67,6 +69,7 @@ fn whole_run() -> Stage {
         max_cost: None,
         program: stage.run.program.clone(),
         supervisor: None,
+        steering: crate::pipeline::steering::Steering::default(),
     };
     run::run(&stage.run.ctx, request).unwrap();
     stage
@@ -123,4 +126,36 @@ fn each_kind_of_work_has_the_model_of_its_tier_and_its_place() {
         .collect();
     assert_has(&text, &["type: epic", "priority: 0"]);
     assert_has(&text, &[TASK, "\n# A clock.\n"]);
+}
+
+#[test]
+fn the_plan_names_every_child_of_a_run_with_its_tier_and_often_enough() {
+    let stage = whole_run();
+    let limits = RoundLimits {
+        debugging: 50,
+        smoke_test: 10,
+        front_end: 10,
+        quality: 3,
+    };
+    let planned: Vec<PlannedChild> = PHASES
+        .iter()
+        .flat_map(|phase| plan::children(phase.work, 3, limits))
+        .collect();
+    let mut calls = BTreeMap::<String, u64>::new();
+    for call in stage.calls() {
+        let model = call.bounds.rsplit_once("model=").unwrap().1;
+        let known = planned.iter().find(|child| child.label == call.label);
+        let tier = known.map(|child| stage.run.tiers.of(child.tier).model.as_str());
+        assert_eq!(tier, Some(model), "{}", call.label);
+        *calls.entry(call.label).or_default() += 1;
+    }
+    let mut bounds = BTreeMap::<&str, (u64, u64)>::new();
+    for child in &planned {
+        let sum = bounds.entry(child.label).or_default();
+        *sum = (sum.0 + child.starts.0, sum.1 + child.starts.1);
+    }
+    for (label, (least, most)) in bounds {
+        let count = calls.get(label).copied().unwrap_or_default();
+        assert!((least..=most).contains(&count), "{label}: {count}");
+    }
 }

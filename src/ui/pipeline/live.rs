@@ -60,24 +60,20 @@ impl LiveDisplay {
             theme,
             began: Instant::now(),
         });
-        let painter = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("pipeline view".to_owned())
-            .spawn(move || painter.draw_until_closed());
-        Self {
-            shared,
-            thread: Mutex::new(thread.ok()),
-        }
+        let thread = Mutex::new(paint(&shared));
+        Self { shared, thread }
     }
 
     /// Draws the last picture, which stays.
     fn close(&self) {
-        {
-            let mut state = self.shared.lock();
-            let now = self.shared.began.elapsed();
-            state.progress.stop(now, "The run ended.");
-            state.closed = true;
-        }
+        let now = self.shared.began.elapsed();
+        self.shared.lock().progress.stop(now, "The run ended.");
+        self.leave_terminal();
+    }
+
+    /// Draws a picture that stays, and leaves the terminal to somebody else.
+    fn leave_terminal(&self) {
+        self.shared.lock().closed = true;
         self.shared.woken.notify_all();
         let thread = self
             .thread
@@ -88,6 +84,15 @@ impl LiveDisplay {
             let _ = thread.join();
         }
     }
+}
+
+/// Begins to draw, below whatever is there.
+fn paint(shared: &Arc<LiveShared>) -> Option<JoinHandle<()>> {
+    let painter = Arc::clone(shared);
+    let thread = thread::Builder::new()
+        .name("pipeline view".to_owned())
+        .spawn(move || painter.draw_until_closed());
+    thread.ok()
 }
 
 impl Drop for LiveDisplay {
@@ -103,7 +108,7 @@ impl Drop for LiveDisplay {
 
 impl EventSink for LiveDisplay {
     fn emit(&self, event: Event) {
-        let mut ended = false;
+        let mut after = After::Draw;
         {
             let mut state = self.shared.lock();
             match &event {
@@ -114,7 +119,13 @@ impl EventSink for LiveDisplay {
                         let lines = lines::lines(event, &state.progress, columns);
                         lines.into_iter().for_each(|line| state.push(line, style));
                     }
-                    ended = matches!(event, PipelineEvent::RunEnded { .. });
+                    after = match event {
+                        PipelineEvent::RunEnded { .. } | PipelineEvent::RunPaused { .. } => {
+                            After::Close
+                        }
+                        PipelineEvent::ApprovalAwaited { .. } => After::LeaveTerminal,
+                        _ => After::Draw,
+                    };
                 }
                 Event::Notice(_, words) => state.push(foreign(words), self.shared.theme.system),
                 Event::Delta(_)
@@ -132,12 +143,28 @@ impl EventSink for LiveDisplay {
             }
             state.changed = true;
         }
-        if ended {
-            self.close();
-        } else {
-            self.shared.woken.notify_all();
+        match after {
+            After::Close => self.close(),
+            After::LeaveTerminal => self.leave_terminal(),
+            After::Draw => {
+                let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+                if thread.is_none() {
+                    self.shared.lock().closed = false;
+                    *thread = paint(&self.shared);
+                }
+                self.shared.woken.notify_all();
+            }
         }
     }
+}
+
+/// What the display does after an event.
+enum After {
+    Draw,
+    /// The run is over.
+    Close,
+    /// The user is asked there.
+    LeaveTerminal,
 }
 
 impl LiveState {
@@ -154,9 +181,9 @@ pub(super) fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> 
     match event {
         PipelineEvent::RunStarted { .. } => Some(theme.dim),
         PipelineEvent::PhaseDone { .. } | PipelineEvent::PhaseSkipped { .. } => Some(theme.added),
-        PipelineEvent::Warning { .. } | PipelineEvent::ChildEnded { done: false, .. } => {
-            Some(theme.system)
-        }
+        PipelineEvent::Warning { .. }
+        | PipelineEvent::Steered { .. }
+        | PipelineEvent::ChildEnded { done: false, .. } => Some(theme.system),
         PipelineEvent::TestsRun { .. } => Some(theme.text),
         PipelineEvent::PhaseStarted { .. }
         | PipelineEvent::RoundStarted { .. }
@@ -166,6 +193,8 @@ pub(super) fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> 
         | PipelineEvent::ChildEnded { done: true, .. }
         | PipelineEvent::ProviderWait { .. }
         | PipelineEvent::Checkpoint { .. }
+        | PipelineEvent::ApprovalAwaited { .. }
+        | PipelineEvent::RunPaused { .. }
         | PipelineEvent::RunEnded { .. } => None,
     }
 }

@@ -13,6 +13,7 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 use crate::pipeline::record::{self as run_record, RunRecord};
 use crate::pipeline::run::{self, RunRequest};
+use crate::pipeline::steering::Steering;
 use crate::pipeline::worktree::merge::{self, MergeForm, MergeOrder};
 use crate::pipeline::worktree::record::WorktreeRecord;
 use crate::pipeline::worktree::start::{self, Workplace};
@@ -107,8 +108,11 @@ impl Project {
                 tiers: self.stage.run.tiers.clone(),
                 max_cost: None,
                 program: self.stage.run.program.clone(),
+                supervisor: None,
+                steering: Steering::default(),
             },
         )
+        .map(drop)
     }
 
     /// A worktree in which a run has ended, with one file more.

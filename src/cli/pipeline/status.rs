@@ -1,119 +1,14 @@
-//! `marvin pipeline`: a run of the pipeline, seen from outside.
+//! `marvin pipeline status`: how a run is going.
 
 use std::fmt::Write as _;
-use std::iter;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use super::out::{print, print_words};
-use super::worktrees::{self, usage};
-use crate::app::pipeline::log;
 use crate::app::pipeline::status::{ChildStatus, PhaseStatus, RunState, RunStatus};
 use crate::app::pipeline::summary::{foreign, time};
-use crate::app::pipeline::worktrees as runs;
-use crate::app::settings::Settings;
-use crate::base::clock::Clock;
-use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{counted, did_you_mean, one_line};
+use crate::base::text::counted;
 use crate::chat::usage::dollars;
-use crate::disk::beneath::Root;
 
-const COMMANDS: [&str; 4] = ["status", "log", "merge", "worktrees"];
-
-/// The words after `marvin pipeline`.
-#[derive(Debug, Default)]
-struct PipelineArgs {
-    command: Option<String>,
-    /// What follows the command.
-    phase: Option<String>,
-    dir: Option<PathBuf>,
-    json: bool,
-}
-
-/// The commands that the table of subcommands lists.
-pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
-    if let Some((command, words)) = words.split_first()
-        && worktrees::COMMANDS.contains(&command.as_str())
-    {
-        return worktrees::run(command, words, settings);
-    }
-    let args = PipelineArgs::read(words)?;
-    let dir = args.dir.as_ref().or(settings.working_dir.as_ref());
-    let Some(dir) = dir.or(settings.process.current.as_ref()) else {
-        return Err(Problem::missing("The current directory no longer exists.")
-            .next("Name one with --working-dir."));
-    };
-    let root = Root::open(dir)?;
-    match args.command.as_deref() {
-        Some("status") if args.phase.is_none() => {
-            let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
-            let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
-            let status = runs::status(&root, now)?;
-            if args.json {
-                let text = serde_json::to_string_pretty(&status).map_err(|why| {
-                    Problem::internal(format!("The status cannot be written: {why}."))
-                })?;
-                print(&(text + "\n"))?;
-            } else {
-                for (at, status) in iter::once(&status).chain(&status.others).enumerate() {
-                    let gap = if at == 0 { "" } else { "\n" };
-                    print(&format!("{gap}{}", text(status)))?;
-                }
-            }
-        }
-        Some("log") if !args.json => {
-            let root = runs::root_of_run(root);
-            print_words(&log::text(&root, args.phase.as_deref())?)?;
-        }
-        Some("log") => return Err(usage("The log is text; it has no --json.")),
-        Some("status") => return Err(usage("marvin pipeline status takes no phase.")),
-        Some(other) => {
-            let mut problem = usage(&format!("There is no command \"{}\".", one_line(other)));
-            if let Some(hint) = did_you_mean(other, COMMANDS) {
-                problem = problem.next(hint);
-            }
-            return Err(problem);
-        }
-        None => return Err(usage("A command is missing.")),
-    }
-    Ok(0)
-}
-
-impl PipelineArgs {
-    fn read(words: &[String]) -> Outcome<Self> {
-        let mut args = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if word == "--json" {
-                args.json = true;
-            } else if word == "--working-dir" {
-                let dir = words
-                    .next()
-                    .ok_or_else(|| usage("--working-dir needs a value."))?;
-                args.dir = Some(PathBuf::from(dir));
-            } else if let Some(dir) = word.strip_prefix("--working-dir=") {
-                args.dir = Some(PathBuf::from(dir));
-            } else if word.starts_with('-') {
-                return Err(usage(&format!(
-                    "There is no flag \"{}\" here.",
-                    one_line(word)
-                )));
-            } else if args.command.is_none() {
-                args.command = Some(word.clone());
-            } else if args.phase.is_none() {
-                args.phase = Some(word.clone());
-            } else {
-                return Err(usage(&format!(
-                    "\"{}\" is one word too many.",
-                    one_line(word)
-                )));
-            }
-        }
-        Ok(args)
-    }
-}
-
-fn text(status: &RunStatus) -> String {
+/// The status for a reader.
+pub(super) fn text(status: &RunStatus) -> String {
     let mut out = headline(status);
     out.push('\n');
     if let Some(end) = &status.end {
@@ -178,6 +73,7 @@ fn headline(status: &RunStatus) -> String {
         (RunState::Running, Some(pid)) => format!("Running{phase}, process {pid}."),
         (RunState::Running, None) => format!("Running{phase}."),
         (RunState::Done, _) => "Done.".to_owned(),
+        (RunState::Paused, _) => "Paused. The same command again continues it.".to_owned(),
         (RunState::Failed, _) => {
             format!("Stopped{phase}. The same command again continues it.")
         }

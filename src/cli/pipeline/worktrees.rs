@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::out::print_words;
-use super::subcommands;
 use crate::app::pipeline::merge::{self, MergeWords};
 use crate::app::pipeline::summary::time;
 use crate::app::settings::Settings;
@@ -11,6 +9,8 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{counted, one_line, plural};
+use crate::cli::out::print_words;
+use crate::cli::subcommands;
 use crate::pipeline::worktree::merge::MergeForm;
 use crate::pipeline::worktree::remove;
 use crate::pipeline::worktree::state::{UserTree, WorktreeStatus};

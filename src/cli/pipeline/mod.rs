@@ -1,0 +1,164 @@
+//! `marvin pipeline`: a run of the pipeline, seen from outside.
+//!
+//! [`status`] and [`plan`] word what [`crate::app::pipeline`] finds; [`worktrees`] merges and removes.
+
+mod plan;
+mod status;
+mod worktrees;
+
+use std::ffi::OsString;
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::out::{print, print_words};
+use super::parse;
+use crate::app::pipeline::{approve as run_approval, log, plan as run_plan, worktrees as runs};
+use crate::app::settings::Settings;
+use crate::app::stream::say;
+use crate::base::clock::Clock;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{did_you_mean, one_line};
+use crate::disk::beneath::Root;
+use worktrees::usage;
+
+const COMMANDS: [&str; 6] = ["status", "log", "plan", "approve", "merge", "worktrees"];
+
+/// The words after `marvin pipeline`.
+#[derive(Debug, Default)]
+struct PipelineArgs {
+    command: Option<String>,
+    /// What follows the command.
+    phase: Option<String>,
+    dir: Option<PathBuf>,
+    json: bool,
+}
+
+/// The commands that the table of subcommands lists.
+pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
+    if let Some((command, words)) = words.split_first()
+        && command == "plan"
+    {
+        return plan(words, settings);
+    }
+    if let Some((command, words)) = words.split_first()
+        && worktrees::COMMANDS.contains(&command.as_str())
+    {
+        return worktrees::run(command, words, settings);
+    }
+    let args = PipelineArgs::read(words)?;
+    let root = Root::open(dir(args.dir.as_ref(), settings)?)?;
+    match args.command.as_deref() {
+        Some("status") if args.phase.is_none() => {
+            let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
+            let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
+            let status = runs::status(&root, now)?;
+            if args.json {
+                print_json(&status)?;
+            } else {
+                for (at, status) in iter::once(&status).chain(&status.others).enumerate() {
+                    let gap = if at == 0 { "" } else { "\n" };
+                    print(&format!("{gap}{}", status::text(status)))?;
+                }
+            }
+        }
+        Some("approve") if !args.json => {
+            let root = runs::root_of_run(root);
+            let words = run_approval::approve(&root, settings, args.phase.as_deref())?;
+            print(&format!("{words}\n"))?;
+        }
+        Some("approve") => return Err(usage("An approval has no --json.")),
+        Some("log") if !args.json => {
+            let root = runs::root_of_run(root);
+            print_words(&log::text(&root, args.phase.as_deref())?)?;
+        }
+        Some("log") => return Err(usage("The log is text; it has no --json.")),
+        Some("status") => return Err(usage("marvin pipeline status takes no phase.")),
+        Some(other) => {
+            let mut problem = usage(&format!("There is no command \"{}\".", one_line(other)));
+            if let Some(hint) = did_you_mean(other, COMMANDS) {
+                problem = problem.next(hint);
+            }
+            return Err(problem);
+        }
+        None => return Err(usage("A command is missing.")),
+    }
+    Ok(0)
+}
+
+/// The project: `given`, else that of the settings, else the current directory.
+fn dir<'a>(given: Option<&'a PathBuf>, settings: &'a Settings) -> Outcome<&'a Path> {
+    let dir = given.or(settings.working_dir.as_ref());
+    let dir = dir.or(settings.process.current.as_ref());
+    dir.map(PathBuf::as_path).ok_or_else(|| {
+        Problem::missing("The current directory no longer exists.")
+            .next("Name one with --working-dir.")
+    })
+}
+
+/// `plan`, with the flags of a run.
+fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
+    let dashes = words.iter().position(|word| word == "--");
+    let is_json =
+        |(at, word): (usize, &String)| word == "--json" && dashes.is_none_or(|end| at < end);
+    let json = words.iter().enumerate().any(is_json);
+    let kept = words.iter().enumerate().filter(|pair| !is_json(*pair));
+    let mut args = vec![OsString::from("--design-first"), "--working-dir".into()];
+    args.push(dir(None, settings)?.into());
+    args.extend(kept.map(|(_, word)| word.into()));
+    let settings = Settings::new(
+        parse::of_run(args)?,
+        settings.env.clone(),
+        settings.process.clone(),
+    );
+    let root = runs::root_of_run(Root::open(dir(None, &settings)?)?);
+    let flags = settings.pipeline.clone().unwrap_or_default();
+    let task = settings.prompt.first()?;
+    let mut warn = |words: String| say(&format!("Warning: {words}"));
+    let plan = run_plan::plan(&root, &settings, &flags, task, &mut warn)?;
+    match json {
+        true => print_json(&plan)?,
+        false => print(&plan::text(&plan))?,
+    }
+    Ok(0)
+}
+
+fn print_json(value: &impl serde::Serialize) -> Outcome<()> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|why| Problem::internal(format!("This cannot be written as JSON: {why}.")))?;
+    print(&(text + "\n"))
+}
+
+impl PipelineArgs {
+    fn read(words: &[String]) -> Outcome<Self> {
+        let mut args = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word == "--json" {
+                args.json = true;
+            } else if word == "--working-dir" {
+                let dir = words
+                    .next()
+                    .ok_or_else(|| usage("--working-dir needs a value."))?;
+                args.dir = Some(PathBuf::from(dir));
+            } else if let Some(dir) = word.strip_prefix("--working-dir=") {
+                args.dir = Some(PathBuf::from(dir));
+            } else if word.starts_with('-') {
+                return Err(usage(&format!(
+                    "There is no flag \"{}\" here.",
+                    one_line(word)
+                )));
+            } else if args.command.is_none() {
+                args.command = Some(word.clone());
+            } else if args.phase.is_none() {
+                args.phase = Some(word.clone());
+            } else {
+                return Err(usage(&format!(
+                    "\"{}\" is one word too many.",
+                    one_line(word)
+                )));
+            }
+        }
+        Ok(args)
+    }
+}

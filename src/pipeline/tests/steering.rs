@@ -1,0 +1,310 @@
+//! Runs that stop, wait, go back and take a document as the user left it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use super::Stage;
+use super::resume::{WORKERS, since};
+use crate::base::cancel::Cancel;
+use crate::base::problem::Outcome;
+use crate::base::testing::assert_has;
+use crate::chat::pipeline_event::PipelineEvent;
+use crate::pipeline::approval::{self, ApprovalPrompt, PendingApproval, UserDecision};
+use crate::pipeline::run::{self, RunRequest};
+use crate::pipeline::state;
+use crate::pipeline::steering::{RunOutcome, Steering};
+
+fn start(stage: &Stage, steering: Steering) -> Outcome<RunOutcome> {
+    run::run(
+        &stage.run.ctx,
+        RunRequest {
+            root: Arc::clone(&stage.run.root),
+            task: stage.run.task.clone(),
+            ticket: None,
+            design_first: true,
+            tdd: false,
+            branch: None,
+            allow_dirty: true,
+            tiers: stage.run.tiers.clone(),
+            max_cost: None,
+            program: stage.run.program.clone(),
+            supervisor: None,
+            steering,
+        },
+    )
+}
+
+fn until(phase: &'static str) -> Steering {
+    Steering {
+        until: Some(phase),
+        ..Steering::default()
+    }
+}
+
+fn from(phase: &'static str) -> Steering {
+    Steering {
+        from: Some(phase),
+        ..Steering::default()
+    }
+}
+
+fn approve(phase: &'static str) -> Steering {
+    Steering {
+        approve: vec![phase],
+        ..Steering::default()
+    }
+}
+
+/// The phase after which a run stopped.
+fn paused(outcome: &RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Paused(pause) => pause.phase,
+        RunOutcome::Done => panic!("the run is done"),
+    }
+}
+
+fn recorded(stage: &Stage) -> Option<String> {
+    state::recorded(&stage.run.root).unwrap()
+}
+
+fn steered(stage: &Stage) -> String {
+    let events = stage.events.0.lock().unwrap();
+    let words = events.iter().filter_map(|event| match event {
+        PipelineEvent::Steered { words } => Some(words.as_str()),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_run_stops_after_a_phase_and_goes_on_without_repeating_any() {
+    let stage = Stage::new(WORKERS);
+    assert_eq!(
+        paused(&start(&stage, until("1a_review")).unwrap()),
+        "1a_review"
+    );
+    assert_eq!(recorded(&stage).as_deref(), Some("1a_review"));
+    let first = stage.labels().len();
+    // The same command again does nothing more.
+    assert_eq!(
+        paused(&start(&stage, until("1a_review")).unwrap()),
+        "1a_review"
+    );
+    assert_eq!(stage.labels().len(), first);
+    assert_eq!(
+        start(&stage, Steering::default()).unwrap(),
+        RunOutcome::Done
+    );
+    let later = since(&stage, first);
+    assert!(later.contains(&"design-writer".to_owned()), "{later:?}");
+    assert!(
+        !later.iter().any(|label| label.contains("spec")),
+        "{later:?}"
+    );
+    // The last phase is the end of a run.
+    assert_eq!(start(&stage, until("3")).unwrap(), RunOutcome::Done);
+}
+
+#[test]
+fn a_run_goes_back_to_a_phase_that_was_reached_and_says_what_it_does_again() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, until("1b")).unwrap();
+    for phase in ["2a", "3"] {
+        let problem = start(&stage, from(phase)).unwrap_err();
+        assert_has(&problem.to_string(), &[phase, "is 1b", "--from"]);
+    }
+    start(&stage, Steering::default()).unwrap();
+    let spec = stage.read(".marvin/spec.md");
+    let first = stage.labels().len();
+    assert_eq!(start(&stage, from("1b")).unwrap(), RunOutcome::Done);
+    assert_eq!(
+        since(&stage, first),
+        [
+            "code-fixer",
+            "design-fixer",
+            "design-writer",
+            "implementer",
+            "review-code-area-1",
+            "review-code-conformance",
+            "review-design-conflicts",
+            "review-design-gaps",
+            "review-design-main",
+            "review-design-quality",
+        ]
+    );
+    assert_eq!(stage.read(".marvin/spec.md"), spec);
+    assert_has(
+        &steered(&stage),
+        &[
+            "from phase 1b on",
+            "1b, 1b_review, ",
+            "3",
+            "design.md is in .marvin/logs/design-",
+        ],
+    );
+    // Without a run there is nothing to go back to.
+    let fresh = Stage::new(WORKERS);
+    let problem = start(&fresh, from("1a")).unwrap_err();
+    assert_has(&problem.to_string(), &["Nothing is done yet"]);
+}
+
+#[test]
+fn a_run_waits_for_approval_and_the_same_command_gives_it() {
+    let stage = Stage::new(WORKERS);
+    let outcome = start(&stage, approve("1b_review")).unwrap();
+    assert_eq!(paused(&outcome), "1b_review");
+    assert!(!stage.labels().contains(&"implementer".to_owned()));
+    assert_eq!(
+        approval::read(&stage.run.root).unwrap().waiting,
+        "1b_review"
+    );
+    assert_eq!(
+        start(&stage, approve("1b_review")).unwrap(),
+        RunOutcome::Done
+    );
+    let all = approval::read(&stage.run.root).unwrap();
+    assert_has(
+        &all.of("1b_review").unwrap().how,
+        &["running the command again"],
+    );
+    assert_eq!(all.waiting, "");
+}
+
+#[test]
+fn an_approval_from_elsewhere_counts_and_one_of_other_work_does_not() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, approve("1b_review")).unwrap();
+    let root = &stage.run.root;
+    approval::approve(root, "1b_review", "yesterday".to_owned(), "elsewhere").unwrap();
+    // The document changes after its approval: it is reviewed, and asked about, again.
+    let edited = stage.read(".marvin/design.md") + "One more line.\n";
+    fs::write(stage.path(".marvin/design.md"), edited).unwrap();
+    assert_eq!(
+        paused(&start(&stage, approve("1b_review")).unwrap()),
+        "1b_review"
+    );
+    approval::approve(root, "1b_review", "today".to_owned(), "elsewhere").unwrap();
+    let first = stage.labels().len();
+    assert_eq!(
+        start(&stage, approve("1b_review")).unwrap(),
+        RunOutcome::Done
+    );
+    assert!(
+        !since(&stage, first)
+            .iter()
+            .any(|label| label.contains("design"))
+    );
+}
+
+#[test]
+fn an_edited_document_is_taken_as_it_is_and_reviewed_alone_with_the_difference() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, until("1b_review")).unwrap();
+    let (first, ux) = (stage.labels().len(), stage.read(".marvin/ux.md"));
+    let edited = format!(
+        "The clock has two hands of zorkmid.\n{}",
+        stage.read(".marvin/spec.md")
+    );
+    fs::write(stage.path(".marvin/spec.md"), &edited).unwrap();
+    start(&stage, until("1b_review")).unwrap();
+    assert_eq!(
+        since(&stage, first),
+        [
+            "review-spec-conflicts",
+            "review-spec-gaps",
+            "review-spec-main",
+            "review-spec-quality",
+            "spec-fixer",
+        ]
+    );
+    assert!(stage.read(".marvin/spec.md").starts_with(&edited));
+    assert_eq!(stage.read(".marvin/ux.md"), ux);
+    let prompts = stage.calls().into_iter().skip(first);
+    for call in prompts {
+        assert_has(
+            &call.prompt,
+            &["+The clock has two hands of zorkmid.", "never undo"],
+        );
+    }
+    assert_has(&steered(&stage), &["spec.md was edited"]);
+    // And that is all.
+    let first = stage.labels().len();
+    start(&stage, until("1b_review")).unwrap();
+    assert_eq!(since(&stage, first), [] as [&str; 0]);
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_document_is_named() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, until("1b")).unwrap();
+    fs::remove_file(stage.path(".marvin/spec.md")).unwrap();
+    fs::create_dir(stage.path(".marvin/spec.md")).unwrap();
+    let first = stage.labels().len();
+    let problem = start(&stage, Steering::default()).unwrap_err();
+    assert_has(
+        &problem.to_string(),
+        &[".marvin/spec.md is a folder", "Move it away"],
+    );
+    let problem = start(&stage, from("1a")).unwrap_err();
+    assert_has(&problem.to_string(), &[".marvin/spec.md is a folder"]);
+    assert_eq!(stage.labels().len(), first);
+}
+
+/// Answers what is written down for it.
+#[derive(Debug)]
+struct Answers(Mutex<VecDeque<UserDecision>>);
+
+impl ApprovalPrompt for Answers {
+    fn ask(
+        &self,
+        pending: &PendingApproval<'_>,
+        _: &dyn Fn() -> bool,
+        _: &Cancel,
+    ) -> Outcome<UserDecision> {
+        let next = self.0.lock().unwrap().pop_front().unwrap();
+        if next == UserDecision::Edited {
+            let path = pending.root.path().join(pending.documents[0]);
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("Edited here.\n{text}")).unwrap();
+        }
+        Ok(next)
+    }
+}
+
+fn asking(phase: &'static str, answers: Vec<UserDecision>) -> Steering {
+    Steering {
+        prompt: Some(Arc::new(Answers(Mutex::new(answers.into())))),
+        ..approve(phase)
+    }
+}
+
+#[test]
+fn on_a_terminal_words_go_to_the_fixer_and_edits_are_reviewed_before_it_is_asked_again() {
+    let stage = Stage::new(WORKERS);
+    let wrong = |document| UserDecision::Wrong {
+        document,
+        words: "The hands turn the wrong way.".to_owned(),
+    };
+    let answers = vec![
+        wrong(Some(".marvin/design.md")),
+        UserDecision::Edited,
+        UserDecision::Stop,
+    ];
+    let outcome = start(&stage, asking("1b_review", answers)).unwrap();
+    assert_eq!(paused(&outcome), "1b_review");
+    let told = stage.prompts("design-fixer");
+    let with_words = told
+        .iter()
+        .filter(|prompt| prompt.contains("The hands turn the wrong way."));
+    // In the difference that reviewers' fixers get there are only lines of the document.
+    assert_eq!(with_words.count(), 1);
+    // Three reviews: the first, one after the correction, one after the edit.
+    assert_eq!(stage.prompts("review-design-main").len(), 6);
+    assert_has(&stage.read(".marvin/design.md"), &["Edited here."]);
+    let answers = vec![UserDecision::GoOn];
+    assert_eq!(
+        start(&stage, asking("1b_review", answers)).unwrap(),
+        RunOutcome::Done
+    );
+}
