@@ -40,7 +40,7 @@ impl First {
 fn requests() -> Vec<First> {
     let home = Home::new();
     let repo = Repo::at(&home.work());
-    repo.file("AGENTS.md", &format!("{IN_INSTRUCTIONS}\n"))
+    repo.file("AGENTS.md", format!("{IN_INSTRUCTIONS}\n"))
         .commit("First");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let keep = Arc::clone(&seen);
