@@ -26,8 +26,8 @@
 //! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
 //! # Life of a run of the pipeline
-//! [`app::headless`] hands the prompt to [`pipeline::run`], whose events go to [`app::pipeline`]: a record in the project, push messages, and the display that
-//! [`ui::pipeline`] draws.
+//! [`app::headless`] hands the prompt to [`app::pipeline`] → [`pipeline::worktree`] finds or makes the folder and the branch in which it works → [`pipeline::run`] goes
+//! through the phases there; its events go to [`app::pipeline`] again: a record in that folder, push messages, and the display that [`ui::pipeline`] draws.
 //!
 //! # Life of a conversation
 //! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: they call it for what the user does, and

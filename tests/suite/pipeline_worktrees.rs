@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::pipeline_run::{is_installed, pipeline};
 use crate::support::conversation::says;
@@ -17,6 +17,7 @@ use crate::support::repo::Repo;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
 use crate::support::wait::until_within;
+use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(90);
@@ -256,6 +257,51 @@ fn a_run_that_works_is_found_and_neither_merged_nor_removed() {
     ended(&kept, 1).0.assert_has(&["would be lost"]);
     said(&home, &repo, &["worktrees", "--remove", "other", "--force"]);
     said(&home, &repo, &["worktrees"]).assert_lacks(&["other"]);
+}
+
+#[test]
+fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
+    let home = Home::new();
+    let (server, asked) = engineer::server_with(&PYTHON, |request, _, step| {
+        let is_merger = request.text().contains("have conflict markers");
+        let resolve = "grep -q '<<<<<<<' .marvin/spec.md && printf 'Both.\\n' > .marvin/spec.md";
+        is_merger.then(|| match step {
+            0 => Answer::sse(openai::call("", "run_command", json!({"command": resolve}))),
+            _ => says("I kept both."),
+        })
+    });
+    let repo = Repo::at(&home.path().join("in"));
+    repo.file("notes.txt", "x\n").commit("first");
+    // It stops in the middle, with everything committed.
+    let run = pipeline(&home, &server, repo.path()).args(["--max-cost", "0.0002"]);
+    ended(&run.run(), 1).0.assert_has(&["higher --max-cost"]);
+    assert_eq!(asked.begun(Role::SpecWriter), 1);
+    repo.file(".marvin/spec.md", "Of the user.\n")
+        .commit("theirs");
+    let before = whole(&repo);
+    let refused = command(&home, &repo, &["merge", "--force"]).run();
+    ended(&refused, 1).0.assert_has(&[
+        "1 file. Nothing was merged",
+        ".marvin/spec.md",
+        "--resolve",
+    ]);
+    let with_model = home
+        .marvin()
+        .dir(repo.path())
+        .line("--provider openai-compat --model all=test-model pipeline merge --force --resolve")
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key");
+    let said_of = ended(&with_model.run(), 0);
+    said_of.1.assert_has(&[
+        &format!("main is merged into marvin/{NAME}; 1 file had conflicts.\nTests: "),
+        "marvin pipeline merge",
+    ]);
+    assert_eq!(whole(&repo), before);
+    said(&home, &repo, &["merge", "--all", "--force"]);
+    assert_eq!(repo.read(".marvin/spec.md"), "Both.\n");
+    let subjects = repo.git(&["log", "--format=%s"]);
+    subjects.assert_has(&[&format!("Merge marvin/{NAME}\n"), "theirs", "first"]);
+    assert_eq!(repo.git(&["branch", "--list", "marvin/*"]), "");
 }
 
 #[test]

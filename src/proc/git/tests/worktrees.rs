@@ -1,6 +1,7 @@
 //! Linked worktrees and merges without a working tree.
 
 use super::Repo;
+use crate::base::env::Env;
 use crate::base::testing::assert_has;
 use crate::proc::git::Git;
 use crate::proc::git::merge::MergeResult;
@@ -162,4 +163,34 @@ fn a_deleted_branch_is_known_by_the_log_of_its_worktree() {
     repo.sh("git update-ref -d refs/heads/x");
     assert_eq!(there().head().unwrap(), (Some("x".to_owned()), false));
     assert_eq!(there().logged_head(), Some(last));
+}
+
+#[test]
+fn a_git_that_cannot_merge_trees_is_told_with_the_way_on() {
+    let (repo, _) = repo();
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path)
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file())
+        .unwrap();
+    // As git 2.34 does.
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' merge-tree '*) echo 'usage: git merge-tree <base-tree> <branch1> <branch2>' >&2; exit 129;; esac\nexec '{}' \"$@\"\n",
+        real.display()
+    );
+    let old = repo.dir.path().join("old");
+    fs::create_dir(&old).unwrap();
+    fs::write(old.join("git"), script).unwrap();
+    fs::set_permissions(old.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let env = Env::from([
+        ("HOME", repo.dir.path().to_str().unwrap()),
+        ("PATH", &format!("{}:{path}", old.display())),
+    ]);
+    let git = Git::open(&repo.path(), &env, &repo.stop).unwrap();
+    let head = head(&repo);
+    let problem = git.merge_trees(&head, &head).unwrap_err();
+    assert_has(
+        &problem.one_line(),
+        &["git 2.38 or newer", "git merge BRANCH"],
+    );
 }

@@ -1,0 +1,284 @@
+//! How work comes back from a worktree.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::{FIRST, Project, Stage, WORKERS, git, words};
+use crate::base::testing::assert_has;
+use crate::disk::beneath::Root;
+use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::worktree::merge::{MergeForm, MergeOrder};
+use crate::pipeline::worktree::state::WorkState;
+use crate::pipeline::worktree::{record, resolve};
+
+#[test]
+fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
+    let project = Project::new();
+    let place = project.finished(FIRST, "made ü.txt", "made\n");
+    run_record::save_spent(&place.root, 1.5).unwrap();
+    project.put("notes.txt", "begun\n");
+    project.put("staged.txt", "staged\n");
+    project.git(&["add", "staged.txt"]);
+    let before = project.git(&["rev-parse", "HEAD"]);
+    let said = project.merge(None, MergeForm::Squash).unwrap();
+    assert_has(
+        &said,
+        &[
+            "marvin/add-a-json-flag (1 commit) is in main now, as one commit ",
+            "git branch -D marvin/add-a-json-flag",
+        ],
+    );
+    assert_eq!(project.git(&["rev-parse", "HEAD^"]), before);
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%B"]),
+        "The story\n\nOf all of it."
+    );
+    assert_eq!(
+        project.git(&["show", "--format=", "--name-only", "-z"]),
+        "made ü.txt\0"
+    );
+    assert_eq!(project.stage.read("made ü.txt"), "made\n");
+    assert_eq!(project.stage.read("notes.txt"), "begun\n");
+    assert_eq!(
+        project.git(&["status", "--porcelain"]),
+        "M notes.txt\nA  staged.txt"
+    );
+    assert!(!place.record.path.exists());
+    assert!(record::all(project.tree().git.common()).is_empty());
+    // The same command again finds that it is done.
+    assert!(project.place("", FIRST).unwrap().is_none());
+    assert!((run_record::spent(&Root::open(&project.top()).unwrap()) - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn all_commits_are_joined_by_a_merge_and_the_branch_goes() {
+    let project = Project::new();
+    let place = project.finished(FIRST, "made.txt", "made\n");
+    let tip = project.git(&["rev-parse", &place.record.branch]);
+    project.put("notes.txt", "meanwhile\n");
+    project.commit("of the user");
+    project
+        .merge(Some("add-a-json-flag"), MergeForm::All)
+        .unwrap();
+    assert_eq!(project.git(&["rev-parse", "HEAD^2"]), tip);
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "The story");
+    assert_eq!(project.stage.read("notes.txt"), "meanwhile\n");
+    assert_eq!(project.git(&["branch", "--list", "marvin/*"]), "");
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+/// Nothing changes for the user, and the problem says all of `expected`.
+fn refused(project: &Project, force: bool, expected: &[&str]) {
+    let before = project.whole();
+    for form in [MergeForm::Squash, MergeForm::All] {
+        let problem = project.merge_with(None, form, force).unwrap_err();
+        assert_has(&words(&problem), expected);
+        assert_eq!(project.whole(), before);
+        assert_eq!(project.tree().git.unfinished(), None);
+    }
+}
+
+#[test]
+fn a_merge_that_conflicts_changes_nothing_and_names_the_files() {
+    let project = Project::new();
+    project.finished(FIRST, "notes.txt", "theirs\n");
+    project.put("notes.txt", "ours\n");
+    project.commit("of the user");
+    project.put("other.txt", "begun\n");
+    refused(
+        &project,
+        false,
+        &[
+            "changed the same lines in 1 file",
+            "notes.txt",
+            "git merge marvin/add-a-json-flag",
+            "--resolve",
+        ],
+    );
+}
+
+#[test]
+fn a_merge_does_not_touch_files_that_are_not_committed() {
+    let project = Project::new();
+    project.finished(FIRST, "notes.txt", "theirs\n");
+    project.put("notes.txt", "begun\n");
+    refused(
+        &project,
+        false,
+        &["you have changed and not committed", "notes.txt"],
+    );
+    project.git(&["add", "notes.txt"]);
+    refused(
+        &project,
+        false,
+        &["you have changed and not committed", "notes.txt"],
+    );
+    let project = Project::new();
+    project.finished(FIRST, "secret.env", "theirs\n");
+    let list = project.stage.read(".git/info/exclude");
+    project.put(".git/info/exclude", &format!("{list}*.env\n"));
+    project.put("secret.env", "mine, and ignored\n");
+    refused(
+        &project,
+        false,
+        &["you have changed and not committed", "secret.env"],
+    );
+}
+
+#[test]
+fn a_base_that_was_rebased_is_told_with_the_way_on() {
+    let project = Project::new();
+    project.put("notes.txt", "to be rebased\n");
+    let base = project.commit("second");
+    let place = project.finished(FIRST, "made.txt", "made\n");
+    project.git(&["commit", "-q", "--amend", "-m", "second, in other words"]);
+    refused(
+        &project,
+        false,
+        &[
+            "does not hold the commit",
+            "was rebased",
+            "rebase --onto main",
+        ],
+    );
+    git(
+        &place.record.path,
+        &[
+            "rebase",
+            "-q",
+            "--onto",
+            "main",
+            &base,
+            &place.record.branch,
+        ],
+    );
+    project.merge(None, MergeForm::Squash).unwrap();
+    assert_eq!(
+        project.git(&["log", "--format=%s"]),
+        "The story\nsecond, in other words\nfirst"
+    );
+}
+
+#[test]
+fn a_merge_needs_a_branch_and_finished_committed_work() {
+    let project = Project::new();
+    let problem = project.merge(None, MergeForm::Squash).unwrap_err();
+    assert_has(&words(&problem), &["No run of the pipeline has a worktree"]);
+    let place = project.finished(FIRST, "made.txt", "made\n");
+    project.git(&["checkout", "-q", "--detach"]);
+    refused(&project, false, &["No branch is checked out here"]);
+    project.git(&["checkout", "-q", "main"]);
+    fs::write(place.root.path().join("made.txt"), "more\n").unwrap();
+    refused(&project, true, &["not committed", "made.txt"]);
+    git(place.root.path(), &["checkout", "-q", "made.txt"]);
+    let mut run = RunRecord::read(&place.root).unwrap().unwrap();
+    run.finished = false;
+    run.write(&place.root).unwrap();
+    refused(&project, false, &["is not done", "--force"]);
+    let held = run_record::lock(&place.root, &project.stage.run.ctx.stop).unwrap();
+    refused(&project, true, &["add-a-json-flag is at work"]);
+    drop(held);
+    project.workplace("Other");
+    let problem = project.merge(None, MergeForm::Squash).unwrap_err();
+    assert_has(&words(&problem), &["several", "add-a-json-flag, other"]);
+    let problem = project
+        .merge(Some("add-a-jsn-flag"), MergeForm::Squash)
+        .unwrap_err();
+    assert_has(&words(&problem), &["did you mean \"add-a-json-flag\"?"]);
+    project
+        .merge_with(Some("add-a-json-flag"), MergeForm::Squash, true)
+        .unwrap();
+}
+
+#[test]
+fn nothing_is_merged_into_the_files_of_a_run() {
+    let project = Project::new();
+    project.finished(FIRST, "made.txt", "made\n");
+    let root = Root::open(&project.top()).unwrap();
+    let held = crate::pipeline::working_tree::share(&root).unwrap();
+    refused(
+        &project,
+        true,
+        &["A pipeline or a review is running in this working tree"],
+    );
+    drop(held);
+    project.merge(None, MergeForm::All).unwrap();
+}
+
+#[test]
+fn a_merge_by_hand_is_noticed() {
+    let project = Project::new();
+    project.finished(FIRST, "made.txt", "made\n");
+    project.git(&["merge", "-q", "marvin/add-a-json-flag"]);
+    assert_eq!(project.state("add-a-json-flag"), WorkState::Merged);
+    let said = project.merge(None, MergeForm::Squash).unwrap();
+    assert_has(&said, &["is in main already", "Removed the worktree"]);
+    assert_eq!(project.git(&["branch", "--list", "marvin/*"]), "");
+}
+
+#[test]
+fn a_child_resolves_what_conflicts_in_the_worktree() {
+    let project = Project::new();
+    let place = project.finished(FIRST, "notes.txt", "theirs\n");
+    project.put("notes.txt", "ours\n");
+    let ours = project.commit("of the user");
+    project.put("begun.txt", "begun\n");
+    let before = project.whole();
+    let tree = project.tree();
+    let mut stage = Stage::new(WORKERS);
+    stage.run.root = Arc::new(Root::open(place.root.path()).unwrap());
+    stage.run.branch.clone_from(&place.record.branch);
+    let lazy = stage.path("").parent().unwrap().join("lazy");
+    fs::write(&lazy, "").unwrap();
+    let resolve = || {
+        let status = tree.named(None).unwrap();
+        let order = MergeOrder {
+            status: &status,
+            form: MergeForm::Squash,
+            message: "",
+            force: false,
+        };
+        resolve::resolve(&stage.run, &tree, &order)
+    };
+    let problem = resolve().unwrap_err();
+    assert_has(
+        &words(&problem),
+        &["conflict markers left in notes.txt", "git merge"],
+    );
+    assert_eq!(git(&place.record.path, &["status", "--porcelain"]), "");
+    fs::remove_file(&lazy).unwrap();
+    let said = resolve().unwrap();
+    assert_has(
+        &said,
+        &[
+            "main is merged into marvin/add-a-json-flag; 1 file had conflicts.",
+            "Tests: ",
+        ],
+    );
+    assert_eq!(project.whole(), before);
+    assert_eq!(git(&place.record.path, &["rev-parse", "HEAD^2"]), ours);
+    let prompt = stage.prompts("merger").pop().unwrap();
+    assert_has(&prompt, &["notes.txt", "`main`", "Do not commit"]);
+    project.merge(None, MergeForm::Squash).unwrap();
+    assert_eq!(project.stage.read("notes.txt"), "both\n");
+}
+
+#[test]
+fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
+    let project = Project::new();
+    let place = project.workplace(FIRST);
+    project.run(&place, FIRST).unwrap();
+    project.merge(None, MergeForm::Squash).unwrap();
+    let of_first = project.stage.read(".marvin/spec.md");
+    let second = project.workplace("Add a --yaml flag");
+    for path in [
+        ".marvin/spec.md",
+        ".marvin/pipeline_state",
+        ".marvin/review-history-spec.md",
+    ] {
+        assert!(!second.root.path().join(path).exists(), "{path}");
+    }
+    project.run(&second, "Add a --yaml flag").unwrap();
+    assert_eq!(project.stage.read(".marvin/spec.md"), of_first);
+    assert!(second.root.path().join(".marvin/spec.md").exists());
+}
