@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::confirm::LIVE;
-use crate::stage::{command, last_sent, log, plain_command, quit, says, started, until};
+use crate::stage::{begin, command, last_sent, log, plain_command, quit, says, started, until};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -53,6 +53,7 @@ fn server(work: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
                 "launch_agent",
                 json!({"ticket_id": "job", "prompt": "Make a file.", "background": true}),
             )),
+            (_, "how is it?") => begin("Let me").stall(),
             (_, text) => says(&format!("Heard: {text}")),
         }
     })
@@ -138,9 +139,11 @@ fn esc_leaves_an_agent_alone_and_stop_ends_it() {
         server.requests().iter().any(is_worker)
     });
     assert_eq!(children(&home), 1);
+    pty.enter("how is it?", "Let me");
     pty.send("\x1b");
-    pty.enter("still there?", "Heard: still there?");
+    pty.wait_text("stopped");
     pty.wait_text("⚙ agent 1: thinking");
+    assert_eq!(children(&home), 1);
     pty.enter("/stop 1", "Agent 1 was stopped");
     pty.wait_gone("⚙");
     until("its process is gone", || children(&home) == 0);
