@@ -82,6 +82,7 @@ mod passing_errors;
 mod pipeline_agents;
 mod pipeline_obstacles;
 mod pipeline_plan;
+mod pipeline_report;
 mod pipeline_run;
 mod pipeline_start;
 mod pipeline_status;

@@ -10,6 +10,7 @@ pub(crate) mod log;
 mod notices;
 pub(crate) mod plan;
 pub(crate) mod progress;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sinks;
 pub(crate) mod status;
