@@ -128,7 +128,7 @@ fn code_review(name: &str, files: usize) -> Vec<PlannedChild> {
         first,
         further(two, 8),
         further(three, 16),
-        reviewer(conformance, Tier::AuxReviewer),
+        reviewer(conformance, Tier::Opus),
         writer(fixer, Tier::Fallback, (3, 20), (500, 8_000)).starts((0, 3)),
     ]
 }

@@ -85,6 +85,7 @@ mod pipeline_obstacles;
 mod pipeline_outages;
 mod pipeline_plan;
 mod pipeline_prompts;
+mod pipeline_report;
 mod pipeline_run;
 mod pipeline_start;
 mod pipeline_status;

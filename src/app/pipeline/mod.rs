@@ -11,6 +11,7 @@ pub(crate) mod merge;
 mod notices;
 pub(crate) mod plan;
 pub(crate) mod progress;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sinks;
 pub(crate) mod status;

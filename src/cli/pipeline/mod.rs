@@ -13,16 +13,28 @@ use std::time::Duration;
 
 use super::out::{print, print_words};
 use super::parse;
-use crate::app::pipeline::{approve as run_approval, log, plan as run_plan, worktrees as runs};
+use crate::app::pipeline::{
+    approve as run_approval, log, plan as run_plan, report as run_report, worktrees as runs,
+};
 use crate::app::settings::Settings;
 use crate::app::stream::say;
+use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{did_you_mean, one_line};
+use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
 use worktrees::usage;
 
-const COMMANDS: [&str; 6] = ["status", "log", "plan", "approve", "merge", "worktrees"];
+const COMMANDS: [&str; 7] = [
+    "status",
+    "log",
+    "plan",
+    "approve",
+    "report",
+    "merge",
+    "worktrees",
+];
 
 /// The words after `marvin pipeline`.
 #[derive(Debug, Default)]
@@ -32,6 +44,8 @@ struct PipelineArgs {
     phase: Option<String>,
     dir: Option<PathBuf>,
     json: bool,
+    /// Where the page of a report goes.
+    html: Option<PathBuf>,
 }
 
 /// The commands that the table of subcommands lists.
@@ -48,6 +62,9 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     }
     let args = PipelineArgs::read(words)?;
     let root = Root::open(dir(args.dir.as_ref(), settings)?)?;
+    if args.html.is_some() && args.command.as_deref() != Some("report") {
+        return Err(usage("--html is for the report."));
+    }
     match args.command.as_deref() {
         Some("status") if args.phase.is_none() => {
             let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
@@ -68,6 +85,10 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
             print(&format!("{words}\n"))?;
         }
         Some("approve") => return Err(usage("An approval has no --json.")),
+        Some("report") if args.phase.is_none() => {
+            report(&runs::root_of_run(root), settings, &args)?;
+        }
+        Some("report") => return Err(usage("marvin pipeline report takes no phase.")),
         Some("log") if !args.json => {
             let root = runs::root_of_run(root);
             print_words(&log::text(&root, args.phase.as_deref())?)?;
@@ -123,6 +144,26 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
     Ok(0)
 }
 
+/// The report of the last run, as a table, as JSON, or as a page in a file.
+fn report(root: &Root, settings: &Settings, args: &PipelineArgs) -> Outcome<()> {
+    let report = run_report::data::report(root, &settings.env, &Cancel::new())?;
+    if let Some(path) = &args.html {
+        let page = run_report::html::page(&report);
+        atomic::write(path, page.as_bytes(), Access::Usual)
+            .map_err(|problem| problem.next("Name another file with --html."))?;
+        if !args.json {
+            return print(&format!(
+                "The report is in {}.\n",
+                one_line(&path.to_string_lossy())
+            ));
+        }
+    }
+    match args.json {
+        true => print_json(&report),
+        false => print(&run_report::terminal::text(&report)),
+    }
+}
+
 fn print_json(value: &impl serde::Serialize) -> Outcome<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|why| Problem::internal(format!("This cannot be written as JSON: {why}.")))?;
@@ -141,6 +182,11 @@ impl PipelineArgs {
                     .next()
                     .ok_or_else(|| usage("--working-dir needs a value."))?;
                 args.dir = Some(PathBuf::from(dir));
+            } else if word == "--html" {
+                let file = words.next().ok_or_else(|| usage("--html needs a file."))?;
+                args.html = Some(PathBuf::from(file));
+            } else if let Some(file) = word.strip_prefix("--html=") {
+                args.html = Some(PathBuf::from(file));
             } else if let Some(dir) = word.strip_prefix("--working-dir=") {
                 args.dir = Some(PathBuf::from(dir));
             } else if word.starts_with('-') {

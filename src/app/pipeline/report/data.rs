@@ -1,0 +1,478 @@
+//! Reads what a report is made of: the record of events, the findings of reviews, the commits since the run began, documents and tests.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::matching::{self, Matcher, Requirement, TestCase};
+use crate::app::pipeline::event_log;
+use crate::app::pipeline::status::no_run;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::Outcome;
+use crate::chat::pipeline_event::PipelineEvent;
+use crate::disk::beneath::Root;
+use crate::disk::paths::{DESIGN_DOCUMENT, PROJECT_DOCUMENTS, PROJECT_LOGS, SPEC_DOCUMENT};
+use crate::pipeline::files;
+use crate::pipeline::record::RunRecord;
+use crate::pipeline::review::history::History;
+use crate::proc::git::Git;
+
+/// Largest file of a document, of findings or of tests that is read.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// Tests and commits beyond these numbers are left out.
+const MAX_TESTS: usize = 5_000;
+const MAX_COMMITS: u64 = 2_000;
+/// Points of the plot.
+const MAX_POINTS: usize = 400;
+/// Entries of one kind that a requirement lists.
+const MAX_LISTED: usize = 20;
+/// No child costs more US dollars; above is a fault in a number.
+const MAX_COST: f64 = 1e9;
+
+/// What a report says.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct RunReport {
+    /// First line of the task.
+    pub task: String,
+    pub ticket: String,
+    /// RFC 3339, UTC.
+    pub started: Option<String>,
+    /// How it ended, as a sentence; nothing while it runs or when it was killed.
+    pub end: Option<String>,
+    pub done: bool,
+    pub requirements: Vec<TracedRequirement>,
+    pub phases: Vec<Spending>,
+    pub models: Vec<Spending>,
+    pub commits: Vec<ReportCommit>,
+    pub findings: Vec<ReportFinding>,
+    pub tokens: u64,
+    /// US dollars.
+    pub cost: f64,
+    pub cost_estimated: bool,
+    /// Of all children together.
+    pub child_seconds: u64,
+    /// Seconds since the start, and the tokens until then.
+    pub plot: Vec<(u64, u64)>,
+    pub warnings: Vec<String>,
+    /// How the tests ended when they were last run.
+    pub tests: Option<String>,
+}
+
+/// A requirement and what became of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct TracedRequirement {
+    #[serde(flatten)]
+    pub requirement: Requirement,
+    /// Headings of the design.
+    pub sections: Vec<String>,
+    /// As `FILE: NAME`.
+    pub tests: Vec<String>,
+    /// Short ids with their subjects.
+    pub commits: Vec<String>,
+    /// Places in the list of findings.
+    pub findings: Vec<usize>,
+}
+
+/// What a phase or a model took.
+#[derive(Debug, Default, Clone, Serialize)]
+pub(crate) struct Spending {
+    pub name: String,
+    pub children: u64,
+    pub tokens: u64,
+    pub cost: f64,
+    /// How long it took: the phase, or all the model's children together.
+    pub seconds: u64,
+    /// How the phase ended; empty for a model.
+    pub state: String,
+}
+
+/// A commit.
+#[derive(Debug, Default, Clone, Serialize)]
+pub(crate) struct ReportCommit {
+    pub id: String,
+    pub subject: String,
+    #[serde(skip)]
+    pub message: String,
+}
+
+/// A finding of a review, read leniently: fields may be missing.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ReportFinding {
+    pub id: String,
+    pub ticket: String,
+    pub phase: String,
+    pub subject: String,
+    pub round: u64,
+    pub reviewer: String,
+    pub severity: String,
+    /// Its first line.
+    pub text: String,
+    /// What became of it: `open`, `corrected`, `resolved`, `repeated`.
+    pub state: String,
+    /// The commit with the correction.
+    pub commit: String,
+}
+
+/// The report of the last run in `root`, all starts of it together.
+///
+/// # Errors
+/// No run is recorded; the record cannot be read.
+pub(crate) fn report(root: &Root, env: &Env, stop: &Cancel) -> Outcome<RunReport> {
+    let events = event_log::read(root)?;
+    let mut collector = Collector::default();
+    for (at, event) in &events {
+        collector.apply(event, *at);
+    }
+    if collector.began.is_none() {
+        return Err(no_run(root, "No run of the pipeline is recorded in"));
+    }
+    let mut report = collector.end();
+    report.commits = commits(root, env, stop).unwrap_or_default();
+    report.findings = findings(root, &report.ticket);
+    report.requirements = traced(root, &report, stop);
+    Ok(report)
+}
+
+/// A child as far as the sums need it.
+#[derive(Default)]
+struct ChildSums {
+    phase: String,
+    model: String,
+    tokens: u64,
+    cost: f64,
+    seconds: u64,
+}
+
+#[derive(Default)]
+struct Collector {
+    report: RunReport,
+    began: Option<Duration>,
+    phase: String,
+    children: BTreeMap<String, ChildSums>,
+    points: Vec<(u64, u64)>,
+}
+
+impl Collector {
+    fn apply(&mut self, event: &PipelineEvent, at: Duration) {
+        match event {
+            PipelineEvent::RunStarted {
+                task,
+                ticket,
+                phases,
+                ..
+            } => {
+                if self.began.is_none() || self.report.ticket != *ticket {
+                    *self = Self {
+                        began: Some(at),
+                        ..Self::default()
+                    };
+                    self.report.task.clone_from(task);
+                    self.report.ticket.clone_from(ticket);
+                    self.report.started = i64::try_from(at.as_secs())
+                        .ok()
+                        .and_then(|at| Timestamp::from_second(at).ok())
+                        .map(|at| at.to_string());
+                }
+                self.report.end = None;
+                self.report.done = false;
+                self.phase.clear();
+                for phase in phases.iter().filter(|phase| !phase.omitted) {
+                    let known = self.phase_row(&phase.name);
+                    if known.state.is_empty() {
+                        let state = if phase.done { "done" } else { "to come" };
+                        state.clone_into(&mut known.state);
+                    }
+                }
+            }
+            PipelineEvent::PhaseStarted { phase } => {
+                self.phase.clone_from(phase);
+                "begun".clone_into(&mut self.phase_row(phase).state);
+            }
+            PipelineEvent::PhaseDone { phase, seconds } => {
+                let row = self.phase_row(phase);
+                row.seconds = row.seconds.saturating_add(*seconds);
+                "done".clone_into(&mut row.state);
+            }
+            PipelineEvent::PhaseSkipped { phase, reason } => {
+                self.phase_row(phase).state = format!("skipped: {reason}");
+            }
+            PipelineEvent::ChildStarted { id, model, .. } => {
+                let child = self.children.entry(id.clone()).or_default();
+                child.model.clone_from(model);
+                child.phase.clone_from(&self.phase);
+            }
+            PipelineEvent::ChildUsage {
+                id,
+                tokens,
+                cost,
+                estimated,
+            } => {
+                let child = self.children.entry(id.clone()).or_default();
+                let more = tokens.saturating_sub(child.tokens);
+                child.tokens = child.tokens.max(*tokens);
+                if cost.is_finite() {
+                    child.cost = child.cost.max(cost.clamp(0.0, MAX_COST));
+                }
+                self.report.cost_estimated |= estimated;
+                self.report.tokens = self.report.tokens.saturating_add(more);
+                // A clock that was set back must not draw backwards.
+                let last = self.points.last().map_or(0, |(at, _)| *at);
+                let since = at.saturating_sub(self.began.unwrap_or(at)).as_secs();
+                self.points.push((since.max(last), self.report.tokens));
+            }
+            PipelineEvent::ChildEnded { id, seconds, .. } => {
+                if let Some(child) = self.children.get_mut(id) {
+                    child.seconds = *seconds;
+                }
+            }
+            PipelineEvent::TestsRun { passed, words } => {
+                let mark = if *passed { "passed" } else { "failed" };
+                self.report.tests = Some(format!("{mark}. {words}"));
+            }
+            PipelineEvent::ProviderWait { .. } => {}
+            PipelineEvent::Warning { words } => self.report.warnings.push(words.clone()),
+            PipelineEvent::RunPaused { words, .. } => self.report.end = Some(words.clone()),
+            PipelineEvent::RunEnded { done, words } => {
+                self.report.done = *done;
+                self.report.end = Some(words.clone());
+            }
+            PipelineEvent::RoundStarted { .. }
+            | PipelineEvent::ChildTools { .. }
+            | PipelineEvent::Checkpoint { .. }
+            | PipelineEvent::Steered { .. }
+            | PipelineEvent::ApprovalAwaited { .. } => {}
+        }
+    }
+
+    fn phase_row(&mut self, name: &str) -> &mut Spending {
+        row(&mut self.report.phases, name)
+    }
+
+    fn end(mut self) -> RunReport {
+        let mut report = self.report;
+        for child in std::mem::take(&mut self.children).into_values() {
+            if !child.phase.is_empty() {
+                let phase = row(&mut report.phases, &child.phase);
+                phase.add(&child);
+            }
+            let model = row(&mut report.models, &child.model);
+            model.add(&child);
+            model.seconds = model.seconds.saturating_add(child.seconds);
+            report.cost = (report.cost + child.cost).min(MAX_COST);
+            report.child_seconds = report.child_seconds.saturating_add(child.seconds);
+        }
+        report.plot = thinned(&self.points);
+        report
+    }
+}
+
+impl Spending {
+    fn add(&mut self, child: &ChildSums) {
+        self.children += 1;
+        self.tokens = self.tokens.saturating_add(child.tokens);
+        self.cost = (self.cost + child.cost).min(MAX_COST);
+    }
+}
+
+/// The row of this name, at the end if it is new.
+fn row<'a>(rows: &'a mut Vec<Spending>, name: &str) -> &'a mut Spending {
+    let at = match rows.iter().position(|row| row.name == name) {
+        Some(at) => at,
+        None => {
+            rows.push(Spending {
+                name: name.to_owned(),
+                ..Spending::default()
+            });
+            rows.len() - 1
+        }
+    };
+    #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
+    &mut rows[at]
+}
+
+/// Points that a plot can show, the last one among them.
+fn thinned(points: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let step = points.len().div_ceil(MAX_POINTS).max(1);
+    let mut kept: Vec<(u64, u64)> = points.iter().copied().step_by(step).collect();
+    if let Some(last) = points.last().filter(|last| kept.last() != Some(*last)) {
+        kept.push(*last);
+    }
+    kept
+}
+
+/// The commits since the run began, oldest first.
+fn commits(root: &Root, env: &Env, stop: &Cancel) -> Outcome<Vec<ReportCommit>> {
+    let Some(record) = RunRecord::read(root)? else {
+        return Ok(Vec::new());
+    };
+    // An id and nothing else: git would take other words for options.
+    let is_id = |base: &str| base.len() >= 40 && base.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let git = Git::open(root.path(), env, stop)?;
+    let count = match is_id(&record.base) {
+        true => git.count_since(&record.base)?.min(MAX_COMMITS),
+        false => MAX_COMMITS,
+    };
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<ReportCommit> = Vec::new();
+    for line in git.log(count, false)?.lines() {
+        if let Some(id) = line.strip_prefix("commit ").filter(|id| is_id(id)) {
+            found.push(ReportCommit {
+                id: id.get(..10).unwrap_or(id).to_owned(),
+                ..ReportCommit::default()
+            });
+        } else if let (Some(commit), Some(words)) = (found.last_mut(), line.strip_prefix("    ")) {
+            if commit.subject.is_empty() {
+                words.clone_into(&mut commit.subject);
+            }
+            commit.message.push_str(words);
+            commit.message.push('\n');
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// The findings of the run: from their record, else as far as the histories of reviews tell them.
+fn findings(root: &Root, ticket: &str) -> Vec<ReportFinding> {
+    let text = read(root, &format!("{PROJECT_LOGS}/findings.jsonl")).unwrap_or_default();
+    let mut found: Vec<ReportFinding> = Vec::new();
+    for line in text.lines() {
+        let Ok(finding) = serde_json::from_str::<ReportFinding>(line) else {
+            continue;
+        };
+        if !finding.ticket.is_empty() && finding.ticket != ticket {
+            continue;
+        }
+        // A later line takes the place of an earlier one.
+        let same = found
+            .iter_mut()
+            .find(|own| !own.id.is_empty() && own.id == finding.id);
+        match same {
+            Some(own) => *own = finding,
+            None => found.push(finding),
+        }
+    }
+    if found.is_empty() {
+        for (subject, phase) in [
+            ("spec.md", "1a_review"),
+            ("ux.md", "1a_review"),
+            ("design.md", "1b_review"),
+            ("tests", ""),
+            ("code", ""),
+        ] {
+            let text = read(root, &History::of(subject).path()).unwrap_or_default();
+            found.extend(of_history(subject, phase, &text));
+        }
+    }
+    found
+}
+
+/// What a history of reviews says: the first line of each report, resolved once its reviewer is satisfied.
+fn of_history(subject: &str, phase: &str, text: &str) -> Vec<ReportFinding> {
+    let mut found: Vec<ReportFinding> = Vec::new();
+    let (mut round, mut reviewer) = (0, String::new());
+    for line in text.lines() {
+        if let Some(words) = line.strip_prefix("## Round ") {
+            round = words
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse().ok())
+                .unwrap_or_default();
+        } else if let Some(name) = line.strip_prefix("### ") {
+            name.clone_into(&mut reviewer);
+        } else if let Some(name) = line
+            .strip_prefix("- ")
+            .and_then(|line| line.strip_suffix(": satisfied"))
+        {
+            for own in found.iter_mut().filter(|own| own.reviewer == name) {
+                "resolved".clone_into(&mut own.state);
+            }
+        } else if let Some(words) = line.strip_prefix("> ")
+            && !reviewer.is_empty()
+        {
+            found.push(ReportFinding {
+                phase: phase.to_owned(),
+                subject: subject.to_owned(),
+                round,
+                reviewer: std::mem::take(&mut reviewer),
+                text: words.to_owned(),
+                state: "open".to_owned(),
+                ..ReportFinding::default()
+            });
+        }
+    }
+    found
+}
+
+/// An ordinary file as text.
+fn read(root: &Root, path: &str) -> Option<String> {
+    let bytes = root.read(&root.check(path).ok()?, MAX_FILE_BYTES).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Every requirement with what is about it.
+fn traced(root: &Root, report: &RunReport, stop: &Cancel) -> Vec<TracedRequirement> {
+    let spec = read(root, SPEC_DOCUMENT).unwrap_or_default();
+    let design = read(root, DESIGN_DOCUMENT).unwrap_or_default();
+    let requirements = matching::requirements(&spec);
+    let sections = matching::sections(&design);
+    let tests = match requirements.is_empty() {
+        true => Vec::new(),
+        false => tests(root, stop),
+    };
+    let trace = |requirement: Requirement| {
+        let matcher = Matcher::new(&requirement);
+        let about = |title: &str, text: &str| matcher.names(text) || matcher.shares(title);
+        let sections = sections
+            .iter()
+            .filter(|section| about(&section.heading, &section.text))
+            .map(|section| section.heading.clone());
+        let tests = tests
+            .iter()
+            .filter(|test| about(&test.name, &format!("{} {}", test.name, test.text)))
+            .map(|test| match test.name.as_str() {
+                "" => test.file.clone(),
+                name => format!("{}: {name}", test.file),
+            });
+        let commits = report
+            .commits
+            .iter()
+            .filter(|commit| about(&commit.subject, &commit.message))
+            .map(|commit| format!("{} {}", commit.id, commit.subject));
+        let findings = (0..).zip(&report.findings);
+        let findings = findings
+            .filter(|(_, finding)| about(&finding.text, &finding.text))
+            .map(|(at, _)| at);
+        TracedRequirement {
+            sections: sections.take(MAX_LISTED).collect(),
+            tests: tests.take(MAX_LISTED).collect(),
+            commits: commits.take(MAX_LISTED).collect(),
+            findings: findings.take(MAX_LISTED).collect(),
+            requirement,
+        }
+    };
+    requirements.into_iter().map(trace).collect()
+}
+
+fn tests(root: &Root, stop: &Cancel) -> Vec<TestCase> {
+    let mut found = Vec::new();
+    for path in files::paths(root, stop) {
+        if found.len() >= MAX_TESTS {
+            break;
+        }
+        let is_document = PROJECT_DOCUMENTS.contains(&path.as_str());
+        if files::is_test(&path)
+            && !is_document
+            && let Some(text) = read(root, &path)
+        {
+            found.extend(matching::tests(&path, &text));
+        }
+    }
+    found
+}

@@ -1,0 +1,136 @@
+//! The report as a table for a terminal.
+
+use std::fmt::Write as _;
+
+use super::data::{RunReport, Spending, TracedRequirement};
+use crate::app::pipeline::summary::{foreign, time};
+use crate::base::text::{clip, counted, plural};
+use crate::chat::usage::dollars;
+
+/// Findings that are listed; the newest ones.
+const MAX_FINDINGS: usize = 40;
+
+/// The report for a reader.
+pub(crate) fn text(report: &RunReport) -> String {
+    let mut out = format!("Task: {}\n", foreign(&report.task));
+    let _ = writeln!(out, "Ticket: {}", foreign(&report.ticket));
+    if let Some(started) = &report.started {
+        let _ = writeln!(out, "Started: {started}");
+    }
+    let end = report.end.as_deref().unwrap_or("it runs, or was killed");
+    let _ = writeln!(out, "End: {}", foreign(end));
+    if let Some(tests) = &report.tests {
+        let _ = writeln!(out, "Tests: {}", foreign(tests));
+    }
+    let _ = writeln!(
+        out,
+        "Cost: {}, {}, {} of children's time",
+        counted(report.tokens, "token"),
+        dollars(report.cost, report.cost_estimated),
+        time(report.child_seconds)
+    );
+    out.push_str("\nRequirements:\n");
+    if report.requirements.is_empty() {
+        out.push_str(
+            "  none found: there is no specification, or it has no ids, lists or headings\n",
+        );
+    }
+    for requirement in &report.requirements {
+        requirement_rows(&mut out, report, requirement);
+    }
+    table(&mut out, "Phases", &report.phases, report.cost_estimated);
+    table(&mut out, "Models", &report.models, report.cost_estimated);
+    let _ = writeln!(out, "\nFindings ({}):", report.findings.len());
+    let left_out = report.findings.len().saturating_sub(MAX_FINDINGS);
+    for finding in report.findings.iter().skip(left_out) {
+        let words = [
+            &finding.subject,
+            &finding.reviewer,
+            &finding.severity,
+            &finding.state,
+        ];
+        let words: Vec<String> = words
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .map(|word| foreign(word))
+            .collect();
+        let _ = writeln!(
+            out,
+            "  {}, round {}: {}",
+            words.join(", "),
+            finding.round,
+            foreign(&clip(&finding.text, 120))
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\n{} since the run began.",
+        plural(report.commits.len(), "commit")
+    );
+    out
+}
+
+fn requirement_rows(out: &mut String, report: &RunReport, traced: &TracedRequirement) {
+    let requirement = &traced.requirement;
+    let _ = writeln!(
+        out,
+        "  {}  {}",
+        foreign(&requirement.id),
+        foreign(&clip(&requirement.text, 100))
+    );
+    let findings = traced
+        .findings
+        .iter()
+        .filter_map(|at| report.findings.get(*at));
+    let findings = findings.map(|finding| format!("{} ({})", finding.text, finding.state));
+    for (title, entries) in [
+        ("design", traced.sections.clone()),
+        ("tests", traced.tests.clone()),
+        ("commits", traced.commits.clone()),
+        ("findings", findings.collect()),
+    ] {
+        let shown: Vec<String> = entries
+            .iter()
+            .map(|entry| foreign(&clip(entry, 80)))
+            .collect();
+        let _ = writeln!(
+            out,
+            "      {title:<9}{}",
+            match shown.is_empty() {
+                true => "-".to_owned(),
+                false => shown.join("; "),
+            }
+        );
+    }
+}
+
+fn table(out: &mut String, title: &str, rows: &[Spending], estimated: bool) {
+    let _ = writeln!(out, "\n{title}:");
+    let names: Vec<String> = rows.iter().map(|row| foreign(&row.name)).collect();
+    let widest = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or_default();
+    for (row, name) in rows.iter().zip(names) {
+        let _ = write!(
+            out,
+            "  {name:<widest$}  {:>3} {}  {:>12}  {:>9}  {:>12}",
+            row.children,
+            if row.children == 1 {
+                "child   "
+            } else {
+                "children"
+            },
+            counted(row.tokens, "token"),
+            dollars(row.cost, estimated),
+            time(row.seconds)
+        );
+        match row.state.as_str() {
+            "" => out.push('\n'),
+            state => {
+                let _ = writeln!(out, "  {}", foreign(state));
+            }
+        }
+    }
+}

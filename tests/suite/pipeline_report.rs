@@ -1,0 +1,157 @@
+//! `marvin pipeline report`: what became of each requirement, as a table, as JSON and as a page.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::{Marvin, program};
+use crate::support::shared::skip;
+use crate::support::words::TextAssertions;
+
+const TASK: &str = "A clock <b>that</b> ticks & rings";
+
+fn report(home: &Home, words: &[&str]) -> Marvin {
+    home.marvin()
+        .dir(&home.work())
+        .args(["pipeline", "report"])
+        .args(words.iter().copied())
+}
+
+/// A project with a run of 100 children.
+fn project(home: &Home) -> Repo {
+    let repo = Repo::at(&home.work());
+    let base = repo.file("README.md", "x").commit("before");
+    let base = if base.len() >= 40 {
+        base
+    } else {
+        repo.git(&["rev-parse", "HEAD"])
+    };
+    repo.file(
+        ".marvin/spec.md",
+        "# Clock\n## Requirements\n- REQ-1: The clock ticks.\n- REQ-2: The alarm rings.\n",
+    );
+    repo.file(
+        ".marvin/design.md",
+        "# Design\n## Wheels\nThey serve REQ-1.\n## Alarm bell rings\nLoud.\n",
+    );
+    repo.file(
+        "test_clock.py",
+        "def test_req_1():\n    pass\n\ndef test_alarm_rings():\n    pass\n",
+    );
+    repo.commit("REQ-1: build the wheels");
+    repo.file(
+        ".marvin/logs/pipeline.json",
+        format!(r#"{{"task":"x","base":"{}"}}"#, base.trim()),
+    );
+    let mut events = format!(
+        "{{\"ts\":\"2026-11-22T12:00:00Z\",\"kind\":\"run_started\",\"task\":{},\"ticket\":\"cl-1\",\"tiers\":[],\"resumed\":false,\"phases\":[]}}\n",
+        serde_json::json!(TASK)
+    );
+    events
+        .push_str("{\"ts\":\"2026-11-22T12:00:01Z\",\"kind\":\"phase_started\",\"phase\":\"3\"}\n");
+    for number in 0..100 {
+        let (minute, second) = (number / 60, number % 60);
+        let ts = format!("\"ts\":\"2026-11-22T12:{minute:02}:{second:02}Z\"");
+        for rest in [
+            format!(
+                "\"kind\":\"child_started\",\"id\":\"c{number}\",\"label\":\"implementer\",\"model\":\"m{}\",\"attempt\":1",
+                number % 3
+            ),
+            format!(
+                "\"kind\":\"child_usage\",\"id\":\"c{number}\",\"tokens\":{},\"cost\":0.01,\"estimated\":false",
+                1000 + number * 37
+            ),
+            format!(
+                "\"kind\":\"child_ended\",\"id\":\"c{number}\",\"done\":true,\"words\":\"x\",\"seconds\":1"
+            ),
+        ] {
+            events.push_str(&format!("{{{ts},{rest}}}\n"));
+        }
+    }
+    events.push_str("{\"ts\":\"2026-11-22T12:02:00Z\",\"kind\":\"run_ended\",\"done\":true,\"words\":\"Every phase is done.\"}\n");
+    repo.file(".marvin/logs/pipeline-events.jsonl", events);
+    repo.file(
+        ".marvin/logs/findings.jsonl",
+        "{\"id\":\"1\",\"ticket\":\"cl-1\",\"phase\":\"3\",\"subject\":\"code\",\"round\":1,\"reviewer\":\"main\",\"severity\":\"blocker\",\"text\":\"REQ-2 rings <never>\",\"state\":\"corrected\"}\n",
+    );
+    repo
+}
+
+#[test]
+fn a_report_follows_requirements_to_their_commits_and_is_a_table_json_or_a_page() {
+    let home = Home::new();
+    project(&home);
+    let table = report(&home, &[]).run().expect(0);
+    table.stdout_has(&[
+        "Task: A clock <b>that</b> ticks & rings",
+        "REQ-1  The clock ticks",
+        "design   Wheels",
+        "tests    test_clock.py: test_req_1",
+        "REQ-1: build the wheels",
+        "REQ-2 rings <never> (corrected)",
+        "100 children",
+        "Alarm bell rings",
+    ]);
+    let json = report(&home, &["--json"]).run().expect(0);
+    let json: Value = serde_json::from_str(json.text()).unwrap();
+    assert_eq!(
+        json["requirements"][0]["tests"][0],
+        "test_clock.py: test_req_1"
+    );
+    assert_eq!(json["requirements"][1]["findings"][0], 0);
+    assert_eq!(json["models"].as_array().unwrap().len(), 3);
+    let page = report(&home, &["--html", "report.html"]).run().expect(0);
+    page.stdout_has(&["The report is in report.html."]);
+    let text = home.read("work/report.html");
+    text.assert_has(&["&lt;b&gt;that", "<svg ", "REQ-2 rings &lt;never&gt;"]);
+    text.assert_lacks(&["<script", "http:", "https:"]);
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error_and_leaves_nothing() {
+    let home = Home::new();
+    project(&home);
+    let Some(shell) = program("bash") else {
+        return skip("a_page_that_cannot_be_written", "bash is not installed");
+    };
+    // The page has more than a kilobyte, and no file may have more.
+    let command = format!(
+        "ulimit -f 1; trap '' XFSZ; exec {} pipeline report --html report.html",
+        env!("CARGO_BIN_EXE_marvin")
+    );
+    let done = Marvin::new(&shell)
+        .dir(&home.work())
+        .env("HOME", home.path())
+        .args(["-c", &command])
+        .run();
+    assert_eq!(done.code(), Some(1), "{}", done.errors());
+    done.errors().assert_has(&["report.html", "--html"]);
+    let left: Vec<String> = fs::read_dir(home.work())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("report"))
+        .collect();
+    assert_eq!(left, [] as [&str; 0]);
+    report(&home, &["--html", "absent/folder/report.html"]).run();
+    let folder = report(&home, &["--html", "."]).run().expect(1);
+    folder.errors().assert_has(&["--html"]);
+}
+
+#[test]
+fn without_a_run_there_is_nothing_to_report() {
+    let home = Home::new();
+    report(&home, &[])
+        .run()
+        .expect(1)
+        .errors()
+        .assert_has(&["No run of the pipeline"]);
+    for (words, named) in [(&["--html"][..], "needs a file"), (&["3"], "no phase")] {
+        report(&home, words)
+            .run()
+            .expect(1)
+            .errors()
+            .assert_has(&[named]);
+    }
+}
