@@ -4,6 +4,8 @@
 pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
 /// Instructions for work on code.
 pub(crate) const CODING: &str = include_str!("../prompts/coding.md");
+/// Instructions for the permission mode in which the model plans.
+pub(crate) const PLAN: &str = include_str!("../prompts/plan.md");
 /// Instructions for shortening a stored conversation.
 pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
 /// Ends the conversation in the last request of a turn, in which no tool may be called.
@@ -17,7 +19,7 @@ mod tests {
     #[test]
     fn every_slot_of_every_prompt_is_known() {
         let slots = [("dir", "x")];
-        for prompt in [IDENTITY, CODING, SUMMARY, LAST_ROUND] {
+        for prompt in [IDENTITY, CODING, PLAN, SUMMARY, LAST_ROUND] {
             assert!(
                 !fill(prompt, &slots).contains("{{"),
                 "an unfilled slot in {prompt}"

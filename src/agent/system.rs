@@ -11,6 +11,7 @@ use crate::disk::beneath::Root;
 use crate::model_call::user_facts::UserFacts;
 use crate::store::project_texts;
 use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::permission::mode::PermissionMode;
 
 /// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
 /// its subject changes or the conversation is compacted.
@@ -30,6 +31,7 @@ struct PromptSubject {
     preferences: String,
     folder: Option<PathBuf>,
     coding: bool,
+    plans: bool,
 }
 
 impl PromptSubject {
@@ -40,6 +42,7 @@ impl PromptSubject {
             preferences: person.preferences.clone(),
             folder: root.map(|root| root.path().to_owned()),
             coding,
+            plans: plans(session),
         }
     }
 }
@@ -54,6 +57,9 @@ impl SystemPrompt {
         section(&mut text, "Saved places", &person.places);
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
+        }
+        if plans(session) {
+            section(&mut text, "Plan mode", prompts::PLAN);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
@@ -89,6 +95,11 @@ impl SystemPrompt {
         }
         (!news.is_empty()).then(|| news.join("\n"))
     }
+}
+
+/// Whether the model is to plan and to change nothing.
+fn plans(session: &SessionContext) -> bool {
+    session.permissions.mode() == PermissionMode::Plan
 }
 
 fn today(session: &SessionContext) -> String {

@@ -153,6 +153,7 @@ impl EventSink for StdoutSink {
             | Event::Wait(_)
             | Event::ToolDone { .. }
             | Event::Pipeline(_)
+            | Event::Denied { .. }
             | Event::Reply(_) => {}
         }
     }

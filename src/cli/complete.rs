@@ -89,10 +89,12 @@ fn bash() -> String {
             Complete::File => files('f'),
             Complete::Folder => files('d'),
             Complete::Nothing => "COMPREPLY=()".to_owned(),
-            Complete::Provider | Complete::Effort | Complete::Group => format!(
-                "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
-                words(flag.complete).join(" ")
-            ),
+            Complete::Provider | Complete::Effort | Complete::Group | Complete::PermissionMode => {
+                format!(
+                    "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
+                    words(flag.complete).join(" ")
+                )
+            }
         };
         let _ = writeln!(out, "        {names}) {reply}; return;;");
     }
@@ -148,13 +150,16 @@ fn zsh() -> String {
     for flag in shown() {
         let value = match flag.takes {
             ValueMode::Nothing => String::new(),
-            ValueMode::Value(name) | ValueMode::Maybe(name) => {
+            ValueMode::Value(name) | ValueMode::Any(name) | ValueMode::Maybe(name) => {
                 let action = match flag.complete {
                     Complete::File => "_files".to_owned(),
                     Complete::Folder => "_files -/".to_owned(),
                     Complete::Nothing => " ".to_owned(),
                     Complete::Session => "_marvin_sessions".to_owned(),
-                    Complete::Provider | Complete::Effort | Complete::Group => {
+                    Complete::Provider
+                    | Complete::Effort
+                    | Complete::Group
+                    | Complete::PermissionMode => {
                         format!("({})", words(flag.complete).join(" "))
                     }
                 };
@@ -253,12 +258,12 @@ fn fish() -> String {
         if let Some(short) = flag.short {
             let _ = write!(out, " -s {short}");
         }
-        if matches!(flag.takes, ValueMode::Value(_)) {
+        if matches!(flag.takes, ValueMode::Value(_) | ValueMode::Any(_)) {
             out.push_str(" -r");
         }
         match flag.complete {
             Complete::Folder => out.push_str(" -f -a '(__fish_complete_directories)'"),
-            Complete::Provider | Complete::Effort | Complete::Group => {
+            Complete::Provider | Complete::Effort | Complete::Group | Complete::PermissionMode => {
                 let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
             }
             Complete::File | Complete::Session | Complete::Nothing => {}

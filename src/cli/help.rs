@@ -77,7 +77,7 @@ fn aligned(flag: &Flag) -> String {
     let short = flag.short.map(|short| format!("-{short}, "));
     let value = match flag.takes {
         ValueMode::Nothing => String::new(),
-        ValueMode::Value(value) => format!(" {value}"),
+        ValueMode::Value(value) | ValueMode::Any(value) => format!(" {value}"),
         ValueMode::Maybe(value) => format!(" [{value}]"),
     };
     format!("{:<4}--{}{value}", short.unwrap_or_default(), flag.long)

@@ -67,6 +67,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
                 }
                 OsString::new()
             }
+            ValueMode::Any(what) => any_value(&mut parser, &name, what)?,
             ValueMode::Value(what) => one_value(&mut parser, &name, what)?,
             ValueMode::Maybe(_) => match parser.optional_value() {
                 Some(value) => value,
@@ -156,6 +157,18 @@ fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
     })
 }
 
+/// The flag's value, whatever it begins with: also the next flag, as in every program that takes such values.
+fn any_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
+    if let Some(value) = parser.optional_value() {
+        return Ok(value);
+    }
+    let next = parser.try_raw_args().and_then(|mut rest| rest.next());
+    next.ok_or_else(|| {
+        Problem::input(format!("{name} needs a value ({what})."))
+            .next(format!("An empty one is given as {name}=\"\"."))
+    })
+}
+
 /// Takes the next word unless it starts with `-`.
 fn next_word(parser: &mut Parser) -> Option<OsString> {
     let mut rest = parser.try_raw_args()?;
@@ -212,6 +225,34 @@ mod tests {
         fails(&["--prompt", "--stdin"], "--prompt=VALUE");
         fails(&["--stdin=1"], "takes no value");
         assert!(typed(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
+    }
+
+    #[test]
+    fn values_that_programs_pass_may_be_empty_and_begin_with_a_dash() {
+        for (args, rules) in [
+            (
+                &["--allowed-tools", "Read,Bash(git -C x log)"][..],
+                "Read,Bash(git -C x log)",
+            ),
+            (&["--allowed-tools", "-x"], "-x"),
+            (&["--allowed-tools=-x"], "-x"),
+            (&["--allowed-tools", ""], ""),
+            (&["--allowed-tools="], ""),
+            (&["--allowedTools", "Read"], "Read"),
+            (&["--allowedTools=Read"], "Read"),
+        ] {
+            assert_eq!(typed(args).unwrap().permissions.allow, [rules], "{args:?}");
+        }
+        let twice = typed(&["--disallowed-tools", "a", "--disallowedTools", "b"]).unwrap();
+        assert_eq!(twice.permissions.deny, ["a", "b"]);
+        fails(
+            &["--allowed-tools"],
+            "--allowed-tools needs a value (RULES)",
+        );
+        fails(
+            &["--permission-mode", "dontask"],
+            "Did you mean \"dontAsk\"?",
+        );
     }
 
     #[test]

@@ -79,6 +79,7 @@ mod odd_places;
 mod osrm;
 mod owners;
 mod passing_errors;
+mod permissions;
 mod pipeline_agents;
 mod pipeline_obstacles;
 mod pipeline_run;

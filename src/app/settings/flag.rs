@@ -6,6 +6,7 @@ use super::CliArgs;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::choose;
 use crate::llm::provider::Effort;
+use crate::tools::engine::permission::mode::MODES;
 
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) enum ValueMode {
     Value(&'static str),
     /// The next word, unless it starts with `-` or is missing.
     Maybe(&'static str),
+    /// One value, which may begin with `-` and may be empty: programs pass such ones.
+    Any(&'static str),
 }
 
 /// The kind of completion for a flag's value.
@@ -30,6 +33,8 @@ pub(crate) enum Complete {
     Group,
     /// Sessions of the profile.
     Session,
+    /// Permission modes.
+    PermissionMode,
 }
 
 /// Flags of one subject, as the help lists them.
@@ -37,6 +42,7 @@ pub(crate) enum Complete {
 pub(crate) enum FlagGroup {
     Prompt,
     Model,
+    Permissions,
     Session,
     Pipeline,
     Run,
@@ -44,9 +50,10 @@ pub(crate) enum FlagGroup {
 
 impl FlagGroup {
     /// In the order of the help.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Prompt,
         Self::Model,
+        Self::Permissions,
         Self::Session,
         Self::Pipeline,
         Self::Run,
@@ -56,6 +63,7 @@ impl FlagGroup {
         match self {
             Self::Prompt => "Prompt",
             Self::Model => "Model and tools",
+            Self::Permissions => "Permissions",
             Self::Session => "Session",
             Self::Pipeline => "Pipeline",
             Self::Run => "The run",
@@ -66,6 +74,8 @@ impl FlagGroup {
 pub(crate) struct Flag {
     /// Without dashes.
     pub long: &'static str,
+    /// A second spelling, without dashes, that other programs use; accepted and not listed.
+    pub second: Option<&'static str>,
     pub group: FlagGroup,
     pub short: Option<char>,
     pub takes: ValueMode,
@@ -89,6 +99,7 @@ pub(super) const fn flag(
 ) -> Flag {
     Flag {
         long,
+        second: None,
         group,
         short: None,
         takes,
@@ -103,6 +114,11 @@ pub(super) const fn flag(
 impl Flag {
     pub(super) const fn short(mut self, short: char) -> Self {
         self.short = Some(short);
+        self
+    }
+
+    pub(super) const fn second(mut self, name: &'static str) -> Self {
+        self.second = Some(name);
         self
     }
 
@@ -131,6 +147,7 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
             .into_iter()
             .chain(["all", "none"])
             .collect(),
+        Complete::PermissionMode => MODES.iter().map(|row| row.word).collect(),
         Complete::Nothing | Complete::File | Complete::Folder | Complete::Session => Vec::new(),
     }
 }

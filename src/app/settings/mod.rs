@@ -4,6 +4,7 @@
 //! [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the prompt's file.
 
 pub(crate) mod flag;
+mod permissions;
 mod prompt;
 pub(crate) mod session;
 
@@ -18,7 +19,9 @@ use crate::base::variables::{
 use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise;
+use crate::tools::engine::permission::mode::PermissionMode;
 use flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
+use permissions::{PermissionFlags, PermissionSettings};
 use prompt::PromptSource;
 use session::SessionFlags;
 
@@ -71,6 +74,8 @@ pub(crate) struct Settings {
     pub pipeline: Option<PipelineFlags>,
     /// Groups of tools to offer, as given.
     pub tools: Option<String>,
+    /// Which calls run, are asked about and are refused.
+    pub permissions: PermissionSettings,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -119,6 +124,7 @@ impl Settings {
             branch,
             effort,
             tools,
+            permissions,
             max_cost,
             ntfy,
             interface,
@@ -163,6 +169,7 @@ impl Settings {
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
+            permissions: PermissionSettings::new(permissions, &env),
             ntfy,
             interface,
             verbose,
@@ -207,6 +214,8 @@ pub(crate) struct CliArgs {
     pub effort: Option<Effort>,
     /// `--tools`.
     pub tools: Option<String>,
+    /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
+    pub permissions: PermissionFlags,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
     /// `--ntfy`; empty for a random topic.
@@ -392,6 +401,57 @@ pub(crate) static FLAGS: &[Flag] = &[
     )
     .complete(Complete::Group),
     flag(
+        "allowed-tools",
+        FlagGroup::Permissions,
+        ValueMode::Any("RULES"),
+        "Let calls run unasked that fit one of these rules: read_file, git_*, run_command(cargo test:*), create_file(docs/**).",
+        |args, value| {
+            args.permissions.allow.push(text(value, "--allowed-tools")?);
+            Ok(())
+        },
+    )
+    .second("allowedTools"),
+    flag(
+        "disallowed-tools",
+        FlagGroup::Permissions,
+        ValueMode::Any("RULES"),
+        "Refuse calls that fit one of these rules; a tool that is named alone is not offered at all.",
+        |args, value| {
+            args.permissions.deny.push(text(value, "--disallowed-tools")?);
+            Ok(())
+        },
+    )
+    .second("disallowedTools"),
+    flag(
+        "permission-mode",
+        FlagGroup::Permissions,
+        ValueMode::Any("MODE"),
+        "What happens with calls that no rule decides: bypassPermissions, acceptEdits, default, dontAsk or plan; marvin help permissions explains them.",
+        |args, value| {
+            args.permissions.mode = Some(PermissionMode::parse(&text(value, "--permission-mode")?)?);
+            Ok(())
+        },
+    )
+    .complete(Complete::PermissionMode),
+    flag(
+        "dangerously-skip-permissions",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "The same as --permission-mode bypassPermissions.",
+        |args, _| {
+            args.permissions.mode = Some(PermissionMode::Bypass);
+            Ok(())
+        },
+    ),
+    flag(
+        "allow-dangerously-skip-permissions",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "Accepted: the mode bypassPermissions can be chosen without it.",
+        |_, _| Ok(()),
+    )
+    .hidden(),
+    flag(
         "max-cost",
         FlagGroup::Run,
         ValueMode::Value("USD"),
@@ -559,9 +619,10 @@ pub(crate) static FLAGS: &[Flag] = &[
 
 pub(crate) fn long(name: &str) -> Option<&'static Flag> {
     // A hidden flag that has a short name is known only by that.
-    FLAGS
-        .iter()
-        .find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
+    FLAGS.iter().find(|flag| {
+        let is_named = flag.long == name || flag.second == Some(name);
+        is_named && (!flag.hidden || flag.short.is_none())
+    })
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let output = ShellCommand {
         text: command,
         dir: root.path(),
-        variables: ctx.session.policy.child_variables(),
+        variables: ctx.session.child_variables(),
         limit: Duration::from_secs(args.timeout.min(24 * 3600)),
         spill: &spill,
         supervisor: ctx.session.supervisor.as_deref(),

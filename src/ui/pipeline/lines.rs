@@ -59,6 +59,7 @@ impl EventSink for LineDisplay {
             | Event::Wait(_)
             | Event::ToolDone { .. }
             | Event::Turn(_)
+            | Event::Denied { .. }
             | Event::Reply(_) => {}
         }
     }

@@ -126,6 +126,7 @@ impl EventSink for LiveDisplay {
                 | Event::Wait(_)
                 | Event::ToolDone { .. }
                 | Event::Turn(_)
+                | Event::Denied { .. }
                 | Event::Reply(_) => return,
             }
             state.changed = true;

@@ -268,6 +268,7 @@ impl Printer {
             | Event::Wait(_)
             | Event::Turn(_)
             | Event::Pipeline(_)
+            | Event::Denied { .. }
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
         }

@@ -66,6 +66,7 @@ impl ArrivingAnswer {
             | Event::Notice(..)
             | Event::Turn(_)
             | Event::Pipeline(_)
+            | Event::Denied { .. }
             | Event::Reply(_) => {}
         }
     }

@@ -106,7 +106,7 @@ impl Chat {
                 (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
                 (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             },
-            Event::Turn(_) | Event::Pipeline(_) => {}
+            Event::Turn(_) | Event::Denied { .. } | Event::Pipeline(_) => {}
         }
     }
 
