@@ -41,6 +41,8 @@
 //! [`app::session::approve`] sends it to the inbox and waits, while the call's time limit is paused → the interface shows it and sends the verdict back; dropping the
 //! question means no → the tool goes on, or its result is the refusal. A pipe, a script and a child have nobody to ask: there `Approval` says so from the start.
 //!
+//! Before its tool runs, each call passes [`tools::engine::permission`]: rules and the mode let it run, refuse it, or have whoever runs Marvin be asked about the whole call.
+//!
 //! # Life of a background job
 //! `!make &` is read by `app::session::commands` → the workplace orders a job → `app::session::jobs` gives it a number and a token that `/stop` and the end of the
 //! session fire (that of a command in the foreground is Esc's) → a thread runs it by [`proc::shell`] in a process group of its own, and its last lines go to the status line → its end is an entry of the chat log

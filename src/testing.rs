@@ -71,6 +71,11 @@ pub mod json_object {
     pub use crate::formats::json_object::{ObjectError, ObjectReader};
 }
 
+pub mod json_schema {
+    pub use crate::formats::json_schema::check::Misfit;
+    pub use crate::formats::json_schema::schema::Schema;
+}
+
 pub mod llm {
     pub use crate::llm::catalog::{ProviderSpec, row};
     pub use crate::llm::models::list::{ListPage, ListedModel, parse_list};

@@ -12,6 +12,8 @@ pub(crate) const CODING_WRITING: &str = include_str!("../prompts/coding_writing.
 pub(crate) const CODING_RUNNING: &str = include_str!("../prompts/coding_running.md");
 /// Added for who may commit.
 pub(crate) const CODING_COMMITTING: &str = include_str!("../prompts/coding_committing.md");
+/// Instructions for the permission mode in which the model plans.
+pub(crate) const PLAN: &str = include_str!("../prompts/plan.md");
 /// Instructions for shortening a stored conversation.
 pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
 /// Ends the conversation in the last request of a turn, in which no tool may be called.
@@ -32,6 +34,7 @@ mod tests {
             CODING_WRITING,
             CODING_RUNNING,
             CODING_COMMITTING,
+            PLAN,
             SUMMARY,
             LAST_ROUND,
         ] {

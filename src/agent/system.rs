@@ -15,6 +15,7 @@ use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::store::project_documents;
 use crate::store::project_texts::{self, ProjectTexts};
 use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::permission::mode::PermissionMode;
 
 /// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
 /// its subject changes or the conversation is compacted.
@@ -35,6 +36,7 @@ struct PromptSubject {
     preferences: String,
     folder: Option<PathBuf>,
     coding: bool,
+    plans: bool,
 }
 
 impl PromptSubject {
@@ -46,6 +48,7 @@ impl PromptSubject {
             preferences: person.preferences.clone(),
             folder: root.map(|root| root.path().to_owned()),
             coding,
+            plans: plans(session),
         }
     }
 }
@@ -71,6 +74,9 @@ impl SystemPrompt {
         }
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
+        }
+        if plans(session) {
+            section(&mut text, "Plan mode", prompts::PLAN);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
@@ -123,6 +129,11 @@ fn without_withheld(text: String, session: &SessionContext) -> String {
         .map(str::trim)
         .filter(|word| !word.is_empty());
     words.fold(text, |text, word| replaced_in_any_case(&text, word, "…"))
+}
+
+/// Whether the model is to plan and to change nothing.
+fn plans(session: &SessionContext) -> bool {
+    session.permissions.mode() == PermissionMode::Plan
 }
 
 fn today(session: &SessionContext) -> String {

@@ -36,6 +36,7 @@ use crate::pipeline::record;
 use crate::proc::descendants;
 use crate::store::sessions::Replay;
 use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::permission::mode::PermissionMode;
 
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
@@ -235,6 +236,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     };
     let session = Arc::new(setup::session(settings, &mut warn)?);
     session.working_dir.bind_to_first();
+    if settings.json.wants_permissions() {
+        session.permissions.choose_mode(PermissionMode::Default);
+    }
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
         if !settings.prompt.images.is_empty() {

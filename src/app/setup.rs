@@ -27,6 +27,8 @@ use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
+use crate::tools::engine::permission::gate::known_tools;
+use crate::tools::engine::permission::permissions::Permissions;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
 use crate::tools::parse_groups;
@@ -34,7 +36,7 @@ use crate::tools::parse_groups;
 /// What the tools of a session share, in its working directory.
 ///
 /// # Errors
-/// The given working directory does not exist, or a tool group does not.
+/// The given working directory or a tool group does not exist, or a permission rule is none.
 pub(crate) fn session(
     settings: &Settings,
     warn: &mut dyn FnMut(String),
@@ -44,8 +46,13 @@ pub(crate) fn session(
     if let Some(list) = &settings.tools {
         policy.groups = parse_groups(list)?;
     }
+    let registry = registry();
+    let known = known_tools(&registry.all());
+    let permissions = settings.permissions.rules(&known)?;
+    policy.disallowed.clone_from(&permissions.deny);
     let mut session = SessionContext::new(settings.env.clone(), policy);
-    session.set_registry(registry());
+    session.set_registry(registry);
+    session.permissions = Permissions::new(permissions);
     let env = settings.env.clone();
     if settings.is_leashed || session.policy.depth > 0 || settings.pipeline.is_some() {
         session.supervisor.clone_from(&settings.process.executable);

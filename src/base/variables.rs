@@ -138,6 +138,9 @@ variables! {
     OPENAI_PROJECT_ID: Text, "project that openai's requests count for";
     OLLAMA_CONTEXT: Text, "window to load Ollama's models with, in tokens (what the model is set up with, else 32768; at most the model's own)";
     MARVIN_TOOLS: Text, "tool groups offered, as --tools";
+    MARVIN_PERMISSION_MODE: Text, "which calls run unasked, as --permission-mode";
+    MARVIN_ALLOWED_TOOLS: Text, "rules of calls that run unasked, as --allowed-tools";
+    MARVIN_DISALLOWED_TOOLS: Text, "rules of calls that are refused, as --disallowed-tools and beside it";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
     MARVIN_RECORD_COMMAND: Text, "command that records for /v and /voice, with {file} and {seconds}, instead of arecord, sox, ffmpeg or pw-record";
     MARVIN_SPEAK_COMMAND: Text, "command that speaks its standard input in voice mode, instead of piper, espeak-ng or say";

@@ -75,6 +75,17 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<Display>,
     },
+    /// A permission did not let a call run.
+    Denied {
+        /// Id of its call.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// What decided it.
+        reason: DenialReason,
+        /// Why, and how it could be allowed.
+        message: String,
+    },
     /// What the answer waits for from now on.
     Wait(Wait),
     /// A message of the program to the user.
@@ -121,6 +132,20 @@ pub enum CallState {
     Running,
     /// It waits for the user's approval.
     Waiting,
+}
+
+/// What decided that a call may not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DenialReason {
+    /// A rule.
+    Rule,
+    /// The permission mode.
+    Mode,
+    /// Whoever was asked.
+    Asked,
+    /// There was no answer to the question.
+    Other,
 }
 
 /// How a call ended, for the user. For the model a failing command is an ordinary result, but it is not a success.
@@ -205,7 +230,13 @@ mod tests {
                     text: "+a".to_owned(),
                 }),
             },
-            Some(Event::ToolDone { .. }) => Event::Wait(Wait::Retry {
+            Some(Event::ToolDone { .. }) => Event::Denied {
+                id: id(),
+                name: "run_command".to_owned(),
+                reason: DenialReason::Rule,
+                message: "Not allowed.".to_owned(),
+            },
+            Some(Event::Denied { .. }) => Event::Wait(Wait::Retry {
                 provider: "groq",
                 is_rate_limit: true,
                 wait: Duration::from_millis(2_500),
@@ -264,6 +295,7 @@ mod tests {
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
             r#"{"type":"output","data":{"id":"a","lines":"one\ntwo"}}"#,
             r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
+            r#"{"type":"denied","data":{"id":"a","name":"run_command","reason":"rule","message":"Not allowed."}}"#,
             r#"{"type":"wait","data":{"kind":"retry","provider":"groq","is_rate_limit":true,"wait_ms":2500,"attempt":1,"most":2,"status":429}}"#,
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,

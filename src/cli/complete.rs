@@ -93,7 +93,8 @@ fn bash() -> String {
             | Complete::Effort
             | Complete::Group
             | Complete::Phase
-            | Complete::Approval => format!(
+            | Complete::Approval
+            | Complete::PermissionMode => format!(
                 "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
                 words(flag.complete).join(" ")
             ),
@@ -162,7 +163,8 @@ fn zsh() -> String {
                     | Complete::Effort
                     | Complete::Group
                     | Complete::Phase
-                    | Complete::Approval => {
+                    | Complete::Approval
+                    | Complete::PermissionMode => {
                         format!("({})", words(flag.complete).join(" "))
                     }
                 };
@@ -270,7 +272,8 @@ fn fish() -> String {
             | Complete::Effort
             | Complete::Group
             | Complete::Phase
-            | Complete::Approval => {
+            | Complete::Approval
+            | Complete::PermissionMode => {
                 let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
             }
             Complete::File | Complete::Session | Complete::Nothing => {}

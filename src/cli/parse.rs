@@ -84,11 +84,8 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
                 }
                 OsString::new()
             }
+            ValueMode::Any(what) => any_value(&mut parser, &name, what)?,
             ValueMode::Value(what) => one_value(&mut parser, &name, what)?,
-            ValueMode::Any(what) => match parser.optional_value() {
-                Some(value) => value,
-                None => any_word(&mut parser).ok_or_else(|| needs_value(&name, what))?,
-            },
             ValueMode::Maybe(_) => match parser.optional_value() {
                 Some(value) => value,
                 None => next_word(&mut parser).unwrap_or_default(),
@@ -179,19 +176,22 @@ fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
         return Ok(value);
     }
     next_word(parser).ok_or_else(|| {
-        needs_value(name, what).next(format!(
+        Problem::input(format!("{name} needs a value ({what}).")).next(format!(
             "A value that begins with a dash is given as {name}=VALUE."
         ))
     })
 }
 
-fn needs_value(name: &str, what: &str) -> Problem {
-    Problem::input(format!("{name} needs a value ({what})."))
-}
-
-/// Takes the next word, whatever it is.
-fn any_word(parser: &mut Parser) -> Option<OsString> {
-    parser.try_raw_args()?.next()
+/// The flag's value, whatever it begins with: also the next flag, as in every program that takes such values.
+fn any_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
+    if let Some(value) = parser.optional_value() {
+        return Ok(value);
+    }
+    let next = parser.try_raw_args().and_then(|mut rest| rest.next());
+    next.ok_or_else(|| {
+        Problem::input(format!("{name} needs a value ({what})."))
+            .next(format!("An empty one is given as {name}=\"\"."))
+    })
 }
 
 /// The error for a flag of other programs that this one does not have.
@@ -259,6 +259,34 @@ mod tests {
         fails(&["--prompt", "--stdin"], "--prompt=VALUE");
         fails(&["--stdin=1"], "takes no value");
         assert!(typed(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
+    }
+
+    #[test]
+    fn values_that_programs_pass_may_be_empty_and_begin_with_a_dash() {
+        for (args, rules) in [
+            (
+                &["--allowed-tools", "Read,Bash(git -C x log)"][..],
+                "Read,Bash(git -C x log)",
+            ),
+            (&["--allowed-tools", "-x"], "-x"),
+            (&["--allowed-tools=-x"], "-x"),
+            (&["--allowed-tools", ""], ""),
+            (&["--allowed-tools="], ""),
+            (&["--allowedTools", "Read"], "Read"),
+            (&["--allowedTools=Read"], "Read"),
+        ] {
+            assert_eq!(typed(args).unwrap().permissions.allow, [rules], "{args:?}");
+        }
+        let twice = typed(&["--disallowed-tools", "a", "--disallowedTools", "b"]).unwrap();
+        assert_eq!(twice.permissions.deny, ["a", "b"]);
+        fails(
+            &["--allowed-tools"],
+            "--allowed-tools needs a value (RULES)",
+        );
+        fails(
+            &["--permission-mode", "dontask"],
+            "Did you mean \"dontAsk\"?",
+        );
     }
 
     #[test]

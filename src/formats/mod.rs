@@ -14,6 +14,7 @@ pub(crate) mod html;
 pub(crate) mod ical;
 pub(crate) mod image;
 pub(crate) mod json_object;
+pub(crate) mod json_schema;
 pub(crate) mod lenient_json;
 pub(crate) mod lines;
 pub(crate) mod model_text;

@@ -244,7 +244,7 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     let session = &run.ctx.session;
     let script = format!("exec 2>&1\n{command}");
     let mut variables = command_env(&session.env);
-    variables.extend(session.policy.child_variables());
+    variables.extend(session.child_variables());
     variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
     program.supervisor.clone_from(&session.supervisor);

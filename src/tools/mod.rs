@@ -21,6 +21,7 @@ pub(crate) mod engine {
     pub(crate) mod module_state;
     pub(crate) mod owned_tool;
     pub(crate) mod parameter;
+    pub(crate) mod permission;
     pub(crate) mod policy;
     pub(crate) mod read_budget;
     pub(crate) mod registry;

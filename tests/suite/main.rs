@@ -12,6 +12,7 @@
 mod support;
 
 mod academic;
+mod agent_sdks;
 mod agents;
 mod alarms;
 mod bad_input;
@@ -80,6 +81,7 @@ mod odd_places;
 mod osrm;
 mod owners;
 mod passing_errors;
+mod permissions;
 mod pipeline_agents;
 mod pipeline_obstacles;
 mod pipeline_outages;

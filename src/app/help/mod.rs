@@ -29,6 +29,7 @@ const SOURCES: &str = concat!(
     include_str!("topics/memory.md"),
     include_str!("topics/voice.md"),
     include_str!("topics/privacy.md"),
+    include_str!("topics/permissions.md"),
     include_str!("topics/fence.md"),
     include_str!("topics/scripts.md"),
     include_str!("topics/json.md"),

@@ -15,6 +15,8 @@ use crate::net::services::{self, SERVICES};
 use crate::pipeline::phase::PHASES;
 use crate::reply::settings;
 use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::permission::mode::MODES;
+use crate::tools::engine::permission::second_names;
 
 use super::markup::Block;
 
@@ -65,6 +67,8 @@ impl HelpTables {
             "services" => services(),
             "phases" => named(PHASES.iter().map(|phase| (phase.name, phase.about))),
             "flow_settings" => flow_settings(),
+            "permission_modes" => named(MODES.iter().map(|row| (row.word, row.doc))),
+            "second_names" => second_names::all().map(second_name).collect(),
             "exit_statuses" => RUN_ENDS.iter().map(exit_status).collect(),
             "cost_keys" => named(COST_KEYS.iter().copied()),
             "flags" => return Some(flags()),
@@ -256,6 +260,12 @@ fn exit_status(end: &RunEnd) -> (String, String) {
         words => format!("{when}: \"{words}\"."),
     };
     (end.status.to_string(), text)
+}
+
+/// A name from elsewhere, and the tools that it means.
+fn second_name(name: &str) -> (String, String) {
+    let tools = second_names::meant(name).unwrap_or_default();
+    (name.to_owned(), tools.join(", "))
 }
 
 /// A flag as typed: `-h, --help`, `--prompt TEXT`.

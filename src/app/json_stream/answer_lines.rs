@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::content_blocks::{ContentBlock, UsageFields};
+use super::content_blocks::{ContentBlock, UsageFields, input_of};
 use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json, length_in_json};
 use crate::app::settings::json_flags::OutputFormat;
 use crate::app::stream::say;
 use crate::base::ids;
-use crate::chat::event::{CallEnd, Event, EventSink, StopReason};
+use crate::chat::event::{CallEnd, DenialReason, Event, EventSink, StopReason};
 use crate::chat::message::ToolCall;
 use crate::chat::usage::{Tokens, TurnUsage};
 use crate::chat::wait::Wait;
@@ -58,8 +59,18 @@ pub(super) struct TurnTally {
     pub(super) stop: Option<StopReason>,
     /// The text of the last message.
     pub(super) text: String,
+    /// Calls that were refused.
+    pub(super) denials: Vec<Denied>,
     /// Calls were running when the turn ended, or the next request was not sent yet.
     pub(super) is_in_call: bool,
+}
+
+/// A call that was refused.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Denied {
+    tool_name: String,
+    tool_use_id: String,
+    tool_input: Map<String, Value>,
 }
 
 struct TurnState {
@@ -72,6 +83,8 @@ struct TurnState {
     usage: Tokens,
     /// The calls of the round whose results are not written, in call order.
     round: VecDeque<String>,
+    /// The arguments of its calls, for those that are refused.
+    inputs: HashMap<String, Map<String, Value>>,
     /// Results that wait for those before them.
     results: HashMap<String, ToolResult>,
     is_compacting: bool,
@@ -125,6 +138,7 @@ impl AnswerLines {
                 message: None,
                 usage: Tokens::default(),
                 round: VecDeque::new(),
+                inputs: HashMap::new(),
                 results: HashMap::new(),
                 is_compacting: false,
                 models: Vec::new(),
@@ -309,7 +323,7 @@ impl AnswerLines {
             let begun = ContentBlock::ToolUse {
                 id: id.clone(),
                 name: name.clone(),
-                input: serde_json::Map::new(),
+                input: Map::new(),
             };
             self.stream_event(StreamEvent::ContentBlockStart {
                 index,
@@ -410,6 +424,10 @@ impl AnswerLines {
         // The answer that counts is that of the last message.
         state.tally.text.clear();
         state.round.extend(calls.iter().map(|call| call.id.clone()));
+        let inputs = calls.iter();
+        state.inputs = inputs
+            .map(|call| (call.id.clone(), input_of(&call.args)))
+            .collect();
     }
 
     /// Writes the results of which all before them are there; at the `end` of a turn all.
@@ -495,6 +513,12 @@ impl EventSink for AnswerLines {
                     self.write_results(state, false);
                 }
             }
+            Event::Denied {
+                id,
+                name,
+                reason,
+                message,
+            } => self.denied(state, &id, &name, reason, &message),
             Event::Wait(wait) => self.wait(state, &wait),
             Event::Compacted { before, after } => {
                 state.is_compacting = false;
@@ -575,6 +599,37 @@ impl AnswerLines {
         }
     }
 
+    fn denied(
+        &self,
+        state: &mut TurnState,
+        id: &str,
+        name: &str,
+        reason: DenialReason,
+        message: &str,
+    ) {
+        let input = state.inputs.remove(id).unwrap_or_default();
+        state.tally.denials.push(Denied {
+            tool_name: name.to_owned(),
+            tool_use_id: id.to_owned(),
+            tool_input: input,
+        });
+        self.line(&SystemLine {
+            kind: "system",
+            subtype: "permission_denied",
+            fields: DenialFields {
+                tool_name: name,
+                tool_use_id: id,
+                decision_reason_type: match reason {
+                    DenialReason::Rule => "rule",
+                    DenialReason::Mode => "mode",
+                    DenialReason::Asked => "permissionPromptTool",
+                    DenialReason::Other => "other",
+                },
+                message,
+            },
+        });
+    }
+
     /// An event that the form has no word for.
     fn own(&self, event: &Event) {
         let json = serde_json::to_string(event).unwrap_or_default();
@@ -599,6 +654,7 @@ impl TurnTally {
             tokens: Tokens::default(),
             stop: None,
             text: String::new(),
+            denials: Vec::new(),
             is_in_call: false,
         }
     }
@@ -754,6 +810,14 @@ struct RetryFields {
     retry_delay_ms: u64,
     error_status: Option<u16>,
     error: &'static str,
+}
+
+#[derive(Serialize)]
+struct DenialFields<'a> {
+    tool_name: &'a str,
+    tool_use_id: &'a str,
+    decision_reason_type: &'static str,
+    message: &'a str,
 }
 
 #[derive(Serialize)]

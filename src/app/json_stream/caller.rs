@@ -288,7 +288,6 @@ impl Caller {
     ///
     /// # Errors
     /// It answers with an error, it is gone, too many questions are open, or `stop` fires: then the question is withdrawn.
-    #[allow(dead_code)]
     pub(super) fn ask(&self, request: &Value, stop: &Cancel) -> Answered {
         let (send, answer) = bounded(1);
         let id = {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::caller::Caller;
+use super::permission_questions;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, escape_controls};
 
@@ -33,6 +34,7 @@ static REQUESTS: &[ControlRequest] = &[
         caller.wish(|wishes| wishes.model = model.map(str::to_owned));
         Ok(json!({}))
     }),
+    row("set_permission_mode", permission_questions::set_mode),
     row("set_max_thinking_tokens", |caller, request| {
         let most = request.get("max_thinking_tokens").and_then(Value::as_u64);
         caller.wish(|wishes| wishes.thinking_tokens = most);

@@ -12,6 +12,7 @@ mod control;
 pub(crate) mod init_line;
 mod line_reader;
 pub(crate) mod line_writer;
+mod permission_questions;
 pub(crate) mod result_line;
 pub(crate) mod run;
 mod user_line;

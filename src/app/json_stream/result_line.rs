@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer_lines::{AnswerLines, ModelTally, TurnTally, millis};
+use super::answer_lines::{AnswerLines, Denied, ModelTally, TurnTally, millis};
 use super::content_blocks::UsageFields;
 use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
 use crate::base::problem::Problem;
@@ -107,7 +107,7 @@ struct ResultLine {
     usage: UsageFields,
     #[serde(rename = "modelUsage")]
     model_usage: Map<String, Value>,
-    permission_denials: Vec<Value>,
+    permission_denials: Vec<Denied>,
     terminal_reason: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     marvin_cost_estimated: bool,
@@ -175,6 +175,7 @@ impl ResultLine {
             total_cost_usd: rounded(totals.cost),
             usage: tally.tokens.into(),
             model_usage: model_usage(models, &totals, outcome.info),
+            permission_denials: tally.denials.clone(),
             marvin_cost_estimated: totals.cost_estimated(),
             errors,
             result: is_told.then_some(text),

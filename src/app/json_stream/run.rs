@@ -7,6 +7,7 @@ use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
+use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
 use super::user_line::UserLine;
 use crate::app::session::one_shot::{OneShot, TurnWays};
@@ -58,6 +59,12 @@ impl JsonRun<'_> {
         let mut first = first;
         if first.is_none() {
             caller.listen()?;
+        }
+        if self.settings.json.asks_caller {
+            let approver = CallerApprover(Arc::clone(&caller));
+            self.session
+                .permissions
+                .set_approver(Some(Arc::new(approver)));
         }
         loop {
             let (message, attached) = match first.take() {
@@ -164,7 +171,7 @@ impl JsonRun<'_> {
                 cwd: &sessions::folder(&self.session, self.settings),
                 tools: &tools,
                 model: &target.model,
-                permission_mode: "bypassPermissions",
+                permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,
             },
         );

@@ -8,6 +8,7 @@ use crate::llm::choose;
 use crate::llm::provider::Effort;
 use crate::pipeline::approval;
 use crate::pipeline::phase::PHASES;
+use crate::tools::engine::permission::mode::MODES;
 
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) enum Complete {
     Phase,
     /// Where the pipeline waits for approval.
     Approval,
+    /// Permission modes.
+    PermissionMode,
 }
 
 /// Flags of one subject, as the help lists them.
@@ -45,6 +48,7 @@ pub(crate) enum Complete {
 pub(crate) enum FlagGroup {
     Prompt,
     Model,
+    Permissions,
     Session,
     Pipeline,
     Run,
@@ -53,9 +57,10 @@ pub(crate) enum FlagGroup {
 
 impl FlagGroup {
     /// In the order of the help.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Prompt,
         Self::Model,
+        Self::Permissions,
         Self::Session,
         Self::Pipeline,
         Self::Run,
@@ -66,6 +71,7 @@ impl FlagGroup {
         match self {
             Self::Prompt => "Prompt",
             Self::Model => "Model and tools",
+            Self::Permissions => "Permissions",
             Self::Session => "Session",
             Self::Pipeline => "Pipeline",
             Self::Run => "The run",
@@ -77,6 +83,8 @@ impl FlagGroup {
 pub(crate) struct Flag {
     /// Without dashes.
     pub long: &'static str,
+    /// A second spelling, without dashes, that other programs use; accepted and not listed.
+    pub second: Option<&'static str>,
     pub group: FlagGroup,
     pub short: Option<char>,
     pub takes: ValueMode,
@@ -102,6 +110,7 @@ pub(super) const fn flag(
 ) -> Flag {
     Flag {
         long,
+        second: None,
         group,
         short: None,
         takes,
@@ -117,6 +126,11 @@ pub(super) const fn flag(
 impl Flag {
     pub(super) const fn short(mut self, short: char) -> Self {
         self.short = Some(short);
+        self
+    }
+
+    pub(super) const fn second(mut self, name: &'static str) -> Self {
+        self.second = Some(name);
         self
     }
 
@@ -147,6 +161,7 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
             .collect(),
         Complete::Phase => PHASES.iter().map(|phase| phase.name).collect(),
         Complete::Approval => approval::POINTS.map(|(point, _)| point).to_vec(),
+        Complete::PermissionMode => MODES.iter().map(|row| row.word).collect(),
         Complete::Nothing | Complete::File | Complete::Folder | Complete::Session => Vec::new(),
     }
 }

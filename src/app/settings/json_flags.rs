@@ -33,6 +33,8 @@ pub(crate) struct JsonFlags {
     pub is_partial: bool,
     /// Each message comes back when its turn begins.
     pub replays_messages: bool,
+    /// Calls that must be asked about are asked of the calling program.
+    pub asks_caller: bool,
     /// Requests to the model for each message.
     pub max_turns: Option<usize>,
     pub prompt: CallerPrompt,
@@ -41,6 +43,11 @@ pub(crate) struct JsonFlags {
 }
 
 impl JsonFlags {
+    /// Whether a program drives the run that may not have thought of what a model can do: what nobody allowed does not run.
+    pub(crate) fn wants_permissions(&self) -> bool {
+        self.reads_lines || self.asks_caller
+    }
+
     /// Whether the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.output != OutputFormat::Text
@@ -56,6 +63,7 @@ impl JsonFlags {
             (flags.reads_lines, "--input-format stream-json"),
             (flags.is_partial, "--include-partial-messages"),
             (flags.replays_messages, "--replay-user-messages"),
+            (flags.asks_caller, "--permission-prompt-tool stdio"),
         ];
         let is_stream = flags.output == OutputFormat::StreamJson;
         if let Some((_, name)) = needs_stream.iter().find(|(given, _)| *given && !is_stream) {
@@ -131,6 +139,19 @@ pub(super) static FLAGS: &[Flag] = &[
         |args, _| {
             args.json.replays_messages = true;
             Ok(())
+        },
+    ),
+    flag(
+        "permission-prompt-tool",
+        FlagGroup::Program,
+        ValueMode::Value("stdio"),
+        "Ask the calling program about calls that must be asked about, with --input-format stream-json.",
+        |args, value| match text(value, "--permission-prompt-tool")?.as_str() {
+            "stdio" => {
+                args.json.asks_caller = true;
+                Ok(())
+            }
+            other => Err(no_form("--permission-prompt-tool", other, "stdio")),
         },
     ),
     flag(

@@ -5,6 +5,7 @@
 
 pub(crate) mod flag;
 pub(crate) mod json_flags;
+mod permissions;
 mod prompt;
 pub(crate) mod session;
 
@@ -20,8 +21,10 @@ use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
 use crate::pipeline::{approval, phase};
 use crate::proc::supervise::{self, SupervisedInput};
+use crate::tools::engine::permission::mode::PermissionMode;
 use flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
 use json_flags::JsonFlags;
+use permissions::{PermissionFlags, PermissionSettings};
 use prompt::PromptSource;
 use session::SessionFlags;
 
@@ -84,6 +87,8 @@ pub(crate) struct Settings {
     pub pipeline: Option<PipelineFlags>,
     /// Groups of tools to offer, as given.
     pub tools: Option<String>,
+    /// Which calls run, are asked about and are refused.
+    pub permissions: PermissionSettings,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -138,6 +143,7 @@ impl Settings {
             approve,
             effort,
             tools,
+            permissions,
             max_cost,
             ntfy,
             interface,
@@ -187,6 +193,7 @@ impl Settings {
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
+            permissions: PermissionSettings::new(permissions, &env),
             ntfy,
             interface,
             verbose,
@@ -240,6 +247,8 @@ pub(crate) struct CliArgs {
     pub effort: Option<Effort>,
     /// `--tools`.
     pub tools: Option<String>,
+    /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
+    pub permissions: PermissionFlags,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
     /// `--ntfy`; empty for a random topic.
@@ -479,6 +488,57 @@ static FLAGS: &[Flag] = &[
     )
     .complete(Complete::Group),
     flag(
+        "allowed-tools",
+        FlagGroup::Permissions,
+        ValueMode::Any("RULES"),
+        "Let calls run unasked that fit one of these rules: read_file, git_*, run_command(cargo test:*), create_file(docs/**).",
+        |args, value| {
+            args.permissions.allow.push(text(value, "--allowed-tools")?);
+            Ok(())
+        },
+    )
+    .second("allowedTools"),
+    flag(
+        "disallowed-tools",
+        FlagGroup::Permissions,
+        ValueMode::Any("RULES"),
+        "Refuse calls that fit one of these rules; a tool that is named alone is not offered at all.",
+        |args, value| {
+            args.permissions.deny.push(text(value, "--disallowed-tools")?);
+            Ok(())
+        },
+    )
+    .second("disallowedTools"),
+    flag(
+        "permission-mode",
+        FlagGroup::Permissions,
+        ValueMode::Any("MODE"),
+        "What happens with calls that no rule decides: bypassPermissions, acceptEdits, default, dontAsk or plan; marvin help permissions explains them.",
+        |args, value| {
+            args.permissions.mode = Some(PermissionMode::parse(&text(value, "--permission-mode")?)?);
+            Ok(())
+        },
+    )
+    .complete(Complete::PermissionMode),
+    flag(
+        "dangerously-skip-permissions",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "The same as --permission-mode bypassPermissions.",
+        |args, _| {
+            args.permissions.mode = Some(PermissionMode::Bypass);
+            Ok(())
+        },
+    ),
+    flag(
+        "allow-dangerously-skip-permissions",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "Accepted: the mode bypassPermissions can be chosen without it.",
+        |_, _| Ok(()),
+    )
+    .hidden(),
+    flag(
         "max-cost",
         FlagGroup::Run,
         ValueMode::Value("USD"),
@@ -645,7 +705,10 @@ static FLAGS: &[Flag] = &[
 
 pub(crate) fn long(name: &str) -> Option<&'static Flag> {
     // A hidden flag that has a short name is known only by that.
-    flags().find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
+    flags().find(|flag| {
+        let is_named = flag.long == name || flag.second == Some(name);
+        is_named && (!flag.hidden || flag.short.is_none())
+    })
 }
 
 #[cfg(test)]

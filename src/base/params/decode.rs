@@ -32,13 +32,7 @@ impl<'a> FieldDecoder<'a> {
     pub(crate) fn take<T: Param>(&mut self) -> Option<T> {
         let field = self.fields.get(self.next)?;
         self.next += 1;
-        let given = self.args.get(field.name).or_else(|| {
-            self.args
-                .iter()
-                .find(|(key, _)| field.answers_to(key))
-                .map(|(_, value)| value)
-        });
-        let Some(given) = given.filter(|v| !v.is_null()) else {
+        let Some(given) = given(field, self.args) else {
             // An `Option` with a default publishes the default, but still distinguishes an absent value.
             let value = T::absent().or_else(|| T::read(&field.default_value()?));
             if value.is_none() {
@@ -116,6 +110,16 @@ fn signature(fields: &[Field]) -> String {
         return "none".to_owned();
     }
     fields.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The value that a call gives for a field, under whichever of its names.
+pub(crate) fn given<'a>(field: &Field, args: &'a Map<String, Value>) -> Option<&'a Value> {
+    let named = args.get(field.name).or_else(|| {
+        let mut others = args.iter();
+        let found = others.find(|(key, _)| field.answers_to(key));
+        found.map(|(_, value)| value)
+    });
+    named.filter(|value| !value.is_null())
 }
 
 fn clamp(field: &Field, value: &Value) -> Value {

@@ -16,7 +16,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub(crate) use decode::{FieldDecoder, example_call, with_signature};
+pub(crate) use decode::{FieldDecoder, example_call, given, with_signature};
 pub(crate) use values::Param;
 
 /// The JSON type of a parameter.

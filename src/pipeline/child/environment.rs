@@ -7,7 +7,8 @@ use std::path::Path;
 use super::Access;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_DEPTH, MARVIN_LEASH, MARVIN_MODEL, MARVIN_PROJECT_TEXTS, MARVIN_READONLY,
+    LLM_PROVIDER, MARVIN_ALLOWED_TOOLS, MARVIN_DEPTH, MARVIN_DISALLOWED_TOOLS, MARVIN_LEASH,
+    MARVIN_MODEL, MARVIN_PERMISSION_MODE, MARVIN_PROJECT_TEXTS, MARVIN_READONLY,
     MARVIN_SUBAGENT_LOG, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WITHHELD_WORDS, MARVIN_WRITABLE_FILES,
 };
 use crate::chat::pipeline_event::TierChoice;
@@ -54,12 +55,12 @@ pub(crate) fn variables(
 ) -> Outcome<Vec<(String, String)>> {
     check_depth(session)?;
     let provider = Some(model.provider.clone()).filter(|name| !name.is_empty());
-    let bounds = session.policy.child_variables();
+    let bounds = session.child_variables();
     let bound = |name: &str| {
         let found = bounds.iter().find(|(bound, _)| bound == name);
         found.map(|(_, value)| value.clone())
     };
-    let set: [(&str, Option<String>); 10] = [
+    let set: [(&str, Option<String>); 13] = [
         (MARVIN_DEPTH.name, bound(MARVIN_DEPTH.name)),
         (MARVIN_MODEL.name, Some(model.model.clone())),
         (
@@ -96,6 +97,15 @@ pub(crate) fn variables(
                 .or_else(|| (*access == Access::Research).then(|| RESEARCH_TOOLS.to_owned())),
         ),
         (MARVIN_PROJECT_TEXTS.name, texts.word().map(str::to_owned)),
+        (
+            MARVIN_PERMISSION_MODE.name,
+            bound(MARVIN_PERMISSION_MODE.name),
+        ),
+        (MARVIN_ALLOWED_TOOLS.name, bound(MARVIN_ALLOWED_TOOLS.name)),
+        (
+            MARVIN_DISALLOWED_TOOLS.name,
+            bound(MARVIN_DISALLOWED_TOOLS.name),
+        ),
         (
             MARVIN_SUBAGENT_LOG.name,
             Some(tool_log.display().to_string()),
@@ -159,6 +169,10 @@ mod tests {
     use super::*;
     use crate::base::env::Env;
     use crate::base::testing::assert_has;
+    use crate::tools::engine::permission::gate::known_tools;
+    use crate::tools::engine::permission::mode::PermissionMode;
+    use crate::tools::engine::permission::permissions::{PermissionRules, Permissions};
+    use crate::tools::engine::permission::rule::Rule;
     use crate::tools::engine::policy::ToolPolicy;
     use crate::tools::parse_groups;
     use std::collections::BTreeMap;
@@ -226,6 +240,9 @@ mod tests {
             ("MARVIN_TICKET", "of-parent"),
             ("MARVIN_SUBAGENT_LOG", "of-parent"),
             ("MARVIN_PROJECT_TEXTS", "none"),
+            ("MARVIN_PERMISSION_MODE", "of-parent"),
+            ("MARVIN_ALLOWED_TOOLS", "of-parent"),
+            ("MARVIN_DISALLOWED_TOOLS", "of-parent"),
             ("MARVIN_DEPTH", "2"),
         ];
         let session = session(&inherited, None, &root);
@@ -256,6 +273,28 @@ mod tests {
             let found: BTreeMap<_, _> = map.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
             assert_eq!(found, wanted, "{access:?}");
         }
+    }
+
+    #[test]
+    fn a_child_has_the_permissions_of_this_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let mut session = session(&[], None, &root);
+        let known = known_tools(&session.registry().all());
+        let rules = |list: &str| Rule::parse_list(list, &known).unwrap();
+        session.permissions = Permissions::new(PermissionRules {
+            mode: Some(PermissionMode::AcceptEdits),
+            allow: rules("git_* run_command(cargo test, -q:*)"),
+            deny: rules("web_search"),
+            ..PermissionRules::default()
+        });
+        let map = of_child(&session, &root, &Access::Read);
+        assert_eq!(get(&map, "MARVIN_PERMISSION_MODE"), Some("acceptEdits"));
+        assert_eq!(
+            get(&map, "MARVIN_ALLOWED_TOOLS"),
+            Some("git_*,run_command(cargo test, -q:*)")
+        );
+        assert_eq!(get(&map, "MARVIN_DISALLOWED_TOOLS"), Some("web_search"));
     }
 
     #[test]

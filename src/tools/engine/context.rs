@@ -29,6 +29,7 @@ use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::module_state::ModuleState;
+use crate::tools::engine::permission::permissions::Permissions;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::read_budget::ReadBudget;
 use crate::tools::engine::working_dir::WorkingDir;
@@ -61,6 +62,8 @@ pub struct SessionContext {
     pub alerts: Arc<Alerts>,
     /// Who approves actions of the model's calls that the user may not want.
     pub approval: Approval,
+    /// Which calls run, which are asked about and which are refused.
+    pub(crate) permissions: Permissions,
     /// Shortens conversations with the session's model, if there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// Runs child Marvins, if there is a model.
@@ -169,6 +172,7 @@ impl SessionContext {
             secrets: Secrets::new(Box::new(Vec::new)),
             alerts,
             approval: Approval::Approve,
+            permissions: Permissions::default(),
             summarizer: RwLock::default(),
             agents: RwLock::default(),
             agent_host: None,
@@ -244,6 +248,13 @@ impl SessionContext {
         preferences::value(&profile, key)
     }
 
+    /// The variables by which a Marvin that this process starts, directly or from a command, is bounded at least as this one is.
+    pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
+        let mut variables = self.policy.child_variables();
+        variables.extend(self.permissions.child_variables());
+        variables
+    }
+
     /// Saves usage that is not on disk yet; returns a notice for the user if there is one.
     pub fn save_usage(&self) -> Option<String> {
         usage::save(&self.ledger, &self.paths, &self.clock, &self.profile())
@@ -262,6 +273,8 @@ pub struct ToolContext {
     pub session: Arc<SessionContext>,
     /// Fires when the call has to end: cancelled or timed out.
     pub stop: Cancel,
+    /// Ends everything that the call is part of.
+    pub turn: Cancel,
     /// Receives progress events.
     pub listener: Arc<dyn EventSink>,
     /// Services that answered the call.
@@ -270,6 +283,8 @@ pub struct ToolContext {
     pub pauses: Arc<CallPauses>,
     /// Who approves the actions of this call: as in the session, unless the user made the call.
     pub approval: Approval,
+    /// The call was agreed to as a whole, so that its actions need no approval.
+    pub is_agreed: bool,
     /// When every call has to be over, whatever its own limit, if there is such a time.
     pub deadline: Option<Instant>,
     /// Id of the call; empty outside calls.
@@ -285,6 +300,7 @@ impl ToolContext {
     /// The user does not want it or cannot be asked, or the call was stopped.
     pub fn approve(&self, request: ApprovalRequest) -> Outcome<()> {
         match &self.approval {
+            _ if self.is_agreed => Ok(()),
             Approval::UserInvoked | Approval::Approve => Ok(()),
             Approval::Deny => Err(request.refused_unasked()),
             Approval::Ask(approver) => {
@@ -309,6 +325,8 @@ impl ToolContext {
         Self {
             approval: session.approval.clone(),
             session,
+            is_agreed: false,
+            turn: stop.clone(),
             stop,
             listener,
             answered_by: Arc::default(),

@@ -3,6 +3,7 @@
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_TOOLS, MARVIN_WRITABLE_FILES};
+use crate::tools::engine::permission::rule::Rule;
 use crate::tools::engine::rules::Rules;
 
 /// In the place of a group: whatever a sub-agent has.
@@ -19,6 +20,8 @@ pub struct ToolPolicy {
     pub depth: u64,
     /// `--tools`: the only modules offered.
     pub groups: Option<Vec<&'static str>>,
+    /// `--disallowed-tools`: tools about which one of these says everything are not offered. What they say else is for the permissions.
+    pub(crate) disallowed: Vec<Rule>,
 }
 
 impl ToolPolicy {
@@ -35,7 +38,14 @@ impl ToolPolicy {
             writable,
             depth: MARVIN_DEPTH.read(env, warn),
             groups: None,
+            disallowed: Vec::new(),
         }
+    }
+
+    /// Whether a rule takes the tool away altogether.
+    pub(super) fn removes(&self, name: &str) -> bool {
+        let mut rules = self.disallowed.iter();
+        rules.any(|rule| rule.is_about_all_of(name))
     }
 
     /// The variables by which a Marvin that this process starts, directly or from a command, is bounded at least as this one is.

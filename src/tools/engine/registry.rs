@@ -15,6 +15,7 @@ use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
+use crate::tools::engine::permission::gate;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::result::{Effect, ToolOk};
 use crate::tools::engine::rules::SideEffect;
@@ -122,7 +123,7 @@ impl Registry {
     /// The tools that the policy allows, in the order of [`Registry::all`].
     pub(crate) fn allowed(&self, bounds: &ToolPolicy) -> Vec<ToolRef> {
         let mut tools = self.all();
-        tools.retain(|tool| self.refusal(tool, bounds).is_none());
+        tools.retain(|tool| self.refusal(tool, bounds).is_none() && !bounds.removes(tool.name()));
         tools
     }
 
@@ -279,7 +280,19 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
     if let Some(refusal) = refusal {
         return Err(refusal);
     }
-    match (tool.parse_arguments(raw_args)?, tool) {
+    let cleared = gate::clear(ctx, &tool, tool.parse_arguments(raw_args)?)?;
+    let agreed;
+    let ctx = match cleared.is_agreed {
+        true => {
+            agreed = ToolContext {
+                is_agreed: true,
+                ..ctx.clone()
+            };
+            &agreed
+        }
+        false => ctx,
+    };
+    match (cleared.args, tool) {
         (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
         (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
         (

@@ -89,7 +89,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
 /// What bounds a Marvin that the command starts; and in a child, whose tests and corrections follow each other quickly, no byte code of Python.
 fn variables(ctx: &ToolContext) -> Vec<(String, String)> {
     let policy = &ctx.session.policy;
-    let mut variables = policy.child_variables();
+    let mut variables = ctx.session.child_variables();
     if policy.depth > 0 {
         variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
     }

@@ -1,0 +1,83 @@
+"""Drives Marvin with the official Python SDK: agent_sdk.py MARVIN SCENARIO. Prints one object a line: what the SDK yields, and what it is asked."""
+
+import json
+import sys
+
+import anyio
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    query,
+)
+
+marvin, scenario = sys.argv[1:]
+
+
+def say(kind, **fields):
+    print(json.dumps({"type": kind, **fields}, default=str), flush=True)
+
+
+def told(message):
+    fields = {key: value for key, value in vars(message).items() if key in ("result", "subtype", "model", "session_id", "is_error", "structured_output")}
+    text = [block.text for block in getattr(message, "content", []) or [] if hasattr(block, "text")]
+    say(type(message).__name__, text=text, **fields)
+
+
+def options(**more):
+    return ClaudeAgentOptions(cli_path=marvin, model="test-model", **more)
+
+
+async def plain():
+    async for message in query(prompt="say hi", options=options(max_turns=3, max_budget_usd=1.5, include_partial_messages=True)):
+        told(message)
+
+
+async def permissions():
+    async def can_use_tool(name, given, context):
+        say("asked", name=name, input=given)
+        if given["command"] == "echo one":
+            return PermissionResultDeny(message="not one")
+        return PermissionResultAllow(updated_input={**given, "command": given["command"] + " changed"})
+
+    async with ClaudeSDKClient(options(can_use_tool=can_use_tool)) as client:
+        await client.query("run echo one")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def messages():
+    async with ClaudeSDKClient(options()) as client:
+        for text in ("first", "second"):
+            await client.query(text)
+            async for message in client.receive_response():
+                told(message)
+        await client.set_model("other-model")
+        await client.set_permission_mode("acceptEdits")
+        await client.query("third")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def interrupt():
+    async with ClaudeSDKClient(options(include_partial_messages=True)) as client:
+        await client.query("slow")
+        stopped = False
+        async for message in client.receive_response():
+            told(message)
+            if type(message).__name__ == "StreamEvent" and message.event["type"] == "content_block_delta" and not stopped:
+                stopped = True
+                await client.interrupt()
+        await client.query("after")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def schema():
+    shape = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+    async for message in query(prompt="count", options=options(output_format={"type": "json_schema", "schema": shape})):
+        told(message)
+
+
+anyio.run(globals()[scenario])

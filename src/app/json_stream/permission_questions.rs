@@ -1,0 +1,132 @@
+//! Questions about calls to the calling program: `can_use_tool`, and what its answer changes for later calls.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::caller::Caller;
+use crate::app::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::tools::engine::permission::call_approver::{
+    CallAnswer, CallApproval, CallApprover, CallQuestion,
+};
+use crate::tools::engine::permission::gate::known_tools;
+use crate::tools::engine::permission::mode::PermissionMode;
+use crate::tools::engine::permission::rule::Rule;
+
+/// Asks the calling program.
+pub(super) struct CallerApprover(pub(super) Arc<Caller>);
+
+impl CallApprover for CallerApprover {
+    fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer> {
+        let request = json!({
+            "subtype": "can_use_tool",
+            "tool_name": question.tool,
+            "input": question.input,
+            "tool_use_id": question.call,
+            "permission_suggestions": [],
+            "title": question.title,
+            "description": question.description,
+            "decision_reason": question.reason,
+            "blocked_path": null,
+        });
+        let answer = self.0.ask(&request, stop)?;
+        self.read(&answer)
+    }
+}
+
+impl CallerApprover {
+    fn read(&self, answer: &Value) -> Outcome<CallAnswer> {
+        match answer.get("behavior").and_then(Value::as_str) {
+            Some("allow") => {
+                let mut approval = CallApproval {
+                    updated_input: answer
+                        .get("updatedInput")
+                        .and_then(Value::as_object)
+                        .cloned(),
+                    ..CallApproval::default()
+                };
+                let updates = answer.get("updatedPermissions").and_then(Value::as_array);
+                for update in updates.into_iter().flatten() {
+                    if let Err(problem) = self.update(update, &mut approval) {
+                        say(&format!(
+                            "A change of permissions is ignored: {}",
+                            problem.one_line()
+                        ));
+                    }
+                }
+                Ok(CallAnswer::Allow(approval))
+            }
+            Some("deny") => Ok(CallAnswer::Deny {
+                message: text(answer, "message").to_owned(),
+                interrupt: answer.get("interrupt") == Some(&Value::Bool(true)),
+            }),
+            _ => Err(Problem::refused(
+                "The calling program answered neither allow nor deny, so the call was not run.",
+            )),
+        }
+    }
+
+    /// One change of permissions, for the rest of the run.
+    fn update(&self, update: &Value, approval: &mut CallApproval) -> Outcome<()> {
+        let destination = text(update, "destination");
+        if !matches!(destination, "" | "session") {
+            return Err(Problem::input(format!(
+                "its destination is \"{destination}\", and nothing is written for a caller but in the session."
+            )));
+        }
+        match text(update, "type") {
+            "setMode" => approval.mode = Some(PermissionMode::parse(text(update, "mode"))?),
+            "addRules" => {
+                let rules = self.rules(update.get("rules"))?;
+                match text(update, "behavior") {
+                    "allow" => approval.allow.extend(rules),
+                    "deny" => approval.deny.extend(rules),
+                    other => {
+                        return Err(Problem::input(format!(
+                            "rules of the behavior \"{other}\" cannot be added."
+                        )));
+                    }
+                }
+            }
+            other => {
+                return Err(Problem::input(format!(
+                    "\"{other}\" is no change that is known."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn rules(&self, rules: Option<&Value>) -> Outcome<Vec<Rule>> {
+        let tools = self.0.session.registry().all();
+        let known = known_tools(&tools);
+        let mut all = Vec::new();
+        for rule in rules.and_then(Value::as_array).into_iter().flatten() {
+            let (name, content) = (text(rule, "toolName"), text(rule, "ruleContent"));
+            let written = match content {
+                "" => name.to_owned(),
+                content => format!("{name}({content})"),
+            };
+            all.extend(Rule::parse_list(&written, &known)?);
+        }
+        Ok(all)
+    }
+}
+
+/// Sets the permission mode from the next call on.
+///
+/// # Errors
+/// There is none of that name, or it cannot be chosen here: the words for the caller.
+pub(super) fn set_mode(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+    let word = request.get("mode").and_then(Value::as_str);
+    let mode = PermissionMode::parse(word.unwrap_or_default());
+    let set = mode.and_then(|mode| caller.session.permissions.set_mode(mode));
+    set.map(|()| json!({}))
+        .map_err(|problem| problem.one_line())
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

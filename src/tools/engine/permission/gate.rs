@@ -1,0 +1,335 @@
+//! The gate that each call passes before its tool runs: what the permissions of the session decide, and the question if there is one.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::call_approver::{CallAnswer, CallApproval, CallQuestion};
+use super::call_facts::{CallFacts, CallPath, CallSubject, KnownTool, SubjectKind};
+use super::mode::{CallKind, PermissionMode};
+use super::path_glob::normalised;
+use super::permissions::{Decision, Denial};
+use crate::base::params::{Field, Param, given};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, one_line};
+use crate::chat::event::{CallState, DenialReason, Event, Level};
+use crate::disk::beneath::Root;
+use crate::formats::patch::{self, Section};
+use crate::tools::engine::approval::Approval;
+use crate::tools::engine::arguments::ParsedArguments;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::owned_tool::ToolRef;
+
+/// A call that may run.
+#[derive(Debug)]
+pub(crate) struct ClearedCall {
+    /// Its arguments, which whoever was asked may have changed.
+    pub args: ParsedArguments,
+    /// A rule, a mode or somebody has agreed already, so that its tool need not ask.
+    pub is_agreed: bool,
+}
+
+/// The tools as rules may name them.
+pub(crate) fn known_tools(tools: &[ToolRef]) -> Vec<KnownTool> {
+    let known = |tool: &ToolRef| KnownTool {
+        name: tool.name().to_owned(),
+        subject: subject_field(tool).map(|(kind, _)| kind),
+    };
+    tools.iter().map(known).collect()
+}
+
+/// Lets a call pass, or not.
+///
+/// # Errors
+/// It is refused, by a rule, by the mode, or by whoever was asked; or the arguments that they gave instead are none.
+pub(crate) fn clear(
+    ctx: &ToolContext,
+    tool: &ToolRef,
+    args: ParsedArguments,
+) -> Outcome<ClearedCall> {
+    let permissions = &ctx.session.permissions;
+    if permissions.is_unset() {
+        return Ok(ClearedCall {
+            args,
+            is_agreed: false,
+        });
+    }
+    let call = facts(ctx, tool, &args);
+    // What the user calls themselves they want, but not what a sub-agent calls in their place.
+    let by_user = ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0;
+    match permissions.decide(&call) {
+        Decision::Run { chosen } => Ok(ClearedCall {
+            args,
+            is_agreed: chosen,
+        }),
+        Decision::Refuse(Denial::Mode(_)) | Decision::Ask { .. } if by_user => Ok(ClearedCall {
+            args,
+            is_agreed: true,
+        }),
+        Decision::Refuse(denial) => Err(refuse(ctx, &call, &denial)),
+        Decision::Ask { mode } => {
+            if permissions.approver().is_some() {
+                return ask(ctx, tool, &call, mode, args);
+            }
+            match ctx.approval {
+                // On a terminal the tools that need it ask by themselves.
+                Approval::Ask(_) => Ok(ClearedCall {
+                    args,
+                    is_agreed: false,
+                }),
+                _ => Err(refuse_unasked(ctx, &call, mode)),
+            }
+        }
+    }
+}
+
+/// Asks about a call, while its time limit is paused.
+fn ask(
+    ctx: &ToolContext,
+    tool: &ToolRef,
+    call: &CallFacts<'_>,
+    mode: PermissionMode,
+    args: ParsedArguments,
+) -> Outcome<ClearedCall> {
+    let permissions = &ctx.session.permissions;
+    let Some(approver) = permissions.approver() else {
+        return Err(refuse_unasked(ctx, call, mode));
+    };
+    let question = CallQuestion {
+        tool: call.tool.to_owned(),
+        call: ctx.call.clone(),
+        input: input(&args),
+        title: title(call),
+        description: tool.about().to_owned(),
+        reason: format!(
+            "In permission mode {} a call that {} is asked about.",
+            mode.word(),
+            CallKind::of(call.effect).words()
+        ),
+    };
+    ctx.say_state(CallState::Waiting);
+    let answer = ctx.pauses.during(|| approver.ask(&question, &ctx.stop));
+    ctx.say_state(CallState::Running);
+    let approval = match answer {
+        Ok(CallAnswer::Allow(approval)) => approval,
+        Ok(CallAnswer::Deny { message, interrupt }) => {
+            let message = match message.trim() {
+                "" => format!("{} was not agreed to.", call.tool),
+                message => message.to_owned(),
+            };
+            let problem = Problem::new(ProblemKind::Declined, message);
+            deny(ctx, call, DenialReason::Asked, &problem);
+            if interrupt {
+                ctx.turn.fire();
+            }
+            return Err(problem);
+        }
+        Err(problem) => {
+            if !problem.is_cancelled() {
+                deny(ctx, call, DenialReason::Other, &problem);
+            }
+            return Err(problem);
+        }
+    };
+    let updated = approval.updated_input.clone();
+    keep(ctx, approval);
+    let args = match updated.filter(|updated| *updated != question.input) {
+        None => args,
+        Some(updated) => {
+            let args = tool.parse_arguments(&Value::Object(updated).to_string())?;
+            // What may never run may not run with other arguments either.
+            let call = facts(ctx, tool, &args);
+            if let Some(denial) = permissions.denial(&call) {
+                return Err(refuse(ctx, &call, &denial));
+            }
+            args
+        }
+    };
+    Ok(ClearedCall {
+        args,
+        is_agreed: true,
+    })
+}
+
+/// Keeps what the answer says about later calls.
+fn keep(ctx: &ToolContext, approval: CallApproval) {
+    let permissions = &ctx.session.permissions;
+    permissions.deny(approval.deny);
+    let mode = approval
+        .mode
+        .map_or(Ok(()), |mode| permissions.set_mode(mode));
+    let kept = permissions.allow(approval.allow).and(mode);
+    if let Err(problem) = kept {
+        let words = problem.one_line();
+        ctx.listener.emit(Event::Notice(Level::Warning, words));
+    }
+}
+
+fn deny(ctx: &ToolContext, call: &CallFacts<'_>, reason: DenialReason, problem: &Problem) {
+    ctx.listener.emit(Event::Denied {
+        id: ctx.call.clone(),
+        name: call.tool.to_owned(),
+        reason,
+        message: problem.one_line(),
+    });
+}
+
+fn refuse(ctx: &ToolContext, call: &CallFacts<'_>, denial: &Denial) -> Problem {
+    let (problem, reason) = match denial {
+        Denial::Rule(rule) => (
+            Problem::refused(format!(
+                "{} was not run: the rule {} of --disallowed-tools forbids it.",
+                call.tool,
+                clip(&one_line(rule), 200)
+            ))
+            .next(
+                "Do without it; only whoever runs Marvin can allow it, by leaving out that rule.",
+            ),
+            DenialReason::Rule,
+        ),
+        Denial::Mode(mode) => {
+            let why = format!(
+                "in permission mode {} a call that {} is refused",
+                mode.word(),
+                CallKind::of(call.effect).words()
+            );
+            (refused_by_mode(call, &why), DenialReason::Mode)
+        }
+    };
+    deny(ctx, call, reason, &problem);
+    problem
+}
+
+/// The refusal when somebody would have to be asked and nobody can be.
+fn refuse_unasked(ctx: &ToolContext, call: &CallFacts<'_>, mode: PermissionMode) -> Problem {
+    let why = format!(
+        "in permission mode {} a call that {} is asked about, and nobody can be asked here",
+        mode.word(),
+        CallKind::of(call.effect).words()
+    );
+    let problem = refused_by_mode(call, &why);
+    deny(ctx, call, DenialReason::Mode, &problem);
+    problem
+}
+
+fn refused_by_mode(call: &CallFacts<'_>, why: &str) -> Problem {
+    Problem::refused(format!("{} was not run: {why}.", call.tool)).next(format!(
+        "Whoever runs Marvin can allow it with --allowed-tools '{}' or another --permission-mode; until then, say what you would do.",
+        call.suggested_rule()
+    ))
+}
+
+/// What would happen, in a few words.
+fn title(call: &CallFacts<'_>) -> String {
+    let subject = match &call.subject {
+        CallSubject::Command(command) => command.clone(),
+        CallSubject::Paths(paths) => {
+            let given: Vec<&str> = paths.iter().map(|path| path.given.as_str()).collect();
+            given.join(", ")
+        }
+        CallSubject::Name(name) => name.clone(),
+        CallSubject::None | CallSubject::Unknown => return call.tool.to_owned(),
+    };
+    format!("{}: {}", call.tool, clip(&one_line(&subject), 200))
+}
+
+/// The arguments as an object.
+fn input(args: &ParsedArguments) -> Map<String, Value> {
+    match args {
+        ParsedArguments::Named(map) => map.clone(),
+        // The name under which the tools that take one text find it again.
+        ParsedArguments::Whole(text) => {
+            Map::from_iter([("input".to_owned(), Value::from(text.as_str()))])
+        }
+    }
+}
+
+fn facts<'a>(ctx: &ToolContext, tool: &'a ToolRef, args: &ParsedArguments) -> CallFacts<'a> {
+    CallFacts {
+        tool: tool.name(),
+        effect: tool.rules().effect,
+        subject: subject(ctx, tool, args),
+    }
+}
+
+/// The parameter that rules about a tool are about. What those of a server mean nobody knows here.
+fn subject_field(tool: &ToolRef) -> Option<(SubjectKind, Field)> {
+    match tool {
+        ToolRef::BuiltIn(built_in) => SubjectKind::of(&built_in.fields(), built_in.rules.effect),
+        ToolRef::Owned(_) => None,
+    }
+}
+
+fn subject(ctx: &ToolContext, tool: &ToolRef, args: &ParsedArguments) -> CallSubject {
+    let Some((kind, field)) = subject_field(tool) else {
+        return CallSubject::None;
+    };
+    let root = ctx
+        .session
+        .working_dir
+        .root()
+        .filter(|_| tool.rules().coding);
+    let path = |given: String| call_path(root.as_deref(), given);
+    match args {
+        ParsedArguments::Whole(text) => match changed_files(text) {
+            Some(files) if kind == SubjectKind::Path => {
+                CallSubject::Paths(files.into_iter().map(path).collect())
+            }
+            _ => CallSubject::Unknown,
+        },
+        ParsedArguments::Named(map) => {
+            let default = field.default_value();
+            let value = given(&field, map).or(default.as_ref());
+            match (value.and_then(String::read), kind) {
+                // Without it the tool does not run.
+                (None, _) if field.required => CallSubject::None,
+                (None, _) => CallSubject::Unknown,
+                (Some(text), SubjectKind::Command) => CallSubject::Command(text),
+                (Some(text), SubjectKind::Path) => CallSubject::Paths(vec![path(text)]),
+                (Some(text), SubjectKind::Name) => CallSubject::Name(text),
+            }
+        }
+    }
+}
+
+/// The files that a patch names.
+fn changed_files(text: &str) -> Option<Vec<String>> {
+    let patch = patch::parse(&patch::unwrap_patch_text(text)?).ok()?;
+    let files = patch
+        .sections
+        .into_iter()
+        .flat_map(|section| match section {
+            Section::Add { path, .. } | Section::Delete { path } => [Some(path), None],
+            Section::Update { path, to, .. } => [Some(path), to],
+        });
+    Some(files.flatten().collect())
+}
+
+fn call_path(root: Option<&Root>, given: String) -> CallPath {
+    let relative = normalised(&given);
+    let checked = root.and_then(|root| Some((root, root.check(&given).ok()?)));
+    let through_link = checked
+        .as_ref()
+        .map(|(root, path)| root.goes_through_link(path));
+    let real = match (&checked, through_link) {
+        (Some((root, path)), Some(true)) => real_path(root.path(), path.as_str()),
+        _ => None,
+    };
+    CallPath {
+        is_direct: relative.is_some() && through_link == Some(false),
+        given,
+        relative,
+        real,
+    }
+}
+
+/// Where the links in a path lead, relative to `dir`. The last part need not exist.
+fn real_path(dir: &Path, path: &str) -> Option<String> {
+    let whole = dir.join(path);
+    let real = whole.canonicalize().ok().or_else(|| {
+        let parent = whole.parent()?.canonicalize().ok()?;
+        Some(parent.join(whole.file_name()?))
+    })?;
+    let real = real.strip_prefix(dir.canonicalize().ok()?).ok()?;
+    Some(real.to_string_lossy().into_owned())
+}
