@@ -244,6 +244,9 @@ impl<'a> Conversation<'a> {
             if cut_rounds == ending::MAX_CUT_ROUNDS {
                 return Err(ending::cut_again_and_again(self.target, &finish));
             }
+            if self.effects.contains(&Effect::Answered) {
+                break;
+            }
             if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
                 break;
             }

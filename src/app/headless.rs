@@ -65,7 +65,7 @@ struct JsonOutput {
 impl JsonOutput {
     fn new(settings: &Settings, stop: &Cancel) -> Option<Self> {
         let flags = &settings.json;
-        let detail = LineDetail::of(flags.output, flags.is_partial)?;
+        let detail = LineDetail::of(flags.output, flags.is_partial, flags.schema.is_some())?;
         // Where it is closed the first line fails.
         let writer = Arc::new(LineWriter::new(stop.clone()).ok()?);
         let lines = Arc::new(AnswerLines::new(Arc::clone(&writer), detail));
@@ -116,6 +116,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
                 say(&report.line());
             }
             if let (Some(json), Err(problem)) = (&run.json, &outcome)
+                && json.lines.writes_results()
                 && !json.has_begun.load(Ordering::SeqCst)
             {
                 result_line::write_failure(&json.writer, problem);

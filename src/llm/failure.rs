@@ -49,6 +49,8 @@ pub enum FailureKind {
     Unfinished,
     /// The requests that a turn may make are used up.
     Rounds,
+    /// No answer fitted the schema that was asked for.
+    Misfit,
     /// What the run may cost is spent.
     Budget,
     /// A content filter ended the reply.

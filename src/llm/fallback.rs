@@ -101,6 +101,7 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
         | FailureKind::Refused
         | FailureKind::Unfinished
         | FailureKind::Rounds
+        | FailureKind::Misfit
         | FailureKind::Budget
         | FailureKind::Filtered
         | FailureKind::Declined

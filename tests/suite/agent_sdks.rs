@@ -51,6 +51,7 @@ fn model() -> Server {
         let result = messages.last().filter(|last| last["role"] == "tool");
         let result = result.map(|last| last["content"].to_string());
         match (user, result) {
+            ("count", None) => calls("structured_output", json!({"n": 2})),
             ("slow", _) => Answer::sse([openai::data(&openai::chunk(
                 json!({"content": "slow"}),
                 None,
@@ -244,4 +245,22 @@ fn python_gets_text_several_messages_and_interrupts() {
         "{:?}",
         stopped.lines
     );
+}
+
+#[test]
+fn both_get_answers_that_fit_a_schema() {
+    let Some(sdks) = sdks("both_get_answers_that_fit_a_schema") else {
+        return;
+    };
+    for driven in [
+        Driven::typescript(&sdks, "schema"),
+        Driven::python(&sdks, "schema"),
+    ] {
+        let results = driven
+            .of("result")
+            .into_iter()
+            .chain(driven.of("ResultMessage"));
+        let results: Vec<&Value> = results.map(|line| &line["structured_output"]).collect();
+        assert_eq!(results, [&json!({"n": 2})], "{:?}", driven.lines);
+    }
 }

@@ -21,6 +21,8 @@ use crate::chat::wait::Wait;
 /// How much of a turn is written while it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LineDetail {
+    /// Nothing, and of its end the value alone that was asked for.
+    ValueOnly,
     /// Nothing: only its end is.
     ResultOnly,
     /// Whole blocks and results.
@@ -30,10 +32,10 @@ pub(crate) enum LineDetail {
 }
 
 impl LineDetail {
-    /// How much of a turn is written in this form; `None` where that is text.
-    pub(crate) fn of(format: OutputFormat, is_partial: bool) -> Option<Self> {
+    /// How much of a turn is written in this form; `None` where that is text, unless that is a value.
+    pub(crate) fn of(format: OutputFormat, is_partial: bool, is_value: bool) -> Option<Self> {
         match (format, is_partial) {
-            (OutputFormat::Text, _) => None,
+            (OutputFormat::Text, _) => is_value.then_some(Self::ValueOnly),
             (OutputFormat::Json, _) => Some(Self::ResultOnly),
             (OutputFormat::StreamJson, false) => Some(Self::Blocks),
             (OutputFormat::StreamJson, true) => Some(Self::Partial),
@@ -153,6 +155,16 @@ impl AnswerLines {
 
     pub(super) fn writes_lines(&self) -> bool {
         self.detail > LineDetail::ResultOnly
+    }
+
+    /// Where the value alone is written, nothing tells of an end without one.
+    pub(crate) fn writes_results(&self) -> bool {
+        self.detail > LineDetail::ValueOnly
+    }
+
+    /// The text of the last message.
+    pub(super) fn said(&self) -> String {
+        self.lock().tally.text.clone()
     }
 
     /// A turn begins that `model` answers.

@@ -60,6 +60,8 @@ struct Inputs {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Wishes {
     pub(super) prompt: CallerPrompt,
+    /// The JSON Schema that answers must fit.
+    pub(super) schema: Option<Value>,
     /// None: the one of the start.
     pub(super) model: Option<String>,
     /// The most tokens for thinking, once the caller has said so.

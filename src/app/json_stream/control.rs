@@ -6,6 +6,7 @@ use super::caller::Caller;
 use super::permission_questions;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, escape_controls};
+use crate::formats::json_schema::schema::Schema;
 
 /// The answer to a question.
 pub(super) type Answered = Outcome<Value>;
@@ -74,7 +75,7 @@ fn text<'a>(request: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 }
 
 /// What a caller relies on, so that it must not be ignored.
-const UNBUILT: [&str; 4] = ["hooks", "jsonSchema", "sdkMcpServers", "mcpServers"];
+const UNBUILT: [&str; 3] = ["hooks", "sdkMcpServers", "mcpServers"];
 
 fn is_given(value: Option<&Value>) -> bool {
     match value {
@@ -90,6 +91,12 @@ fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, St
         return Err(format!(
             "{unbuilt} of initialize is not supported by this version; leave it out."
         ));
+    }
+    let schema = request
+        .get("jsonSchema")
+        .filter(|schema| is_given(Some(schema)));
+    if let Some(schema) = schema {
+        Schema::parse(&schema.to_string()).map_err(|problem| problem.one_line())?;
     }
     if !caller.begin() {
         return Err(
@@ -107,6 +114,7 @@ fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, St
     };
     let appended = text(request, "appendSystemPrompt").map(str::to_owned);
     caller.wish(|wishes| {
+        wishes.schema = schema.cloned();
         if !instead.trim().is_empty() {
             wishes.prompt.instead = Some(instead);
         }

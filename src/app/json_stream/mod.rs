@@ -15,6 +15,7 @@ pub(crate) mod line_writer;
 mod permission_questions;
 pub(crate) mod result_line;
 pub(crate) mod run;
+mod structured;
 mod user_line;
 
 use crate::base::cancel::Cancel;

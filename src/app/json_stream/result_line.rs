@@ -27,6 +27,10 @@ const MODEL_ERROR: TurnResult = end("error_during_execution", "model_error");
 const ABORTED_STREAMING: TurnResult = end("error_during_execution", "aborted_streaming");
 const ABORTED_TOOLS: TurnResult = end("error_during_execution", "aborted_tools");
 const MAX_TURNS: TurnResult = end("error_max_turns", "max_turns");
+const MISFIT: TurnResult = end(
+    "error_max_structured_output_retries",
+    "structured_output_retry_exhausted",
+);
 const MAX_BUDGET: TurnResult = end("error_max_budget_usd", "budget_exhausted");
 
 const fn end(subtype: &'static str, terminal_reason: &'static str) -> TurnResult {
@@ -46,6 +50,7 @@ impl TurnResult {
             Some(FailureKind::Cancelled) => ABORTED_STREAMING,
             Some(FailureKind::Rounds) => MAX_TURNS,
             Some(FailureKind::Budget) => MAX_BUDGET,
+            Some(FailureKind::Misfit) => MISFIT,
             Some(FailureKind::Unfinished | FailureKind::Filtered | FailureKind::Declined) => {
                 MODEL_ERROR
             }
@@ -61,11 +66,20 @@ pub(super) struct TurnOutcome<'a> {
     pub(super) is_stopped: bool,
     pub(super) session: &'a SessionContext,
     pub(super) info: Option<&'a ModelInfo>,
+    /// The answer that fits the schema.
+    pub(super) value: Option<&'a Value>,
 }
 
 /// Writes the result of the turn that `lines` has shown.
 pub(super) fn write(lines: &AnswerLines, outcome: &TurnOutcome<'_>) {
     if let Some((tally, models)) = lines.end_turn() {
+        if !lines.writes_results() {
+            outcome
+                .value
+                .into_iter()
+                .for_each(|value| lines.writer().write_control(value));
+            return;
+        }
         let result = ResultLine::new(lines, &tally, &models, outcome);
         lines.writer().write(&result);
     }
@@ -73,12 +87,13 @@ pub(super) fn write(lines: &AnswerLines, outcome: &TurnOutcome<'_>) {
 
 /// The same when the turn hangs and the process ends: nothing is waited for.
 pub(crate) fn break_off(lines: &AnswerLines, session: &SessionContext) {
-    if let Some((tally, models)) = lines.break_off() {
+    if let Some((tally, models)) = lines.break_off().filter(|_| lines.writes_results()) {
         let outcome = TurnOutcome {
             failure: None,
             is_stopped: true,
             session,
             info: None,
+            value: None,
         };
         let result = ResultLine::new(lines, &tally, &models, &outcome);
         lines.writer().try_write(&result);
@@ -115,6 +130,8 @@ struct ResultLine {
     errors: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_output: Option<Value>,
 }
 
 /// What a model has used in this process.
@@ -149,6 +166,7 @@ impl ResultLine {
             marvin_cost_estimated: false,
             errors: None,
             result: None,
+            structured_output: None,
         }
     }
 
@@ -160,10 +178,11 @@ impl ResultLine {
     ) -> Self {
         let end = TurnResult::of(outcome.failure, outcome.is_stopped, tally.is_in_call);
         let totals = outcome.session.ledger.totals();
-        let text = match lines.writes_lines() {
+        let text = match (outcome.value, lines.writes_lines()) {
+            (Some(value), _) => value.to_string(),
             // The lines before have the whole.
-            true => fitted(&tally.text),
-            false => tally.text.clone(),
+            (None, true) => fitted(&tally.text),
+            (None, false) => tally.text.clone(),
         };
         let errors = (end != SUCCESS).then(|| vec![error_words(outcome)]);
         let is_told = end == SUCCESS || !text.trim().is_empty();
@@ -179,6 +198,7 @@ impl ResultLine {
             marvin_cost_estimated: totals.cost_estimated(),
             errors,
             result: is_told.then_some(text),
+            structured_output: outcome.value.cloned(),
             ..Self::empty(end)
         }
     }

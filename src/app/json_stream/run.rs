@@ -3,12 +3,15 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
 use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
+use super::structured::{NextTry, StructuredAnswer};
 use super::user_line::UserLine;
 use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
@@ -19,7 +22,7 @@ use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::image::Image;
-use crate::llm::failure::Failure;
+use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
@@ -57,6 +60,7 @@ impl JsonRun<'_> {
         let start = Arc::new(target);
         let (mut target, mut outcome) = (Arc::clone(&start), Ok(()));
         let mut first = first;
+        let mut structured = None;
         if first.is_none() {
             caller.listen()?;
         }
@@ -79,6 +83,13 @@ impl JsonRun<'_> {
             };
             let wishes = caller.wishes();
             let prepared = message.and_then(|message| {
+                let schema = wishes
+                    .schema
+                    .as_ref()
+                    .or(self.settings.json.schema.as_ref());
+                if let (None, Some(schema)) = (&structured, schema) {
+                    structured = Some(StructuredAnswer::offer(&self.session, schema)?);
+                }
                 self.choose_model(&wishes, &start, &mut target)?;
                 let images = self.images_of(&message, attached, &target)?;
                 Ok((message, images))
@@ -91,10 +102,18 @@ impl JsonRun<'_> {
                 Ok(message) => {
                     caller.set_model(&target.model);
                     one_shot.set_ways(self.ways(&wishes));
-                    self.turn(&mut one_shot, &caller, &target, message)
+                    self.turn(
+                        &mut one_shot,
+                        &caller,
+                        &target,
+                        message,
+                        structured.as_ref(),
+                    )
                 }
                 Err(problem) => {
-                    result_line::write_failure(&self.writer, &problem);
+                    if self.lines.writes_results() {
+                        result_line::write_failure(&self.writer, &problem);
+                    }
                     Err(problem)
                 }
             };
@@ -118,6 +137,7 @@ impl JsonRun<'_> {
         caller: &Arc<Caller>,
         target: &Arc<ModelTarget>,
         (message, images): (UserLine, Vec<Image>),
+        structured: Option<&StructuredAnswer>,
     ) -> Outcome<()> {
         self.lines.begin_turn(&target.model);
         if self.lines.writes_lines() {
@@ -132,29 +152,55 @@ impl JsonRun<'_> {
             }
         }
         let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
-        let mut stopped = None;
-        let answered = one_shot.answer(
-            Arc::clone(target),
-            (message.text, images),
-            self.lines.clone(),
-            &notice,
-            |stop| {
-                stopped = Some(stop.clone());
-                caller.set_turn(Some(stop.clone()));
-            },
-        );
-        caller.set_turn(None);
-        let is_stopped = stopped.is_some_and(|stop| stop.is_fired());
-        self.end(&answered, is_stopped, target);
+        let mut is_stopped = false;
+        let mut value = None;
+        let mut next = (message.text, images);
+        if let Some(structured) = structured {
+            structured.begin();
+        }
+        let answered = loop {
+            let mut stop_of_turn = None;
+            let answered = one_shot.answer(
+                Arc::clone(target),
+                next,
+                self.lines.clone(),
+                &notice,
+                |stop| {
+                    stop_of_turn = Some(stop.clone());
+                    caller.set_turn(Some(stop.clone()));
+                },
+            );
+            caller.set_turn(None);
+            is_stopped |= stop_of_turn.is_some_and(|stop| stop.is_fired());
+            let (Some(structured), Ok(())) = (structured, &answered) else {
+                break answered;
+            };
+            match structured.after(&self.lines.said()) {
+                NextTry::Done(fitting) => {
+                    value = Some(fitting);
+                    break answered;
+                }
+                NextTry::Again(words) if !is_stopped => next = (words, Vec::new()),
+                NextTry::Again(_) | NextTry::Exhausted => break Err(misfit()),
+            }
+        };
+        self.end(&answered, is_stopped, value.as_ref(), target);
         answered.map_err(|failure| *failure.problem)
     }
 
-    fn end(&self, answered: &Result<(), Failure>, is_stopped: bool, target: &ModelTarget) {
+    fn end(
+        &self,
+        answered: &Result<(), Failure>,
+        is_stopped: bool,
+        value: Option<&Value>,
+        target: &ModelTarget,
+    ) {
         let outcome = TurnOutcome {
             failure: answered.as_ref().err(),
             is_stopped,
             session: &self.session,
             info: Some(&target.info),
+            value,
         };
         result_line::write(&self.lines, &outcome);
     }
@@ -236,6 +282,13 @@ impl JsonRun<'_> {
             },
         }
     }
+}
+
+fn misfit() -> Failure {
+    let problem = Problem::limit("No answer of the model fitted the JSON schema.").next(
+        "Ask for less at once, or choose a model that calls tools more reliably: --model NAME.",
+    );
+    Failure::new(FailureKind::Misfit, problem)
 }
 
 fn joined(one: &Option<String>, other: &Option<String>) -> Option<String> {

@@ -241,6 +241,8 @@ impl Core {
                     self.turns.leave();
                     orders.show(UiUpdate::Leave(words));
                 }
+                // The turn has ended.
+                Effect::Answered => {}
                 Effect::HistoryCompacted => self.conversation.reload(run, orders),
                 Effect::SwitchProfile(name) => {
                     start::switch_profile(name, again.clone(), run, orders);

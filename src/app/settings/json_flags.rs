@@ -6,6 +6,7 @@ use super::CliArgs;
 use super::flag::{Flag, FlagGroup, ValueMode, flag, text};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
+use crate::formats::json_schema::schema::Schema;
 use crate::model_call::user_facts::CallerPrompt;
 
 /// Largest text of a prompt that a file has, in bytes.
@@ -38,6 +39,8 @@ pub(crate) struct JsonFlags {
     /// Requests to the model for each message.
     pub max_turns: Option<usize>,
     pub prompt: CallerPrompt,
+    /// The JSON Schema that the answer must fit.
+    pub schema: Option<serde_json::Value>,
     /// The conversation is not kept.
     pub keeps_nothing: bool,
 }
@@ -223,6 +226,23 @@ pub(super) static FLAGS: &[Flag] = &[
         },
     )
     .complete(super::flag::Complete::File),
+    flag(
+        "json-schema",
+        FlagGroup::Program,
+        ValueMode::Any("SCHEMA|@FILE"),
+        "Make the answer fit this JSON Schema; with --output-format text it stands alone on standard output.",
+        |args, value| {
+            let given = text(value, "--json-schema")?;
+            let schema = match given.strip_prefix('@') {
+                Some(path) => from_file(&path.into(), "--json-schema")?,
+                None => given,
+            };
+            Schema::parse(&schema)?;
+            args.json.schema = serde_json::from_str(&schema).ok();
+            args.non_interactive = true;
+            Ok(())
+        },
+    ),
     flag(
         "no-session-persistence",
         FlagGroup::Program,

@@ -51,6 +51,8 @@ pub enum Effect {
     Exit(String),
     /// The stored conversation was compacted and has to be loaded again.
     HistoryCompacted,
+    /// The answer is given: the turn ends with this round.
+    Answered,
     /// This profile is active now: load it, build the prompt again, and send the message that caused the switch once more.
     SwitchProfile(String),
 }

@@ -1,0 +1,250 @@
+//! An answer that fits a JSON Schema: the tool by which the model gives it, and the text of an answer that holds it instead.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::base::problem::{Outcome, Problem};
+use crate::formats::json_schema::check::Misfit;
+use crate::formats::json_schema::schema::Schema;
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::owned_tool::OwnedTool;
+use crate::tools::engine::result::{Effect, ToolOk};
+use crate::tools::engine::rules::READ;
+
+/// The tool by which the model gives its answer.
+const TOOL: &str = "structured_output";
+/// How often the model may try.
+const MAX_TRIES: u32 = 3;
+/// Members of the tool's arguments, where the schema is that of no object.
+const WRAPPED: &str = "value";
+
+/// What an answer has to fit, and what came of it.
+#[derive(Clone)]
+pub(super) struct StructuredAnswer {
+    schema: Arc<Schema>,
+    /// The value is a member of the tool's arguments, which have to be an object.
+    is_wrapped: bool,
+    state: Arc<Mutex<AnswerState>>,
+}
+
+#[derive(Default)]
+struct AnswerState {
+    value: Option<Value>,
+    tries: u32,
+}
+
+/// What is to be done after the model has answered.
+#[derive(Debug, PartialEq)]
+pub(super) enum NextTry {
+    /// There is a value.
+    Done(Value),
+    /// Tell the model this and let it answer once more.
+    Again(String),
+    /// It has tried often enough.
+    Exhausted,
+}
+
+impl StructuredAnswer {
+    /// Offers the tool to the model of this session.
+    ///
+    /// # Errors
+    /// The schema is none that can be checked.
+    pub(super) fn offer(session: &SessionContext, schema: &Value) -> Outcome<Self> {
+        let answer = Self::new(schema)?;
+        let parameters = match answer.is_wrapped {
+            true => {
+                json!({"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED]})
+            }
+            false => schema.clone(),
+        };
+        let parameters = RawValue::from_string(parameters.to_string())
+            .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
+        let given = answer.clone();
+        session.registry().register(OwnedTool {
+            name: TOOL.to_owned(),
+            module: TOOL.to_owned(),
+            summary: "Gives the answer. Call it once, at the end, with the whole answer in this form; nothing else that you say is read.".to_owned(),
+            schema: parameters,
+            rules: READ,
+            phrases: Arc::new([]),
+            run: Box::new(move |_, args| given.call(args)),
+        })?;
+        Ok(answer)
+    }
+
+    fn new(schema: &Value) -> Outcome<Self> {
+        Ok(Self {
+            schema: Arc::new(Schema::parse(&schema.to_string())?),
+            is_wrapped: schema.get("type").and_then(Value::as_str) != Some("object"),
+            state: Arc::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, AnswerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new message begins.
+    pub(super) fn begin(&self) {
+        *self.state() = AnswerState::default();
+    }
+
+    /// The model calls the tool.
+    fn call(&self, args: &Map<String, Value>) -> Outcome<ToolOk> {
+        let value = match self.is_wrapped {
+            true => args.get(WRAPPED).cloned().unwrap_or_default(),
+            false => Value::Object(args.clone()),
+        };
+        match self.take(value) {
+            NextTry::Done(_) => {
+                Ok(ToolOk::from("The answer fits.".to_owned()).and(Effect::Answered))
+            }
+            NextTry::Again(words) => Err(Problem::input(words).next("Call it again.")),
+            NextTry::Exhausted => {
+                let words = "The answer does not fit, and there is no further try.";
+                Ok(ToolOk::from(words.to_owned()).and(Effect::Answered))
+            }
+        }
+    }
+
+    /// One try.
+    fn take(&self, value: Value) -> NextTry {
+        let misfits = self.schema.check(&value);
+        if misfits.is_empty() {
+            self.state().value = Some(value.clone());
+            return NextTry::Done(value);
+        }
+        self.failed(words_of(&misfits))
+    }
+
+    fn failed(&self, words: String) -> NextTry {
+        let mut state = self.state();
+        state.tries += 1;
+        match state.tries < MAX_TRIES {
+            true => NextTry::Again(words),
+            false => NextTry::Exhausted,
+        }
+    }
+
+    /// What follows when a turn has ended whose last text was `said`.
+    pub(super) fn after(&self, said: &str) -> NextTry {
+        let (value, tries) = {
+            let state = self.state();
+            (state.value.clone(), state.tries)
+        };
+        match value {
+            Some(value) => NextTry::Done(value),
+            None if tries >= MAX_TRIES => NextTry::Exhausted,
+            None => match value_in(said) {
+                Some(value) => self.take(value),
+                None => self.failed(
+                    "The answer is no JSON value, and it must be one that fits the schema."
+                        .to_owned(),
+                ),
+            },
+        }
+        .with_hint()
+    }
+}
+
+impl NextTry {
+    fn with_hint(self) -> Self {
+        match self {
+            Self::Again(words) => Self::Again(format!(
+                "{words}\nGive the answer again with {TOOL}, or as JSON alone where there is no such tool."
+            )),
+            other => other,
+        }
+    }
+}
+
+/// The value that a text is, or that its only fenced block holds.
+fn value_in(text: &str) -> Option<Value> {
+    let whole = text.trim();
+    if let Ok(value) = serde_json::from_str(whole) {
+        return Some(value);
+    }
+    let mut fences = whole.split("```");
+    let (_, block, after) = (fences.next()?, fences.next()?, fences.next()?);
+    // One block: what is before it, it, and what is behind it.
+    if fences.next().is_some() && after.contains('{') {
+        return None;
+    }
+    let (_, inner) = block.split_once('\n')?;
+    serde_json::from_str(inner.trim()).ok()
+}
+
+fn words_of(misfits: &[Misfit]) -> String {
+    let mut words = "The answer does not fit the schema:".to_owned();
+    for misfit in misfits {
+        let place = match misfit.place.as_str() {
+            "" => "the whole",
+            place => place,
+        };
+        let _ = write!(words, "\n{place}: {}", misfit.words);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer() -> StructuredAnswer {
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        StructuredAnswer::new(&schema).unwrap()
+    }
+
+    #[test]
+    fn a_value_is_the_whole_text_or_its_only_block() {
+        for (text, value) in [
+            (r#"{"n":1}"#, Some(json!({"n": 1}))),
+            (" [1] \n", Some(json!([1]))),
+            (
+                "Here:\n```json\n{\"n\": 1}\n```\nDone.",
+                Some(json!({"n": 1})),
+            ),
+            ("```\n7\n```", Some(json!(7))),
+            (
+                "```json\n{\"n\":1}\n```\nor {\n```json\n{\"n\":2}\n```",
+                None,
+            ),
+            ("It is {\"n\":1}.", None),
+            ("```json\n{\"n\":\n```", None),
+            ("", None),
+        ] {
+            assert_eq!(value_in(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_and_the_third_time_is_the_last() {
+        let answer = answer();
+        let NextTry::Again(words) = answer.after(r#"{"n":"x"}"#) else {
+            panic!("no second try");
+        };
+        assert!(words.contains("/n: expected integer"), "{words}");
+        assert!(matches!(answer.after("No."), NextTry::Again(words) if words.contains("no JSON")));
+        assert_eq!(answer.after("No."), NextTry::Exhausted);
+        answer.begin();
+        assert_eq!(answer.after("{\"n\":2}"), NextTry::Done(json!({"n": 2})));
+    }
+
+    #[test]
+    fn the_tool_ends_the_turn_once_the_answer_fits() {
+        let answer = answer();
+        let args = |n: Value| Map::from_iter([("n".to_owned(), n)]);
+        assert!(answer.call(&args(json!(1.5))).is_err());
+        let done = answer.call(&args(json!(2))).unwrap();
+        assert_eq!(done.effects, [Effect::Answered]);
+        assert_eq!(answer.after(""), NextTry::Done(json!({"n": 2})));
+        let wrapped = StructuredAnswer::new(&json!({"type": "array"})).unwrap();
+        let args = Map::from_iter([("value".to_owned(), json!([1]))]);
+        assert!(wrapped.call(&args).is_ok());
+        assert_eq!(wrapped.after(""), NextTry::Done(json!([1])));
+    }
+}
