@@ -161,8 +161,15 @@ fn state(finding: &ReportFinding) -> String {
 
 /// A cell with a list of markup; `missing` is its class and word when the list is empty.
 fn cell(out: &mut String, entries: impl Iterator<Item = String>, missing: &str) {
-    let entries: Vec<String> = entries.collect();
-    if entries.is_empty() {
+    // What several reviewers say alike stands once.
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for entry in entries {
+        match all.iter_mut().find(|(known, _)| *known == entry) {
+            Some((_, times)) => *times += 1,
+            None => all.push((entry, 1)),
+        }
+    }
+    if all.is_empty() {
         let _ = match missing {
             "" => write!(out, "<td></td>"),
             class => write!(out, "<td class=\"{class}\">{class}</td>"),
@@ -170,8 +177,11 @@ fn cell(out: &mut String, entries: impl Iterator<Item = String>, missing: &str) 
         return;
     }
     out.push_str("<td><ul>");
-    for entry in entries {
-        let _ = write!(out, "<li>{entry}</li>");
+    for (entry, times) in all {
+        let _ = match times {
+            1 => write!(out, "<li>{entry}</li>"),
+            times => write!(out, "<li>{entry} ({times} times)</li>"),
+        };
     }
     out.push_str("</ul></td>");
 }

@@ -128,7 +128,7 @@ fn by_id(spec: &str) -> Vec<Requirement> {
     let mut found = Vec::new();
     for line in prose(spec) {
         let line = line.trim_start_matches(|c: char| c.is_whitespace() || "#-*+|>_[`(".contains(c));
-        let Some((id, rest)) = leading_id(line) else {
+        let Some((id, rest)) = leading_id(without_number(line)) else {
             continue;
         };
         let prefix: String = id.chars().take_while(char::is_ascii_alphabetic).collect();
@@ -140,6 +140,17 @@ fn by_id(spec: &str) -> Vec<Requirement> {
         }
     }
     found
+}
+
+/// The text of an item of a numbered list; any other line as it is.
+fn without_number(line: &str) -> &str {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.strip_prefix(['.', ')']) {
+        Some(text) if rest.len() < line.len() => {
+            text.trim_start_matches(|c: char| c.is_whitespace() || "*_[`(".contains(c))
+        }
+        _ => line,
+    }
 }
 
 /// An id at the beginning of a line, such as `REQ-12`, `FR-001`, `R3`, `AC-1.2`, and what follows.

@@ -27,6 +27,8 @@ fn ids(spec: &str) -> Vec<String> {
 fn requirements_are_found_by_id_by_number_or_by_heading() {
     let spec = "# Clock\n## Requirements\n- **REQ-1**: It ticks.\n### FR-002 Alarm\n| R3 | It stops |\n```\nREQ-9: code\n```\nAs REQ-1 says.\nREQ-1: again\nHTTP-2 is no requirement\n";
     assert_eq!(ids(spec), ["REQ-1=It ticks", "FR-002=Alarm", "R3=It stops"]);
+    let spec = "# Clock\n## Requirements\n1. REQ-1: It ticks.\n2) **REQ-2** It rings.\n";
+    assert_eq!(ids(spec), ["REQ-1=It ticks", "REQ-2=It rings"]);
     let spec = "# Clock\n1. Not this\n## 2 Functional requirements\n1. It ticks.\n2) It rings.\n### More\n1. It stops.\n## Else\n3. Not this\n";
     assert_eq!(ids(spec), ["1=It ticks", "2=It rings", "#3=It stops"]);
     assert_eq!(
