@@ -253,8 +253,8 @@ impl AnswerLines {
             self.stream_event(StreamEvent::ContentBlockDelta {
                 index,
                 delta: match is_thinking {
-                    true => BlockDelta::ThinkingDelta { thinking: now },
-                    false => BlockDelta::TextDelta { text: now },
+                    true => BlockDelta::Thinking { thinking: now },
+                    false => BlockDelta::Text { text: now },
                 },
             });
             rest = rest.get(now.len()..).unwrap_or_default();
@@ -344,7 +344,7 @@ impl AnswerLines {
             let partial_json = serde_json::to_string(input).unwrap_or_default();
             self.stream_event(StreamEvent::ContentBlockDelta {
                 index,
-                delta: BlockDelta::InputJsonDelta {
+                delta: BlockDelta::InputJson {
                     partial_json: &partial_json,
                 },
             });
@@ -746,11 +746,14 @@ enum StreamEvent<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum BlockDelta<'a> {
-    TextDelta { text: &'a str },
-    ThinkingDelta { thinking: &'a str },
-    InputJsonDelta { partial_json: &'a str },
+    #[serde(rename = "text_delta")]
+    Text { text: &'a str },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: &'a str },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: &'a str },
 }
 
 #[derive(Serialize)]
