@@ -298,7 +298,7 @@ fn colours_are_the_terminals_own_and_respect_no_color() {
 #[test]
 fn both_interfaces_share_the_input_history() {
     let (home, server, pty) = conversation([]);
-    pty.enter("!help", "take back the last exchange");
+    pty.enter("!help", "list, look into or answer agents");
     quit(pty, &home);
     crate::plain::pipe(&home, &server, "profiles\n")
         .expect(0)
