@@ -71,7 +71,7 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["provider"]),
     subcommand(
         "pipeline",
-        "Plan, follow and steer a run of the pipeline, and merge what it made.",
+        "Plan, follow, steer and merge a run of the pipeline.",
         "plan --prompt TEXT [--working-dir DIR] [--json]\tphases, models, cost and time of a run with these flags, before anything is paid\n\
          approve [POINT] [--working-dir DIR]\tlet a run go on that waits for your approval (--approve)\n\
          status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\

@@ -492,6 +492,16 @@ fn every_end_has_its_status_and_its_words_on_every_wire() {
             &["--max-cost", "0.000001"],
             asks_for_a_tool,
         );
+        tried.insert("limit of requests");
+        let one = ["--max-turns", "1"];
+        try_end(
+            &table,
+            wire,
+            "limit of requests",
+            BEGINS,
+            &one,
+            asks_for_a_tool,
+        );
         let args = ["--model", "gpt-4o", "--prompt-file", long.to_str().unwrap()];
         try_end(&table, wire, "was not sent", "", &args, |_| {
             Answer::status(500)

@@ -8,7 +8,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::content_blocks::{ContentBlock, UsageFields, input_of};
+use super::content_blocks::{ContentBlock, input_of};
+use super::line_forms::{
+    BlockDelta, BoundaryFields, CompactMetadata, DenialFields, MessageFields, MessageLine,
+    OwnFields, ResultsLine, ResultsMessage, RetryFields, StatusFields, StopFields, StreamEvent,
+    StreamLine, SystemLine, ToolResultBlock, ToolUseResult,
+};
 use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json, length_in_json};
 use crate::app::settings::json_flags::OutputFormat;
 use crate::app::stream::say;
@@ -674,170 +679,6 @@ impl TurnTally {
 
 pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[derive(Serialize)]
-struct MessageLine<'a, C: Serialize> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    message: MessageFields<'a, C>,
-    parent_tool_use_id: (),
-}
-
-#[derive(Serialize)]
-struct MessageFields<'a, C: Serialize> {
-    id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    role: &'static str,
-    model: &'a str,
-    content: C,
-    stop_reason: (),
-    stop_sequence: (),
-    usage: UsageFields,
-}
-
-impl<'a, C: Serialize> MessageFields<'a, C> {
-    fn new(id: &'a str, model: &'a str, content: C, usage: Tokens) -> Self {
-        Self {
-            id,
-            kind: "message",
-            role: "assistant",
-            model,
-            content,
-            stop_reason: (),
-            stop_sequence: (),
-            usage: usage.into(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct StreamLine<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    event: StreamEvent<'a>,
-    parent_tool_use_id: (),
-}
-
-/// An event of Anthropic's stream (<https://docs.anthropic.com/en/docs/build-with-claude/streaming>).
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum StreamEvent<'a> {
-    MessageStart {
-        message: MessageFields<'a, [(); 0]>,
-    },
-    ContentBlockStart {
-        index: usize,
-        content_block: &'a ContentBlock,
-    },
-    ContentBlockDelta {
-        index: usize,
-        delta: BlockDelta<'a>,
-    },
-    ContentBlockStop {
-        index: usize,
-    },
-    MessageDelta {
-        delta: StopFields,
-        usage: UsageFields,
-    },
-    MessageStop,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type")]
-enum BlockDelta<'a> {
-    #[serde(rename = "text_delta")]
-    Text { text: &'a str },
-    #[serde(rename = "thinking_delta")]
-    Thinking { thinking: &'a str },
-    #[serde(rename = "input_json_delta")]
-    InputJson { partial_json: &'a str },
-}
-
-#[derive(Serialize)]
-struct StopFields {
-    stop_reason: Option<StopReason>,
-    stop_sequence: (),
-}
-
-#[derive(Serialize)]
-struct ResultsLine<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    message: ResultsMessage<'a>,
-    parent_tool_use_id: (),
-    tool_use_result: ToolUseResult,
-}
-
-#[derive(Serialize)]
-struct ResultsMessage<'a> {
-    role: &'static str,
-    content: [ToolResultBlock<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct ToolResultBlock<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    tool_use_id: &'a str,
-    content: &'a str,
-    is_error: bool,
-}
-
-#[derive(Serialize)]
-struct ToolUseResult {
-    duration_ms: u64,
-    end: CallEnd,
-}
-
-#[derive(Serialize)]
-struct SystemLine<T: Serialize> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    subtype: &'static str,
-    #[serde(flatten)]
-    fields: T,
-}
-
-#[derive(Serialize)]
-struct StatusFields {
-    status: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct BoundaryFields {
-    compact_metadata: CompactMetadata,
-}
-
-#[derive(Serialize)]
-struct CompactMetadata {
-    trigger: &'static str,
-    pre_tokens: u64,
-    post_tokens: u64,
-}
-
-#[derive(Serialize)]
-struct RetryFields {
-    attempt: u64,
-    max_retries: u64,
-    retry_delay_ms: u64,
-    error_status: Option<u16>,
-    error: &'static str,
-}
-
-#[derive(Serialize)]
-struct DenialFields<'a> {
-    tool_name: &'a str,
-    tool_use_id: &'a str,
-    decision_reason_type: &'static str,
-    message: &'a str,
-}
-
-#[derive(Serialize)]
-struct OwnFields<'a> {
-    event: &'a RawValue,
 }
 
 #[cfg(test)]

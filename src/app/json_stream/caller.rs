@@ -8,7 +8,6 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use serde_json::{Map, Value, json};
 
-use super::control::{self, Answered};
 use super::line_reader::{MAX_LINE_IN, NextLine, next_line, object};
 use super::line_writer::LineWriter;
 use super::user_line::UserLine;
@@ -29,6 +28,9 @@ const MAX_ID: usize = 256;
 /// A message, or why it cannot be one.
 pub(super) type NextMessage = Outcome<UserLine>;
 
+/// Answers a request of the caller at once; an error is the words for it.
+pub(super) type AnswerRequest = fn(&Caller, &Map<String, Value>) -> Result<Value, String>;
+
 /// The calling program.
 pub(crate) struct Caller {
     pub(super) writer: Arc<LineWriter>,
@@ -40,6 +42,8 @@ pub(crate) struct Caller {
     /// Stops the turn that runs.
     turn: Mutex<Option<Cancel>>,
     questions: Mutex<Questions>,
+    /// What it may order beside messages.
+    answer_request: AnswerRequest,
 }
 
 /// What has come in.
@@ -77,7 +81,11 @@ struct Questions {
 }
 
 impl Caller {
-    pub(super) fn new(writer: Arc<LineWriter>, session: Arc<SessionContext>) -> Arc<Self> {
+    pub(super) fn new(
+        writer: Arc<LineWriter>,
+        session: Arc<SessionContext>,
+        answer_request: AnswerRequest,
+    ) -> Arc<Self> {
         let (wake, woken) = bounded(1);
         Arc::new(Self {
             writer,
@@ -87,6 +95,7 @@ impl Caller {
             woken,
             turn: Mutex::default(),
             questions: Mutex::default(),
+            answer_request,
         })
     }
 
@@ -255,7 +264,7 @@ impl Caller {
             Some(Value::Object(request)) => request,
             _ => Map::new(),
         };
-        let response = match control::answer(self, &request) {
+        let response = match (self.answer_request)(self, &request) {
             Ok(response) => {
                 json!({"subtype": "success", "request_id": id, "response": response})
             }
@@ -290,7 +299,7 @@ impl Caller {
     ///
     /// # Errors
     /// It answers with an error, it is gone, too many questions are open, or `stop` fires: then the question is withdrawn.
-    pub(super) fn ask(&self, request: &Value, stop: &Cancel) -> Answered {
+    pub(super) fn ask(&self, request: &Value, stop: &Cancel) -> Outcome<Value> {
         let (send, answer) = bounded(1);
         let id = {
             let mut questions = self.questions();

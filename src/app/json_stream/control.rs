@@ -2,25 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use super::caller::Caller;
+use super::caller::{AnswerRequest, Caller};
 use super::permission_questions;
-use crate::base::problem::Outcome;
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_schema::schema::Schema;
-
-/// The answer to a question.
-pub(super) type Answered = Outcome<Value>;
 
 /// A request that is understood.
 struct ControlRequest {
     subtype: &'static str,
-    answer: fn(&Caller, &Map<String, Value>) -> Result<Value, String>,
+    answer: AnswerRequest,
 }
 
-const fn row(
-    subtype: &'static str,
-    answer: fn(&Caller, &Map<String, Value>) -> Result<Value, String>,
-) -> ControlRequest {
+const fn row(subtype: &'static str, answer: AnswerRequest) -> ControlRequest {
     ControlRequest { subtype, answer }
 }
 

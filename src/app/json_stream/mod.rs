@@ -10,6 +10,7 @@ pub(crate) mod caller;
 mod content_blocks;
 mod control;
 pub(crate) mod init_line;
+mod line_forms;
 mod line_reader;
 pub(crate) mod line_writer;
 mod permission_questions;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
+use super::control;
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
 use super::permission_questions::CallerApprover;
@@ -55,7 +56,11 @@ impl JsonRun<'_> {
         target: ModelTarget,
         first: FirstMessage,
     ) -> Outcome<()> {
-        let caller = Caller::new(Arc::clone(&self.writer), Arc::clone(&self.session));
+        let caller = Caller::new(
+            Arc::clone(&self.writer),
+            Arc::clone(&self.session),
+            control::answer,
+        );
         caller.set_model(&target.model);
         let start = Arc::new(target);
         let (mut target, mut outcome) = (Arc::clone(&start), Ok(()));

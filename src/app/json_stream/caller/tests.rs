@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 
 use super::*;
+use crate::app::json_stream::control;
 use crate::base::env::Env;
 use crate::tools::engine::policy::ToolPolicy;
 
@@ -17,7 +18,7 @@ impl Peer {
         let file = tempfile::tempfile().unwrap();
         let writer = LineWriter::to(file.try_clone().unwrap(), Cancel::new());
         let session = SessionContext::new(Env::default(), ToolPolicy::default());
-        let caller = Caller::new(Arc::new(writer), Arc::new(session));
+        let caller = Caller::new(Arc::new(writer), Arc::new(session), control::answer);
         caller.set_model("m");
         Self { file, caller }
     }
