@@ -7,25 +7,36 @@ use std::ops::Range;
 use super::simple_command::{SimpleCommand, Word};
 
 /// Programs that run the command in their arguments.
-const WRAPPERS: [&str; 37] = [
+const WRAPPERS: [&str; 52] = [
     "builtin",
     "busybox",
+    "bwrap",
+    "caffeinate",
+    "chronic",
     "chroot",
     "chrt",
     "command",
     "coproc",
+    "dbus-run-session",
     "doas",
     "env",
     "exec",
+    "fakeroot",
     "find",
+    "firejail",
     "flock",
+    "gtimeout",
     "ionice",
+    "ltrace",
     "nice",
     "nohup",
     "nsenter",
+    "numactl",
     "parallel",
+    "perf",
     "pkexec",
     "prlimit",
+    "proot",
     "runuser",
     "script",
     "setarch",
@@ -40,20 +51,28 @@ const WRAPPERS: [&str; 37] = [
     "taskset",
     "time",
     "timeout",
+    "torsocks",
     "toybox",
     "trap",
+    "unbuffer",
     "unshare",
+    "valgrind",
     "watch",
     "xargs",
+    "xvfb-run",
 ];
 
 /// Wrappers that fill in words that are not in their arguments.
 const FILLING: [&str; 3] = ["find", "parallel", "xargs"];
 
 /// Programs that run a script: that of `-c`, else a file, else their standard input.
-const SHELLS: [&str; 10] = [
-    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh",
+const SHELLS: [&str; 21] = [
+    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "oksh", "osh", "pdksh",
+    "posh", "pwsh", "rbash", "rksh", "rzsh", "sh", "tcsh", "yash", "zsh",
 ];
+
+/// Builtins that run a file.
+const SOURCES: [&str; 2] = [".", "source"];
 
 /// Words of the grammar that a command may follow.
 const KEYWORDS: [&str; 13] = [
@@ -99,7 +118,7 @@ pub(super) fn commands_in(command: SimpleCommand) -> Found {
     if FILLING.contains(&name.as_str()) {
         found.is_whole &= fill(&mut command, &name);
     }
-    if WRAPPERS.contains(&name.as_str()) {
+    if runs_its_words(&name) {
         found.is_whole &= !starts_shell(&command, &name);
         // `watch 'a; b'`, `su -c 'a b'`: one word that a shell reads.
         let arguments = command.words.iter().skip(1);
@@ -114,7 +133,7 @@ pub(super) fn commands_in(command: SimpleCommand) -> Found {
 impl SimpleCommand {
     /// The places of the words at which a command may begin: the first, and in a wrapper each.
     pub(super) fn starts(&self) -> Range<usize> {
-        let is_wrapper = name(self, 0).is_some_and(|name| WRAPPERS.contains(&name));
+        let is_wrapper = name(self, 0).is_some_and(runs_its_words);
         0..if is_wrapper { self.words.len() } else { 1 }
     }
 }
@@ -143,11 +162,16 @@ impl Found {
             self.is_whole &= after(first).iter().all(|word| word.is_known) && !command.is_open;
             self.scripts.push(words.join(" "));
         }
-        if let Some(last) = named(&[".", "source"]).next_back() {
+        if let Some(last) = named(&SOURCES).next_back() {
             self.is_whole &= reads_file(after(last));
         }
         self.is_whole &= named(&OPAQUE).next().is_none();
     }
+}
+
+/// Whether one of the words behind `name` may be the name of what runs. Shells look for their file on the search path too.
+fn runs_its_words(name: &str) -> bool {
+    WRAPPERS.contains(&name) || SHELLS.contains(&name) || SOURCES.contains(&name)
 }
 
 fn is_option(word: &Word) -> bool {

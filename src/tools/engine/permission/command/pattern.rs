@@ -212,6 +212,10 @@ mod tests {
             "bash -s < f",
             "bash <<< 'rm x'",
             "bash /dev/stdin",
+            "bash rm",
+            "rbash -c 'rm x'",
+            "fakeroot rm x",
+            ". rm x",
             ". /dev/stdin",
             "xargs -I{} sh -c {}",
             "sudo -s",
@@ -375,8 +379,56 @@ mod tests {
             "&>",
             "2>&1 ",
         ];
-        proptest::collection::vec(proptest::sample::select(PIECES), 0..14)
-            .prop_map(|pieces| pieces.concat())
+        /// What may stand before a command that runs.
+        const STARTS: &[&str] = &[
+            "",
+            " ",
+            "\n",
+            ";",
+            "&",
+            "|",
+            "$(",
+            "`",
+            "(",
+            "{ ",
+            "<(",
+            "&& ",
+            "'\n",
+            "\"$(",
+            "\"`",
+            "' ; ",
+            "\" ; ",
+            "\\' ; ",
+            "$'\\'' ; ",
+            "eval ",
+            "eval '",
+            "bash -c ",
+            "bash -c '",
+            "env ",
+            "${x:-$(",
+            "x=$(",
+            "time ",
+            "! ",
+            "then ",
+            "do ",
+            "# '\n",
+            "a[$(",
+            "\\\n",
+            "command ",
+            "exec ",
+            "coproc ",
+            "sh -c \"",
+            "xargs ",
+            "<<<$(",
+            ">a ",
+            "2>&1 ",
+            "y=1 ",
+        ];
+        let some = || proptest::collection::vec(proptest::sample::select(PIECES), 0..5);
+        let start = proptest::sample::select(STARTS);
+        (some(), start, some()).prop_map(|(before, start, after)| {
+            format!("{}{start}probe{}", before.concat(), after.concat())
+        })
     }
 
     /// Whether bash runs the program `probe` when it is given `text`.
