@@ -43,8 +43,8 @@ fn model() -> Server {
         let body = request.json();
         let messages = body["messages"].as_array().unwrap();
         let said = |role: &str| {
-            let said = messages.iter().filter(|message| message["role"] == role);
-            said.last().map(|message| message["content"].clone())
+            let mut said = messages.iter().filter(|message| message["role"] == role);
+            said.next_back().map(|message| message["content"].clone())
         };
         let user = said("user").unwrap_or_default();
         let user = user.as_str().unwrap_or_default();
