@@ -16,7 +16,7 @@ use super::json_stream::result_line;
 use super::json_stream::run::JsonRun;
 use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
-use super::session::one_shot::OneShot;
+use super::session::one_shot::{OneShot, TurnWays};
 use super::session::turn_job::Notice;
 use super::sessions::{self, BegunSession};
 use super::settings::Settings;
@@ -292,6 +292,11 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         return json_run.run(one_shot, target, message);
     }
     let message = message.unwrap_or_default();
+    one_shot.set_ways(TurnWays {
+        max_requests: settings.json.max_turns,
+        prompt: settings.json.prompt.clone(),
+        ..TurnWays::default()
+    });
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map(|sink| match settings.is_leashed {

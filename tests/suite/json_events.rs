@@ -478,6 +478,17 @@ fn a_system_prompt_takes_the_place_of_the_own_one_and_an_empty_one_does_not() {
     );
     let appended = run(&["--append-system-prompt=Be brief."]);
     assert!(appended.starts_with(&own) && appended.ends_with("Be brief."));
+    // In text too, and nowhere where it would be forgotten.
+    let n = server.requests().len();
+    home.marvin()
+        .with_model(&server)
+        .line("--non-interactive --append-system-prompt Shortly. --prompt hi")
+        .run()
+        .expect(0);
+    assert!(system_prompt(&server, n).ends_with("Shortly."));
+    home.marvin()
+        .line("--append-system-prompt Shortly. hi")
+        .fails(&["--append-system-prompt is only for runs in which nobody is there"]);
 }
 
 #[test]

@@ -75,6 +75,19 @@ impl JsonFlags {
                     .next("Give both."),
             );
         }
+        let only_alone = [
+            (flags.max_turns.is_some(), "--max-turns"),
+            (flags.prompt.instead.is_some(), "--system-prompt"),
+            (flags.prompt.appended.is_some(), "--append-system-prompt"),
+            (flags.keeps_nothing, "--no-session-persistence"),
+        ];
+        let mut only_alone = only_alone.iter().filter(|(given, _)| *given);
+        if let Some((_, name)) = only_alone.next().filter(|_| !args.non_interactive) {
+            return Err(Problem::input(format!(
+                "{name} is only for runs in which nobody is there."
+            ))
+            .next("Give it with --non-interactive."));
+        }
         if flags.reads_lines && (args.has_prompt() || !args.images.is_empty()) {
             return Err(Problem::input(
                 "With --input-format stream-json the messages come on standard input, so there can be no prompt beside it.",
