@@ -25,6 +25,12 @@
 //! [`app::session::turn_job`] of it, as of every message → [`agent::turn`] builds the system prompt, sends a request by [`model_call::ask`], which retries what [`llm`] could not do and counts what it cost, runs the calls of a round by
 //! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
+//! # Life of a run that a program drives
+//! With `--output-format json` or `stream-json` [`app::headless`] hands the run to [`app::json_stream`]: its caller's lines are read on a thread of their own, messages
+//! wait in a queue, requests such as `interrupt` are answered at once → each message is answered by the same [`app::session::one_shot`] → its events become
+//! lines ([`app::json_stream::answer_lines`]), its end a result → a call that neither a rule nor the mode lets run is asked of the caller
+//! ([`tools::engine::permission`]), while its time limit is paused.
+//!
 //! # Life of a run of the pipeline
 //! [`app::headless`] hands the prompt to [`app::pipeline`] → [`pipeline::worktree`] finds or makes the folder and the branch in which it works → [`pipeline::run`] goes
 //! through the phases there; its events go to [`app::pipeline`] again: a record in that folder, push messages, and the display that [`ui::pipeline`] draws.
