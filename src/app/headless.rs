@@ -20,7 +20,7 @@ use super::session::one_shot::{OneShot, TurnWays};
 use super::session::turn_job::Notice;
 use super::sessions::{self, BegunSession};
 use super::settings::Settings;
-use super::settings::session::SessionFlags;
+use super::settings::session::{SessionChoice, SessionFlags};
 use super::stream::{StdoutSink, say};
 use super::watch::RunWatch;
 use super::{images, setup};
@@ -212,11 +212,26 @@ fn images_of(settings: &Settings, target: &ModelTarget) -> Outcome<Vec<Image>> {
 /// The session that the run writes; none where nothing was asked of it, unless a program was told its id.
 fn begin_session(settings: &Settings, session: &SessionContext) -> Outcome<Option<BegunSession>> {
     let flags = &settings.session;
-    let is_kept = settings.json.is_json() && !settings.json.keeps_nothing;
+    let is_kept = settings.json.is_json();
     match *flags == SessionFlags::default() && !is_kept {
         true => Ok(None),
         false => sessions::begin(flags, session, settings).map(Some),
     }
+}
+
+/// What was said in the session that a run goes on with which keeps nothing itself.
+fn earlier_messages(settings: &Settings, session: &SessionContext) -> Outcome<Option<Replay>> {
+    let flags = SessionFlags {
+        fork: false,
+        id: None,
+        ..settings.session.clone()
+    };
+    if flags.choice() == SessionChoice::New {
+        return Ok(None);
+    }
+    let begun = sessions::begin(&flags, session, settings)?;
+    begun.log.close();
+    Ok(begun.replay)
 }
 
 fn work(run: &HeadlessRun) -> Outcome<()> {
@@ -262,8 +277,12 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let mut target =
         setup::model_target(&settings.model.choice, &spending, &settings.env, &mut warn)?;
     setup::ask_server(&mut target, stop, &mut warn);
-    let begun = begin_session(settings, &session)?;
+    let (begun, earlier) = match settings.json.keeps_nothing {
+        true => (None, earlier_messages(settings, &session)?),
+        false => (begin_session(settings, &session)?, None),
+    };
     let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
+    let replay = replay.or(earlier.as_ref());
     replay.and_then(Replay::damage).into_iter().for_each(warn);
     let message = match prompt {
         Some(prompt) => Some((prompt, images_of(settings, &target)?)),
@@ -276,9 +295,14 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         begun.as_ref(),
         (spending.clone(), effort),
     );
+    if let Some(earlier) = &earlier {
+        one_shot.resume(earlier);
+    }
     if let Some(json) = &run.json {
         if let Some(begun) = &begun {
             json.writer.set_session(begun.log.id().as_str());
+        } else if let Some(id) = &settings.session.id {
+            json.writer.set_session(id.as_str());
         }
         json.has_begun.store(true, Ordering::SeqCst);
         let json_run = JsonRun {

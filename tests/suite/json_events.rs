@@ -137,6 +137,42 @@ fn a_turn_with_a_call_is_told_block_by_block() {
 }
 
 #[test]
+fn a_run_that_keeps_nothing_goes_on_with_a_session_and_leaves_it_as_it_was() {
+    let server = Server::always(says("Yes."));
+    let home = Home::new();
+    let first = json_run(&home, &server)
+        .line("--prompt one")
+        .run()
+        .expect(0);
+    let id = last(&lines(&first))["session_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let list = || {
+        home.marvin()
+            .line("sessions --json")
+            .run()
+            .expect(0)
+            .text()
+            .to_owned()
+    };
+    let before = list();
+    for args in ["", "--fork-session"] {
+        json_run(&home, &server)
+            .args(["--no-session-persistence", "--resume", &id])
+            .line(args)
+            .line("--prompt two")
+            .run()
+            .expect(0);
+        let n = server.requests().len() - 1;
+        let said = sent(&server, n);
+        let said: Vec<&str> = said.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(said, ["one", "Yes.", "two"]);
+        assert_eq!(list(), before, "{args}");
+    }
+}
+
+#[test]
 fn every_wire_has_the_same_lines() {
     let args = json!({"command": "echo found"});
     let call = &[("c1", "run_command", args.clone())];

@@ -23,6 +23,7 @@ use crate::llm::failure::Failure;
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
+use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
 
@@ -85,6 +86,11 @@ impl OneShot {
             }
         }
         Ok(())
+    }
+
+    /// Goes on with what was said in a session, without writing to it.
+    pub(crate) fn resume(&mut self, replay: &Replay) {
+        self.core.conversation.resume_with(replay.context());
     }
 
     /// How the messages that follow are answered.
