@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::message::Message;
 use crate::base::redact;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::clip;
 
 /// Thresholds in tokens.
@@ -210,7 +211,7 @@ fn count_words(words: &mut BTreeMap<String, usize>, text: &str) {
 
 fn top(words: BTreeMap<String, usize>, max: usize) -> Vec<String> {
     let mut words: Vec<(String, usize)> = words.into_iter().collect();
-    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    words.shared_sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     words.into_iter().take(max).map(|(word, _)| word).collect()
 }
 

@@ -17,4 +17,5 @@ pub(crate) mod reply_event;
 pub(crate) mod shorten;
 pub(crate) mod tokens;
 pub(crate) mod usage;
+mod vocabulary;
 pub(crate) mod wait;

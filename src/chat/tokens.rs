@@ -1,6 +1,7 @@
 //! How many tokens a conversation has: a cheap estimate, and exact counts only near a threshold.
 
 use super::message::Message;
+use super::vocabulary;
 
 /// Tokens of overhead for every message.
 const PER_MESSAGE: u64 = 4;
@@ -15,9 +16,7 @@ pub(crate) type Exact = fn(&str) -> u64;
 
 /// The exact count in the o200k encoding: right for OpenAI's models, close for others.
 pub fn o200k(text: &str) -> u64 {
-    tiktoken_rs::o200k_base_singleton()
-        .encode_ordinary(text)
-        .len() as u64
+    vocabulary::count(text).map_or_else(|| estimate(text.len()), |count| count as u64)
 }
 
 /// Bytes divided by four, rounded up: measured a little low on code and prose, far too high on padding.
