@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alerts::Alerts;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::zones::ZoneFiles;
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::Paths;
@@ -134,7 +135,7 @@ pub(crate) fn all(
             }
         }
     }
-    records.sort_by_cached_key(|record| {
+    records.shared_sort_by_key(|record| {
         let at = record.at(zones).map(|at| at.timestamp());
         (at, record.label.clone())
     });

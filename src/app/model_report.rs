@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::trim_decimals;
 use crate::llm::choose::{self, RemoteTarget};
 use crate::llm::copilot::{self, availability};
@@ -267,7 +268,7 @@ impl About<'_> {
                 models.push(self.model(&ListedModel::named(name), !self.lists_all));
             }
         }
-        models.sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
+        models.shared_sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
         models
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod params;
 pub(crate) mod patterns;
 pub(crate) mod problem;
 pub(crate) mod redact;
+pub(crate) mod shared_sort;
 pub(crate) mod template;
 #[cfg(test)]
 pub(crate) mod testing;

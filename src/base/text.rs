@@ -1,5 +1,7 @@
 //! Cutting, indenting and comparing text, always on character boundaries.
 
+use crate::base::shared_sort::SharedSort as _;
+
 /// The first `max` characters of `text`, with `…` when something was cut.
 pub(crate) fn clip(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
@@ -81,7 +83,7 @@ pub(crate) fn nearest<'a>(
                 .then_some((if within { edits.min(limit) } else { edits }, candidate))
         })
         .collect();
-    scored.sort_by_key(|(edits, candidate)| (*edits, candidate.len()));
+    scored.shared_sort_by_key(|(edits, candidate)| (*edits, candidate.len()));
     scored
         .into_iter()
         .take(3)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::provider::Embeddings;
 use super::wire::Wire;
 use crate::base::embedding::Embedding;
+use crate::base::shared_sort::SharedSort as _;
 
 /// The most bytes of an answer.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -60,7 +61,7 @@ pub(crate) fn read(answer: &[u8], count: usize) -> Result<Embeddings, String> {
     let values = match (answer.embeddings, answer.data) {
         (Some(values), _) => values,
         (None, Some(mut items)) => {
-            items.sort_by_key(|item| item.index);
+            items.shared_sort_by_key(|item| item.index);
             items.into_iter().map(|item| item.embedding).collect()
         }
         (None, None) => return Err("it has no embeddings".to_owned()),

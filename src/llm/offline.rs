@@ -7,6 +7,7 @@ use super::failure::{Failure, FailureKind};
 use super::provider::{Delta, Offer, Provider, Reply, Request};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::{ids, text};
 use crate::chat::message::{Message, ToolCall};
 
@@ -180,8 +181,9 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
         })
         .collect();
     // With no word in common, the phrases without slots.
-    phrases
-        .sort_by_key(|(shared, phrase)| (std::cmp::Reverse(*shared), phrase.matches('{').count()));
+    phrases.shared_sort_by_key(|(shared, phrase)| {
+        (std::cmp::Reverse(*shared), phrase.matches('{').count())
+    });
     let near: Vec<&str> = phrases.iter().take(4).map(|(_, phrase)| *phrase).collect();
     let problem = Problem::config(format!("No language model is set up, and \"{}\" is nothing I can do without one.", text::clip(&text::escape_controls(said.trim()), 60)))
         .next("To set one up: export OPENAI_API_KEY=… (or another provider's key), or run ollama: marvin help providers.");

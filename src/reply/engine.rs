@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::base::redact::ConversationLabels;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::clip;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
@@ -364,7 +365,7 @@ impl ReplyEngine {
         let saved = saved.and_then(Result::ok).unwrap_or_default();
         let now = now(session);
         let mut entries = entries();
-        entries.sort_by_key(|entry| entry.at);
+        entries.shared_sort_by_key(|entry| entry.at);
         for entry in entries {
             let Some(at) = entry.at.filter(|at| *at <= now) else {
                 continue;

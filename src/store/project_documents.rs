@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{head, thousands};
 use crate::disk::beneath::Root;
 
@@ -42,7 +43,7 @@ fn read(root: &Root, rel: &str) -> Option<(u64, String)> {
 fn shares(sizes: &[usize], total: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     let size = |at: usize| sizes.get(at).copied().unwrap_or_default();
-    order.sort_by_key(|at| size(*at));
+    order.shared_sort_by_key(|at| size(*at));
     let mut shares = vec![0; sizes.len()];
     let mut left = total;
     for (done, at) in order.iter().enumerate() {

@@ -115,6 +115,10 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
 }
 
 fn median(values: &mut [f64]) -> f64 {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a benchmark may be as large as it likes"
+    )]
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

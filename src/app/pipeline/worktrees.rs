@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::status::{self, RunState, RunStatus};
 use crate::base::problem::{Outcome, ProblemKind};
+use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::Root;
 use crate::pipeline::record;
 use crate::pipeline::worktree::record::{self as worktree_record, WorktreeKind, WorktreeRecord};
@@ -49,7 +50,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
             }),
         }
     }
-    found.sort_by_key(|status| match status.state {
+    found.shared_sort_by_key(|status| match status.state {
         RunState::Running => 0,
         RunState::Done | RunState::Paused | RunState::Failed | RunState::Dead => 1,
         // A state that was merged or cloned along says nothing of a run here.

@@ -40,6 +40,8 @@ enum Rest {
 }
 use Rest::{Alnum, Any, Chunk, Hex, Upper, Word};
 
+use crate::base::shared_sort::SharedSort as _;
+
 impl Rest {
     fn takes(self, byte: u8) -> bool {
         match self {
@@ -579,7 +581,7 @@ pub(super) const FORMATS: &[KeyFormat] = &[
 static PREFIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let mut prefixes: Vec<&str> = FORMATS.iter().map(|format| format.prefix).collect();
     // The longest first: after "sk-ant-" the letters may be too few for "sk-".
-    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    prefixes.shared_sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
     prefixes.dedup();
     let any: Vec<String> = prefixes.into_iter().map(regex::escape).collect();
     Regex::new(&any.join("|")).ok()

@@ -1,6 +1,7 @@
 //! Private keys in blocks: PEM (RFC 7468), OpenSSH, OpenPGP (RFC 9580) and PuTTY. Public keys and certificates have blocks too, and are no secrets.
 
 use super::hit::Hit;
+use crate::base::shared_sort::SharedSort as _;
 
 const PRIVATE_KEY: &str = "[REDACTED_PRIVATE_KEY]";
 const BEGIN: &str = "-----BEGIN ";
@@ -50,7 +51,7 @@ pub(super) fn key_blocks(text: &str) -> Vec<Hit> {
         }
     }
     putty_keys(text, &mut found);
-    found.sort_by_key(|hit| hit.range.start);
+    found.shared_sort_by_key(|hit| hit.range.start);
     found
 }
 

@@ -12,6 +12,7 @@ use super::open_beneath;
 use super::read::{DirEntry, FileKind};
 use super::root::Root;
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls, plural};
 use crate::disk::beneath::rel_path::RelPath;
 use crate::disk::paths::{PROJECT_FOLDER, PROJECT_LOGS};
@@ -198,7 +199,7 @@ impl Root {
             .map(|entry| (folder.child(&entry.name), entry))
             .filter(|(rel, entry)| self.is_shown(rel, entry, rules.as_deref(), look))
             .collect();
-        shown.sort_by(|(_, a), (_, b)| {
+        shown.shared_sort_by(|(_, a), (_, b)| {
             let last = |entry: &DirEntry| entry.kind != FileKind::Folder;
             (last(a), &a.name).cmp(&(last(b), &b.name))
         });

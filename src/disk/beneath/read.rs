@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::open_beneath::{AccessError, link_text};
 use super::root::Root;
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::located::FinalLink;
 use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
@@ -119,7 +120,7 @@ impl Root {
         let mut entries = self
             .entries(rel, usize::MAX)
             .map_err(|stop| self.problem("list", rel, stop))?;
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.shared_sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 

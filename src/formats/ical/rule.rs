@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::moment::Moment;
 use super::zone::{NoZones, Zone};
+use crate::base::shared_sort::SharedSort as _;
 
 /// The frequency (FREQ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +128,7 @@ impl RecurrenceRule {
             }
         }
         rule.weekdays
-            .sort_unstable_by_key(|(nth, day)| (*nth, day.to_monday_zero_offset()));
+            .shared_sort_by_key(|(nth, day)| (*nth, day.to_monday_zero_offset()));
         rule.weekdays.dedup();
         rule.freq = freq.ok_or("no FREQ")?;
         Ok(rule)

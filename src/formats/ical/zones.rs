@@ -15,6 +15,7 @@ use super::rule::RecurrenceRule;
 use super::scan::CalendarScan;
 use super::text::unescape;
 use super::zone::{NoZones, Zone, ZoneSource};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls};
 use crate::base::zones::ZoneFiles;
 
@@ -172,7 +173,7 @@ fn observances(
     }
     let (_, before) = first?;
     since.push((DateTime::MIN, before));
-    since.sort_by_key(|(at, _)| *at);
+    since.shared_sort_by_key(|(at, _)| *at);
     Some(since)
 }
 

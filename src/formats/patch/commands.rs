@@ -5,6 +5,7 @@ use super::edit::{FileLine, rebuild, split};
 use super::parse::PatchLine;
 use super::{EditedText, split_bom, without_last_break};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls, plural};
 
 const EXAMPLE: &str = "Blocks look like this, separated by a line with only ---:\nREPLACE 3\nthe new third line\n---\nINSERT 5\na line after the fifth\n---\nDELETE 8 2";
@@ -67,7 +68,9 @@ pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<EditedText>
         .map(|command| change(command, &lines))
         .collect();
     // Stable: insertions after one line stay in the order of the patch, and before what replaces the next line.
-    changes.sort_by_key(|(at, change)| (*at, matches!(change.first(), Some(PatchLine::Remove(_)))));
+    changes.shared_sort_by_key(|(at, change)| {
+        (*at, matches!(change.first(), Some(PatchLine::Remove(_))))
+    });
     let places: Vec<(usize, &[PatchLine])> = changes
         .iter()
         .map(|(at, change)| (*at, change.as_slice()))

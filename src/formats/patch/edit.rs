@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use super::parse::{PatchChunk, PatchLine};
 use super::seek::LineIndex;
 use crate::base::problem::{Problem, ProblemKind};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls};
 
 /// Lines of the file shown when the place was not found.
@@ -43,7 +44,7 @@ pub fn new_text(old: &str, chunks: &[PatchChunk], name: &str) -> Result<String, 
         from = at + wanted.len().min(texts.lines.len() - at);
     }
     // Additions at the end come last, regardless of their order in the patch; all others are in order already.
-    places.sort_by_key(|(at, _)| *at);
+    places.shared_sort_by_key(|(at, _)| *at);
     let places: Vec<(usize, &[PatchLine])> =
         places.iter().map(|(at, lines)| (*at, &**lines)).collect();
     Ok(format!("{mark}{}", rebuild(&lines, &places)))

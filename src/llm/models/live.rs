@@ -8,6 +8,7 @@ use super::near;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::llm::catalog::{ProviderSpec, Wire};
 use crate::llm::choose::RemoteTarget;
 use crate::llm::wire::{Dialect, ErrorContext, errors};
@@ -90,7 +91,7 @@ fn all_pages(remote: &RemoteTarget, client: &Client, stop: &Cancel) -> Outcome<V
             _ => break,
         }
     }
-    models.sort_by(|one, other| one.id.cmp(&other.id));
+    models.shared_sort_by(|one, other| one.id.cmp(&other.id));
     models.dedup_by(|one, other| one.id == other.id);
     let names = models.iter().map(|model| model.id.clone()).collect();
     near::remember(remote.row.name, &remote.base, names);

@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use super::list::{ListedModel, serves};
 use super::names::is_for_chat;
 use super::{endings, table};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, edits};
 use crate::llm::catalog;
 
@@ -80,7 +81,7 @@ fn nearest_of(model: &str, candidates: &[String]) -> Vec<String> {
         .filter(|(edits, _)| *edits <= limit)
         .collect();
     // The sort is stable: the table has the newest first.
-    near.sort_by_key(|(edits, _)| *edits);
+    near.shared_sort_by_key(|(edits, _)| *edits);
     let best = near.first().map_or(0, |(edits, _)| *edits);
     near.retain(|(edits, _)| *edits <= best + usize::from(best > 1));
     let mut names: Vec<String> = near.into_iter().map(|(_, name)| name.clone()).collect();

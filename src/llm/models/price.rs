@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::chat::usage::Tokens;
 
 /// More than a model can cost; whoever writes so much has taken another unit.
@@ -121,7 +122,7 @@ impl TokenPrice {
         base: PartialRates,
         mut tiers: Vec<(u64, PartialRates)>,
     ) -> Result<Self, &'static str> {
-        tiers.sort_by_key(|(above, _)| *above);
+        tiers.shared_sort_by_key(|(above, _)| *above);
         if tiers
             .windows(2)
             .any(|pair| matches!(pair, [(one, _), (other, _)] if one == other))

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::cancel::Cancel;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
 use crate::disk::lock::Lock;
@@ -139,7 +140,8 @@ pub(crate) fn all(common: &Path) -> Vec<WorktreeRecord> {
         })
         .filter(WorktreeRecord::is_sound)
         .collect();
-    records.sort_by(|one, other| (&one.started, &one.name).cmp(&(&other.started, &other.name)));
+    records
+        .shared_sort_by(|one, other| (&one.started, &one.name).cmp(&(&other.started, &other.name)));
     records
 }
 

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::carry_over::{scrubbed, shortened};
 use crate::base::redact::{ConversationLabels, redact, scrub};
+use crate::base::shared_sort::SharedSort as _;
 use crate::chat::message::Message;
 use crate::reply::settings::ReplySettings;
 use crate::store::memory::EraseTarget;
@@ -340,7 +341,7 @@ impl DialogueMemory {
                 units.extend(rounds(messages).into_iter().map(|round| (group.at, round)));
             }
         }
-        units.sort_by_key(|(at, _)| *at);
+        units.shared_sort_by_key(|(at, _)| *at);
         let mut room = MAX_ROWS;
         let fits = |(_, messages): &&(Timestamp, Vec<Message>)| {
             let fitting = room.checked_sub(messages.len());

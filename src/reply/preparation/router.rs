@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::tool_vectors;
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 use crate::chat::message::Message;
 use crate::reply::dialogue::carry_over::dialogue_lines;
 use crate::reply::models::stage::{Stage, StageModel, StageRequest};
@@ -139,7 +140,7 @@ fn fused(one: &[&str], other: &[&str]) -> Vec<String> {
         }
     }
     let mut names: Vec<_> = scores.into_iter().collect();
-    names.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(other.0)));
+    names.shared_sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(other.0)));
     let names = names.into_iter().take(MAX_RANKED);
     names.map(|(name, _)| name.to_owned()).collect()
 }

@@ -1,6 +1,7 @@
 //! Tools by meaning: those whose description lies nearest to a message.
 
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::reply::models::stage::StageModel;
 use crate::reply::tools::catalogue::Catalogue;
 use crate::tools::engine::tool_ranking::name_words;
@@ -45,7 +46,7 @@ pub(crate) fn by_nearness<'c>(
     for (name, vector) in catalogue.names().zip(vectors) {
         near.push((name, wanted.cosine(vector).ok_or_else(no_vector)?));
     }
-    near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    near.shared_sort_by(|(_, one), (_, other)| other.total_cmp(one));
     Ok(near)
 }
 
@@ -69,7 +70,7 @@ mod tests {
         let picks = |cosines: &[f32]| {
             let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
             let mut near: Vec<_> = names.into_iter().zip(cosines.iter().copied()).collect();
-            near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+            near.shared_sort_by(|(_, one), (_, other)| other.total_cmp(one));
             nearest(&near).concat()
         };
         assert_eq!(picks(&[0.1, 0.9, 0.2, 0.3]), "bdc");

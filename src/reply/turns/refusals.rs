@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::clip;
 use crate::chat::message::ToolCall;
 use crate::reply::settings::ReplySettings;
@@ -119,7 +120,7 @@ fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<(String, Value)> = map.into_iter().collect();
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            entries.shared_sort_by(|a, b| a.0.cmp(&b.0));
             let entries = entries.into_iter().map(|(key, value)| (key, sorted(value)));
             Value::Object(Map::from_iter(entries))
         }

@@ -7,6 +7,8 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::base::shared_sort::SharedSort as _;
+
 /// True when the records are clearly in the order in which they were saved, judged without parsing them: each has a date in Marvin's format, and none
 /// is earlier than the one before. Then most of them need not be parsed.
 pub(super) fn in_order(records: &[&str]) -> bool {
@@ -44,7 +46,7 @@ pub(super) fn newest_first<'a>(mut last_first: Vec<&'a str>, zone: &TimeZone) ->
         .collect();
     // Of two records with the same date, the later one in the file is newer.
     dated.reverse();
-    dated.sort_by_key(|(date, _)| std::cmp::Reverse(*date));
+    dated.shared_sort_by_key(|(date, _)| std::cmp::Reverse(*date));
     dated.into_iter().map(|(_, raw)| raw).collect()
 }
 

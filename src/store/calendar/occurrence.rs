@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
 use super::versions::Versions;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls, plural};
 use crate::base::zones::ZoneFiles;
 use crate::formats::ical::event::CalendarEvent;
@@ -287,13 +288,13 @@ impl OccurrenceSearch<'_> {
             })
             .filter(|(moment, here, _)| !except.has(moment, here))
             .collect();
-        starts.sort_by(|(_, one, _), (_, two, _)| one.cmp(two));
+        starts.shared_sort_by(|(_, one, _), (_, two, _)| one.cmp(two));
         starts.dedup_by(|(_, one, _), (_, two, _)| one == two);
         starts
     }
 
     fn finish(mut self) -> OccurrenceList {
-        self.list.sort_by(|one, two| {
+        self.list.shared_sort_by(|one, two| {
             (&one.start, !one.all_day, &one.title, &one.uid).cmp(&(
                 &two.start,
                 !two.all_day,

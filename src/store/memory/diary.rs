@@ -13,6 +13,7 @@ use super::word_index::WordIndex;
 use super::{VERSION, lines_of};
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 
 /// The rows of `diary.json`, by date and source.
 #[derive(Debug, Default)]
@@ -117,7 +118,7 @@ impl Diary {
 
     /// Replaces the rows. Rows of the same day and source become one.
     pub(super) fn set_rows(&mut self, mut rows: Vec<DiaryRow>) {
-        rows.sort_by_key(|row| (row.date, row.source));
+        rows.shared_sort_by_key(|row| (row.date, row.source));
         rows.dedup_by(|later, first| {
             let same = (later.date, later.source) == (first.date, first.source);
             if same {
@@ -213,7 +214,7 @@ impl Days {
             hits = (first..end).rev().take(k).map(|at| (at, 0.0)).collect();
         }
         // Rows of one day can differ in source only.
-        hits.sort_by(|(a, one), (b, other)| {
+        hits.shared_sort_by(|(a, one), (b, other)| {
             let date = |at: &usize| rows.get(*at).map(&date);
             date(b).cmp(&date(a)).then(other.total_cmp(one))
         });

@@ -17,6 +17,7 @@ use super::node::{Branch, Node, ROOT};
 use super::row::DiaryRow;
 use super::{DIARY, Files, GRAPH, INDEX, MemoryStore, VECTORS, apply};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, one_line};
 use crate::base::words::{self, Phrase};
 use crate::disk::atomic;
@@ -117,7 +118,7 @@ impl MemoryStore {
         let kind = |path: &PathBuf| FileKind::of(dir, path);
         let mut files = files_below(dir, MAX_DEPTH);
         files.retain(|path| !matches!(kind(path), FileKind::Own));
-        files.sort_by_key(|path| (matches!(kind(path), FileKind::Foreign), path.clone()));
+        files.shared_sort_by_key(|path| (matches!(kind(path), FileKind::Foreign), path.clone()));
         files
     }
 

@@ -14,6 +14,7 @@ use super::{VERSION, lines_of};
 use crate::base::clock::Clock;
 use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, one_line};
 
 /// The nodes of `graph.json`.
@@ -175,7 +176,7 @@ impl Graph {
             .map(|node| (node.decayed_score(now), node))
             .collect();
         // Stable: equal ones stay in the order of the file.
-        children.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        children.shared_sort_by(|(a, _), (b, _)| b.total_cmp(a));
         children.into_iter().map(|(_, node)| node).collect()
     }
 

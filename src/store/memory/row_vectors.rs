@@ -18,6 +18,7 @@ use crate::base::clock::Clock;
 use crate::base::embedding::Embedding;
 use crate::base::ids::stable_hash;
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 
 /// A row of the diary.
 type RowKey = (Date, DiarySource);
@@ -102,7 +103,7 @@ impl Content for RowVectors {
             }
         });
         let mut rows: Vec<VectorRow> = rows.collect();
-        rows.sort_by_key(|row| (row.date, row.source));
+        rows.shared_sort_by_key(|row| (row.date, row.source));
         lines_of(&head, "rows", &rows)
     }
 }

@@ -10,6 +10,7 @@ use super::record::SessionHeader;
 use super::replay::{Replay, TranscriptItem};
 use super::store::{SessionOnDisk, SessionStore};
 use super::summary;
+use crate::base::shared_sort::SharedSort as _;
 use crate::chat::message::Message;
 use crate::disk::atomic::{self, STATE_CAP};
 use crate::disk::git_head;
@@ -64,7 +65,7 @@ impl SessionStore {
     /// The files that were changed last, the latest first.
     fn latest_files(&self) -> Vec<SessionOnDisk> {
         let mut files = self.files();
-        files.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+        files.shared_sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
         files.truncate(FILES);
         files
     }

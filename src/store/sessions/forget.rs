@@ -16,6 +16,7 @@ use super::record::{Line, NumberedMessage, Record};
 use super::replay::first_words;
 use super::store::SessionStore;
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 use crate::chat::display::Display;
 use crate::chat::message::{Message, ProviderState};
 use crate::disk::atomic::{self, Access};
@@ -46,7 +47,7 @@ impl SessionStore {
                 }
             }
         }
-        found.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        found.shared_sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
         found
     }
 

@@ -12,6 +12,7 @@ use super::summary::{self, SessionSummary};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::shared_sort::SharedSort as _;
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::{self, Lock, LockState};
 
@@ -144,7 +145,7 @@ impl SessionStore {
             .into_iter()
             .filter_map(|(id, path, modified)| SessionSummary::read(id, &path, modified))
             .collect();
-        sessions.sort_by(|a, b| (&b.time, b.modified).cmp(&(&a.time, a.modified)));
+        sessions.shared_sort_by(|a, b| (&b.time, b.modified).cmp(&(&a.time, a.modified)));
         sessions
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
@@ -230,7 +231,7 @@ impl Folder {
                 (about.unwrap_or(SystemTime::UNIX_EPOCH), name)
             })
             .collect();
-        timed.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        timed.shared_sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         Ok(timed.into_iter().map(|(_, name)| name).collect())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::store::tickets::folder::Ticket;
 
 /// All tickets, by their `id:`.
@@ -45,7 +46,7 @@ impl Graph {
             .filter(|ticket| matches!(ticket.status.as_str(), "open" | "in_progress"))
             .filter(|ticket| self.open_deps(ticket).is_empty() != waiting)
             .collect();
-        found.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id.cmp(&b.id)));
+        found.shared_sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id.cmp(&b.id)));
         found
     }
 
@@ -86,7 +87,7 @@ impl Graph {
     pub(crate) fn cycles(&self) -> Vec<Vec<usize>> {
         let alive = |index: &usize| self.tickets.get(*index).is_some_and(|t| !t.is_closed());
         let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
-        order.sort_by(|a, b| self.id(*a).cmp(self.id(*b)));
+        order.shared_sort_by(|a, b| self.id(*a).cmp(self.id(*b)));
         let mut state = vec![VisitState::New; self.tickets.len()];
         let (mut found, mut told) = (Vec::new(), HashSet::new());
         for start in order {

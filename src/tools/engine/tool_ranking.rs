@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::everyday_words;
 use super::owned_tool::ToolRef;
 use crate::base::bm25::{Bm25, each_term};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::words::{self, WordBeginning};
 
 /// How often a word of each part counts.
@@ -113,7 +114,7 @@ impl ToolIndex {
         let mut found: Vec<_> = found
             .filter(|(_, is_exact, score)| *is_exact || *score > 0.0)
             .collect();
-        found.sort_unstable_by(|one, other| {
+        found.shared_sort_by(|one, other| {
             let best_first = (other.1.cmp(&one.1)).then(other.2.total_cmp(&one.2));
             best_first.then(one.0.cmp(other.0))
         });

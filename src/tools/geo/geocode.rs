@@ -9,6 +9,7 @@ use super::osm::nominatim::{self, OsmPlace};
 use super::point::Coordinates;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::short_line;
@@ -110,7 +111,7 @@ fn towns(ctx: &ToolContext, name: &str, max: u64) -> Outcome<Towns> {
     let region = name.split_once(',').map_or("", |(_, region)| region);
     let right = |row: &Value| regions.iter().filter(|region| lies_in(row, region)).count();
     let mut nearly: Vec<(usize, OsmPlace)> = all().map(|(row, spot)| (right(row), spot)).collect();
-    nearly.sort_by_key(|(right, _)| std::cmp::Reverse(*right));
+    nearly.shared_sort_by_key(|(right, _)| std::cmp::Reverse(*right));
     Ok(Towns {
         spots: nearly.into_iter().map(|(_, spot)| spot).take(max).collect(),
         elsewhere: Some(format!(

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, counted, escape_controls, plural, tail, thousands};
 use crate::chat::budget;
 use crate::chat::compaction::water_level;
@@ -306,7 +307,7 @@ fn backups(ctx: &ToolContext, troubles: &mut Vec<String>) -> Outcome<Vec<Backup>
         }
     }
     let stamp = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
-    found.sort_by_key(|backup| std::cmp::Reverse(stamp(&backup.name)));
+    found.shared_sort_by_key(|backup| std::cmp::Reverse(stamp(&backup.name)));
     Ok(found)
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::paste::clean;
 use crate::app::help;
 use crate::app::theme_choice::ThemeChoice;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::tail;
 
 /// How many bytes before the cursor are searched for the word.
@@ -188,7 +189,7 @@ impl Word {
             })
             .collect();
         // The sort is stable: within a rank the order of the source is kept.
-        ranked.sort_by_key(|(inside, _)| *inside);
+        ranked.shared_sort_by_key(|(inside, _)| *inside);
         let ranked: Vec<String> = ranked.into_iter().map(|(_, candidate)| candidate).collect();
         if !ranked.is_empty() {
             return ranked;

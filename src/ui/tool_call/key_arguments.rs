@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::base::params::Type;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, head};
 use crate::chat::message::ToolCall;
 use crate::tools::engine::arguments::ParsedArguments;
@@ -73,7 +74,7 @@ impl<'a> Arguments<'a> {
             })
             .collect();
         // The required ones in declaration order, the others as they were given.
-        given.sort_by_key(|given| match given.parameter {
+        given.shared_sort_by_key(|given| match given.parameter {
             Some((at, parameter)) if parameter.required => at,
             _ => usize::MAX,
         });

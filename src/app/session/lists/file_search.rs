@@ -18,6 +18,7 @@ use crate::app::session::run::Run;
 use crate::app::session::ui_update::FoundFiles;
 use crate::app::session::worker_event::WorkerEvent;
 use crate::base::fuzzy::{Fit, FuzzyQuery, FuzzyScratch};
+use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkVisitor};
 use crate::tools::engine::context::SessionContext;
 
@@ -289,7 +290,7 @@ impl Ranking {
     fn found(&self, paths: &[Box<str>], is_complete: bool) -> FoundFiles {
         let mut best: Vec<(Fit, Reverse<usize>)> =
             self.best.iter().map(|Reverse(ranked)| *ranked).collect();
-        best.sort_unstable_by(|one, other| other.cmp(one));
+        best.shared_sort_by(|one, other| other.cmp(one));
         let best = best.iter();
         let best = best.filter_map(|(_, Reverse(index))| paths.get(*index));
         FoundFiles {

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::app::session::session_cost::{SessionCost, spent_words};
 use crate::base::problem::Outcome;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, counted, trim_decimals};
 use crate::chat::usage::{Tokens, charge, credits, estimate_mark};
 use crate::store::cost_log::{self, LoggedCall};
@@ -67,7 +68,7 @@ pub(in crate::app::session) fn report(
         bars(&mut out, &rows);
         let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by model");
         let mut rows: Vec<(String, UsageSum)> = models.into_iter().collect();
-        rows.sort_by(|(_, a), (_, b)| {
+        rows.shared_sort_by(|(_, a), (_, b)| {
             let tokens = b.tokens.total().cmp(&a.tokens.total());
             b.cost.total_cmp(&a.cost).then(tokens)
         });

@@ -6,6 +6,7 @@ use crate::app::model_lists::ModelLists;
 use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
 use crate::app::session::model_env::model_env;
 use crate::base::env::Env;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::one_line;
 use crate::llm::catalog::ROWS;
 use crate::llm::copilot::{self, availability};
@@ -110,7 +111,7 @@ pub(super) fn models(
         }
     }
     // The sort is stable: the rest stays in the order of the table.
-    providers.sort_by_key(|line| line.standing);
+    providers.shared_sort_by_key(|line| line.standing);
     let lists = context.modules.get::<ModelLists>();
     let mut rows = Vec::new();
     let mut hint = String::new();

@@ -9,6 +9,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::base::shared_sort::SharedSort as _;
+
 /// Members whose value differs in every chunk and does not matter: padding against traffic analysis, timestamps, event numbers.
 const PADDING: [(&[u8], Hole); 4] = [
     (b"\"obfuscation\":\"", Hole::Quoted),
@@ -73,7 +75,7 @@ impl Template {
                     .map(|gap| (gap, hole)),
             );
         }
-        gaps.sort_by_key(|(gap, _)| gap.start);
+        gaps.shared_sort_by_key(|(gap, _)| gap.start);
         self.around.clear();
         self.holes.clear();
         self.thinking = place.thinking;

@@ -1,6 +1,7 @@
 //! A large diary and its index on the disk.
 
 use super::*;
+use crate::base::shared_sort::SharedSort as _;
 use crate::store::memory::file::Content;
 use crate::store::memory::indexed_diary::MIN_INDEXED_BYTES;
 
@@ -42,7 +43,7 @@ pub(super) fn rows(count: u32) -> Vec<DiaryRow> {
         }
     };
     let mut rows: Vec<DiaryRow> = (0..count).map(row).collect();
-    rows.sort_by_key(|row| (row.date, row.source));
+    rows.shared_sort_by_key(|row| (row.date, row.source));
     rows
 }
 

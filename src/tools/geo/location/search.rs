@@ -8,6 +8,7 @@ use super::entry::{PlaceEntry, list};
 use super::google::{self, GoogleResult};
 use super::{PlacesNearbySearch, PlacesTextSearch, RankBy};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, plural};
 use crate::formats::distance::DistanceUnit;
 use crate::net::services::NOMINATIM;
@@ -171,11 +172,11 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         }
     }
     let metres = |entry: &PlaceEntry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
-    entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
+    entries.shared_sort_by(|a, b| metres(a).total_cmp(&metres(b)));
     let mut remarks: Vec<String> = first.remark.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
         // Popularity is unknown, so places with a name and more details come first.
-        entries.sort_by_key(|entry| entry.name.is_none());
+        entries.shared_sort_by_key(|entry| entry.name.is_none());
         remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
     entries.truncate(max);

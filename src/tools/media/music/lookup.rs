@@ -10,6 +10,7 @@ use super::words::{credit, life, titled, used};
 use super::{Entity, MusicLookup};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls, plural};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{joined, name, objects, track_length};
@@ -204,7 +205,7 @@ fn by_kind(groups: &[Value], cut: bool) -> Vec<String> {
             })
             .collect();
         // Entries without a date come last.
-        rows.sort_by(|(a, at), (b, bt)| (a.is_empty(), a, at).cmp(&(b.is_empty(), b, bt)));
+        rows.shared_sort_by(|(a, at), (b, bt)| (a.is_empty(), a, at).cmp(&(b.is_empty(), b, bt)));
         listed += rows.len();
         if rows.is_empty() {
             continue;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::base::json::JsonExt;
+use crate::base::shared_sort::SharedSort as _;
 use crate::tools::output::found::{name, short_line};
 
 /// The credited artists, joined as in the record; `None` if it has none.
@@ -33,7 +34,7 @@ pub(super) fn life(artist: &Value) -> Option<String> {
 /// The names in a list of genres or tags, most used first.
 pub(super) fn used(value: &Value, path: &str, max: usize) -> Option<String> {
     let mut list: Vec<&Value> = value.list(path).iter().collect();
-    list.sort_by_key(|item| std::cmp::Reverse(item.whole("count").unwrap_or(0)));
+    list.shared_sort_by_key(|item| std::cmp::Reverse(item.whole("count").unwrap_or(0)));
     let names: Vec<String> = list
         .into_iter()
         .filter_map(|item| name(item, "name"))

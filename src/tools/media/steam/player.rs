@@ -8,6 +8,7 @@ use super::stats::RETRY_WAIT;
 use super::{SERVICE_TIMEOUT, SteamUserGames, SteamUserSummary, day, key, reply, user};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{plural, thousands, trim_decimals};
 use crate::net::service::ServiceResponse;
 use crate::net::services::STEAM_API;
@@ -73,7 +74,7 @@ fn minutes(game: &Value, key: &str) -> u64 {
 
 fn listed(ctx: &ToolContext, id: &str, total: Option<u64>, games: &[&Value]) -> String {
     let mut ranked = games.to_vec();
-    ranked.sort_by_key(|game| std::cmp::Reverse(minutes(game, "playtime_forever")));
+    ranked.shared_sort_by_key(|game| std::cmp::Reverse(minutes(game, "playtime_forever")));
     let all: u64 = games.iter().fold(0, |sum: u64, game| {
         sum.saturating_add(minutes(game, "playtime_forever"))
     });

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{HALF_TIMEOUT, SteamPlayerStats, app_id, rate_limited, reply};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{thousands, trim_decimals};
 use crate::net::service::RequestBuilder;
 use crate::net::services::STEAM_API;
@@ -109,7 +110,7 @@ fn ranked(found: &Value) -> Vec<(String, f64)> {
     };
     let list = found.list("achievementpercentages/achievements");
     let mut rates: Vec<(String, f64)> = list.iter().filter_map(rate).collect();
-    rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rates.shared_sort_by(|a, b| b.1.total_cmp(&a.1));
     rates
 }
 

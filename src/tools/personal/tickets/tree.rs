@@ -1,5 +1,6 @@
 //! The dependency tree of a ticket, in the layout of `tk dep tree`.
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::store::tickets::graph::Graph;
 
 /// How many steps are spent on exact depths in cycles; beyond that, back edges are ignored.
@@ -115,7 +116,7 @@ impl TreeWriter<'_> {
         let mut children = self.graph.children(index);
         children.retain(|child| !self.skips(*child, depth));
         let below = |index: &usize| self.depths.get(*index).map_or(0, |depth| depth.below);
-        children.sort_by(|a, b| {
+        children.shared_sort_by(|a, b| {
             below(a)
                 .cmp(&below(b))
                 .then_with(|| self.graph.id(*a).cmp(self.graph.id(*b)))

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::WalkFile;
 
 /// Maximum files of a batch. Each may keep a folder open, and on some systems a process may have only 256 open files.
@@ -46,6 +47,6 @@ where
         run();
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_unstable_by_key(|(at, _)| *at);
+    done.shared_sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
 }

@@ -7,6 +7,7 @@ use super::questions::day;
 use super::{StackAnswers, body};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, plural};
 use crate::formats::html;
 use crate::tools::engine::context::ToolContext;
@@ -42,7 +43,7 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
     })?;
     let home = stack_site(site);
     let mut items = objects(&value, "items");
-    items.sort_by_key(|item| std::cmp::Reverse(item.whole("score").unwrap_or_default()));
+    items.shared_sort_by_key(|item| std::cmp::Reverse(item.whole("score").unwrap_or_default()));
     let remaining = quota_line(&value, is_keyed(ctx))
         .map_or(String::new(), |remaining| format!("\n{remaining}"));
     if items.is_empty() {

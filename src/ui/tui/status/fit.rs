@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use crate::base::shared_sort::SharedSort as _;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
@@ -127,7 +128,7 @@ fn fitting(parts: &[StatusPart], columns: usize) -> Shown {
         let forms = part.forms.iter().enumerate();
         steps.extend(forms.map(|(form, (priority, _))| (*priority, index, form)));
     }
-    steps.sort_by_key(|(priority, index, form)| (Reverse(*priority), *index, *form));
+    steps.shared_sort_by_key(|(priority, index, form)| (Reverse(*priority), *index, *form));
     let mut shown = Shown {
         texts: vec![None; parts.len()],
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::one_line;
 use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose::{self, RemoteTarget};
@@ -65,7 +66,7 @@ pub(super) fn key_providers(env: &Env) -> ChoiceList {
         .filter(|row| row.key.is_some() && row.name != super::keep::OWN_SERVER);
     let mut keyed: Vec<&ProviderSpec> = keyed.collect();
     // The sort is stable: the rest stays in the order of the table.
-    keyed.sort_by_key(place);
+    keyed.shared_sort_by_key(place);
     let rows = keyed
         .into_iter()
         .map(|spec| row(spec.name, spec.name, choose::model(env, spec)));
@@ -125,7 +126,7 @@ fn models_of(remote: &RemoteTarget, env: &Env, stop: &Cancel) -> Vec<ChoiceRow> 
     let mut names: Vec<String> = listed.into_iter().map(|model| model.id).collect();
     names.retain(|name| is_for_chat(name) && !name.chars().any(char::is_control));
     let usual = choose::model(env, remote.row);
-    names.sort_by_key(|name| name != usual);
+    names.shared_sort_by_key(|name| name != usual);
     let server = match remote.row.name {
         "ollama" => "Ollama",
         "lmstudio" => "LM Studio",

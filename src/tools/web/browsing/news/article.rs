@@ -7,6 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::super::link;
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls};
 use crate::formats::html;
 
@@ -110,7 +111,7 @@ pub(super) fn merge(articles: Vec<Article>) -> Vec<Article> {
         titles.push(words);
         kept.push(article);
     }
-    kept.sort_by_key(|article| Reverse(article.time));
+    kept.shared_sort_by_key(|article| Reverse(article.time));
     kept
 }
 
