@@ -26,7 +26,6 @@ pub enum Message {
 /// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Its text.
     pub text: String,
     /// Its images, which belong after the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -44,7 +44,6 @@ const STATUSES: [(&str, &str); 3] = [
 /// Widest line of an explanation beside the text.
 const MAX_COLUMNS: usize = 100;
 
-/// The text of `--help`: one screen.
 pub(crate) fn screen() -> String {
     let mut out = format!("{ABOUT}\n\n");
     for (usage, does) in USAGE {

@@ -29,9 +29,6 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
 }
 
 /// Parses the arguments of a run: no word among them is a subcommand.
-///
-/// # Errors
-/// As [`parse`].
 pub(super) fn of_run(args: Vec<OsString>) -> Outcome<CliArgs> {
     match parse_words(args, true)? {
         CliCommand::Run(args) => Ok(*args),
@@ -135,7 +132,6 @@ fn subcommand(
     Ok(CliCommand::Sub(name, Box::new(typed), rest))
 }
 
-/// Whether the next argument is `word`.
 fn next_is(parser: &mut Parser, word: &str) -> bool {
     let rest = parser.try_raw_args();
     rest.is_some_and(|rest| rest.peek().is_some_and(|next| next == word))

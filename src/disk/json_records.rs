@@ -20,9 +20,6 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
 }
 
 /// The records in a file's bytes, each verbatim.
-///
-/// # Errors
-/// The bytes are not a JSON array; the message has the position.
 pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
@@ -53,7 +50,6 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
     serde_json::from_str(raw).unwrap_or_default()
 }
 
-/// An object as a record.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
         .map_err(|error| Problem::internal("A record is not JSON.").because(error))

@@ -39,7 +39,6 @@ const NO_GIF: &[ImageKind] = &[ImageKind::Png, ImageKind::Jpeg, ImageKind::Webp]
 
 const MIB: u64 = 1 << 20;
 
-/// The limits of `provider`.
 pub(crate) fn limits(provider: &str) -> ImageLimits {
     let cautious = ImageLimits {
         count: 20,
@@ -102,7 +101,6 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
     }
 }
 
-/// Whether a model takes images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakesImages {
     Yes,
@@ -111,7 +109,6 @@ pub(crate) enum TakesImages {
     Unknown,
 }
 
-/// Whether `model` of `provider` takes images.
 pub(crate) fn takes(provider: &str, model: &str, info: &ModelInfo) -> TakesImages {
     let local = catalog::row(provider).is_some_and(|row| row.local);
     match (info.images, local) {

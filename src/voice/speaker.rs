@@ -39,7 +39,6 @@ const PLAYERS: [(&str, &[&str]); 4] = [
 /// A program that speaks the text on its standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Speaker {
-    /// Its name.
     pub name: String,
     program: PathBuf,
     args: Vec<String>,

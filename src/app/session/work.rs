@@ -12,7 +12,6 @@ use crate::base::problem::{Outcome, Problem};
 
 /// What a worker does.
 pub(super) struct Work {
-    /// The name of its thread.
     name: &'static str,
     awaited_by: AwaitedBy,
     run: Box<dyn FnOnce(Outcome<()>) -> WorkerEvent + Send>,

@@ -105,7 +105,6 @@ pub(super) const ABOVE: &str = concat!(
     r"(?P<value>\S*[^\s:=])[^\S\n]*(?m:$)"
 );
 
-/// Whether what stands beside a name is a secret.
 pub(super) fn names_a_secret(text: &str, found: &Captures<'_>) -> bool {
     let name = found.name("name").map_or("", |name| name.as_str());
     let name = name.to_lowercase();

@@ -10,7 +10,6 @@ use super::pointer::{below, fragment};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
-/// Maximum bytes of a schema.
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 /// Maximum nesting of a schema.
 const MAX_DEPTH: usize = 64;
@@ -277,7 +276,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the schema at `place`.
     fn schema(&mut self, place: &str, value: &Value) -> Outcome<NodeId> {
         if let Some(known) = self.known.get(place) {
             return Ok(*known);

@@ -15,7 +15,6 @@ pub(crate) const UNKNOWN_METHOD: i64 = -32601;
 /// The notification that carries a session's events.
 const SESSION_EVENT: &str = "session.event";
 
-/// A message from the CLI.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// The answer to the call of this number.
@@ -78,7 +77,6 @@ pub(crate) enum SessionEvent {
     Compacting,
     /// It has.
     Compacted,
-    /// The turn failed.
     Failed {
         kind: String,
         message: String,

@@ -37,9 +37,7 @@ pub struct ListedModel {
     pub window: Option<u64>,
     /// Tokens of a reply.
     pub output: Option<u64>,
-    /// Its price.
     pub(crate) price: Option<TokenPrice>,
-    /// When it ends.
     pub(crate) end: Option<ModelEnd>,
     /// What takes its place.
     pub successor: Option<String>,
@@ -69,9 +67,6 @@ pub struct ListPage {
 }
 
 /// Reads the list that `provider` sent.
-///
-/// # Errors
-/// When it is no list of models.
 pub fn parse_list(provider: &str, body: &[u8]) -> Outcome<ListPage> {
     let unreadable = |what: &str| {
         Problem::network(format!(

@@ -97,7 +97,6 @@ struct SaidRow {
     text: String,
 }
 
-/// A message of the user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SaidMessage<'a> {
     pub text: &'a str,

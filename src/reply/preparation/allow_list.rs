@@ -22,7 +22,6 @@ const CORE: [&str; 13] = [
 /// Names that the trace shows.
 const TRACE_NAMES: usize = 8;
 
-/// The tools that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AllowList {
     /// Picks, carried-over ones, those of the plan, `stop` and `tool_search`.
@@ -79,7 +78,6 @@ impl AllowList {
         self.names.iter().any(|own| own == name)
     }
 
-    /// The line about it for the trace.
     pub(crate) fn trace_line(&self) -> String {
         let shown: Vec<&str> = self
             .names

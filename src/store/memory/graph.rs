@@ -16,7 +16,6 @@ use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
 
-/// The nodes of `graph.json`.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: Vec<Node>,

@@ -19,10 +19,8 @@ use crate::base::embedding::Embedding;
 use crate::base::ids::stable_hash;
 use crate::base::problem::Outcome;
 
-/// A row of the diary.
 type RowKey = (Date, DiarySource);
 
-/// The vectors of one model.
 #[derive(Debug, Default)]
 pub(super) struct RowVectors {
     model: String,

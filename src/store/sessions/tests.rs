@@ -22,7 +22,6 @@ use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 
 const BY: (&str, &str) = ("openai", "gpt-x");
 
-/// A folder of sessions.
 struct Folder {
     _dir: tempfile::TempDir,
     path: PathBuf,

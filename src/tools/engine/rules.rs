@@ -51,7 +51,6 @@ impl SideEffect {
 /// Properties of a tool besides its parameters, built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Its side effect.
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,

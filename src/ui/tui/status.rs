@@ -19,7 +19,6 @@ use crate::ui::text::width;
 use amounts::{gauge, money, tokens};
 use fit::{StatusPart, priority};
 
-/// Maximum columns of the running command.
 const MAX_COMMAND_COLUMNS: usize = 30;
 
 fn provider_symbol(provider: &str) -> &'static str {

@@ -110,7 +110,6 @@ impl ReplyDraft {
         self.queue(false, from..self.text.len());
     }
 
-    /// Adds thinking.
     pub(super) fn think(&mut self, thinking: &str) {
         let from = self.reasoning.len();
         self.reasoning.push_str(thinking);

@@ -61,7 +61,6 @@ impl CallKind {
     }
 }
 
-/// A row of the table.
 pub(crate) struct ModeRow {
     pub mode: PermissionMode,
     /// The word that chooses it.
@@ -148,10 +147,6 @@ impl PermissionMode {
         }
     }
 
-    /// Reads the word of a mode.
-    ///
-    /// # Errors
-    /// There is none of that name, or it is `auto`.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let word = word.trim();
         let words = || MODES.iter().map(|row| row.word);

@@ -116,7 +116,6 @@ impl PlaceEntry {
         (entry.name.is_some() || entry.address.is_some() || entry.point.is_some()).then_some(entry)
     }
 
-    /// A place from Nominatim.
     pub(super) fn spot(spot: &OsmPlace) -> Self {
         let tag = |key: &str| spot.tags.text(key).map(short_line);
         // The label starts with the name.
@@ -137,7 +136,6 @@ impl PlaceEntry {
         }
     }
 
-    /// A place from Overpass.
     pub(super) fn element(element: &Element) -> Self {
         let tag = |key: &str| element.tag(key).map(str::to_owned);
         let main = MAIN

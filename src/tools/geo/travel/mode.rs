@@ -40,7 +40,6 @@ impl Mode {
         }
     }
 
-    /// The service that has its data.
     pub(super) fn service(self) -> &'static Service {
         match self {
             Self::Driving => &OSRM_CAR,

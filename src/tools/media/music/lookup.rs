@@ -22,7 +22,6 @@ const PAGE_ITEMS: usize = 100;
 const PAGES: usize = 3;
 /// Maximum tracks of a release.
 const MAX_TRACKS: usize = 150;
-/// Maximum releases of a recording.
 const MAX_RELEASES: usize = 10;
 /// Kinds of release groups: the API's name, the heading of the list, and how many are shown.
 const GROUPS: [(&str, &str, usize); 3] = [
@@ -136,7 +135,6 @@ fn joined_or_none(parts: impl IntoIterator<Item = Option<String>>) -> Option<Str
     (!text.is_empty()).then_some(text)
 }
 
-/// An artist's origin.
 fn origin(artist: &Value) -> Option<String> {
     let area = name(artist, "area/name");
     let country = name(artist, "country");
@@ -299,7 +297,6 @@ fn track_line(track: &Value, whole: Option<&str>) -> String {
     )
 }
 
-/// Releases that contain a recording.
 fn releases(recording: &Value) -> Vec<String> {
     let rows = objects(recording, "releases").into_iter().map(|release| {
         let format = release

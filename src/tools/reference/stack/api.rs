@@ -12,7 +12,6 @@ use crate::net::service::RequestBuilder;
 use crate::net::services::{STACKEXCHANGE, variable};
 use crate::tools::engine::context::ToolContext;
 
-/// API version.
 const VERSION: &str = "/2.3";
 /// Wait before retrying a failed server once.
 const PAUSE: Duration = Duration::from_secs(1);

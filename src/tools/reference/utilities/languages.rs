@@ -155,7 +155,6 @@ const ALIASES: [(&str, &str); 9] = [
     ("dk", "da"),
 ];
 
-/// A requested language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Language {
     /// Its code: `en`, `pt-BR`, `zh-Hant`, `ceb`.
@@ -174,10 +173,6 @@ fn named(code: &str) -> Option<&'static str> {
     names.split('|').next()
 }
 
-/// Finds a language by code or name.
-///
-/// # Errors
-/// An unknown one, with the most similar.
 pub(super) fn language(text: &str) -> Outcome<Language> {
     let line = single_spaced(text);
     let lower = line.to_lowercase();

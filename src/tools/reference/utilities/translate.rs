@@ -21,7 +21,6 @@ const MAX_TEXT_BYTES: usize = 8_000;
 /// Longer translations are fenced.
 const MAX_UNFENCED_CHARS: usize = 200;
 
-/// The translation of a chunk.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
     text: String,
@@ -108,7 +107,6 @@ fn shown(text: &str, done: &[Translated], source: Option<&Language>, target: &La
     }
 }
 
-/// Translates one chunk.
 fn translate_chunk(
     ctx: &ToolContext,
     text: &str,

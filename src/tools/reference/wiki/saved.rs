@@ -18,7 +18,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum names kept for one article.
 const MAX_NAMES: usize = 50;
 
-/// A saved article.
 #[derive(Debug)]
 pub(super) struct SavedArticle {
     pub(super) title: String,

@@ -27,7 +27,6 @@ use crate::ui::editor::Editor;
 use crate::ui::snapshot;
 use crate::ui::text::theme::{ColorMode, Theme};
 
-/// The sizes that are tested.
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 
 /// A model of Groq.
