@@ -10,6 +10,7 @@ use super::copilot;
 use super::models::{ModelInfo, ModelRegistry, table};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{capitalize, file_size, plural};
+use crate::base::word_list::WordList;
 use crate::chat::image::Image;
 use crate::chat::message::Message;
 use crate::formats::image::ImageKind;
@@ -122,22 +123,10 @@ pub(crate) fn takes(provider: &str, model: &str, info: &ModelInfo) -> TakesImage
 
 /// Open models that see say so in their names, or belong to families that do.
 fn sees_by_name(model: &str) -> bool {
-    const SIGNS: [&str; 14] = [
-        "llava",
-        "vision",
-        "-vl",
-        "vl:",
-        "gemma3",
-        "gemma-3",
-        "minicpm-v",
-        "moondream",
-        "pixtral",
-        "llama4",
-        "llama-4",
-        "mistral-small3",
-        "qwen2.5vl",
-        "qwen3-vl",
-    ];
+    const SIGNS: WordList = WordList(
+        "llava vision -vl vl: gemma3 gemma-3 minicpm-v moondream pixtral llama4 llama-4 \
+         mistral-small3 qwen2.5vl qwen3-vl",
+    );
     let model = model.to_ascii_lowercase();
     SIGNS.iter().any(|sign| model.contains(sign))
 }

@@ -445,28 +445,9 @@ mod tests {
             "\\PC{0,12}".prop_map(Value::from),
             "20[0-9]{2}-[01][0-9]-[0-3][0-9]é?".prop_map(Value::from),
         ];
-        let keys = prop::sample::select(vec![
-            "data",
-            "models",
-            "id",
-            "name",
-            "model",
-            "pricing",
-            "prompt",
-            "completion",
-            "input",
-            "context_length",
-            "max_tokens",
-            "shutdown_date",
-            "deprecation",
-            "lifecycle",
-            "has_more",
-            "last_id",
-            "type",
-            "capabilities",
-            "error",
-            "message",
-        ]);
+        let keys = "data models id name model pricing prompt completion input context_length max_tokens \
+            shutdown_date deprecation lifecycle has_more last_id type capabilities error message";
+        let keys = prop::sample::select(keys.split_ascii_whitespace().collect::<Vec<_>>());
         leaf.prop_recursive(4, 40, 6, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
