@@ -58,10 +58,5 @@ pub(crate) fn run(session: SessionContext, name: &str, args: String, stop: &Canc
 }
 
 pub(crate) fn call(name: &str, args: String) -> ToolCall {
-    ToolCall {
-        id: ids::call(),
-        name: name.to_owned(),
-        args,
-        provider_state: None,
-    }
+    ToolCall::new(ids::call(), name, args)
 }

@@ -307,6 +307,7 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
+    use crate::base::testing::assert_lacks;
     use crate::chat::event::NullSink;
     use crate::tools::engine::batch;
     use crate::tools::engine::rules::Rules;
@@ -398,12 +399,7 @@ mod tests {
     }
 
     fn call(name: &str, args: &str) -> ToolCall {
-        ToolCall {
-            id: "a".to_owned(),
-            name: name.to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        }
+        ToolCall::new("a", name, args)
     }
 
     #[test]
@@ -432,11 +428,7 @@ mod tests {
         }
         let ended = batch::run_one(&ctx, &call("lamp_switch", "on"));
         assert!(ended.output.failed && ended.output.text.contains("must be a JSON object"));
-        assert!(
-            !ended.output.text.contains("Parameters: none"),
-            "{}",
-            ended.output.text
-        );
+        assert_lacks(&ended.output.text, &["Parameters: none"]);
         let plan = ctx.session.registry().plan(&call("lamp_switch", "{}"));
         assert_eq!((plan.parallel, plan.limit), (false, OUTSIDE.limit));
     }

@@ -128,12 +128,7 @@ impl Stage {
         let ids: Vec<String> = calls.iter().map(|(id, ..)| (*id).to_owned()).collect();
         let calls = calls
             .iter()
-            .map(|(id, name, args)| ToolCall {
-                id: (*id).to_owned(),
-                name: (*name).to_owned(),
-                args: (*args).to_owned(),
-                provider_state: None,
-            })
+            .map(|(id, name, args)| ToolCall::new(*id, *name, *args))
             .collect();
         self.show(&UiUpdate::Event(Event::ToolsStarted(calls)));
         for id in ids {
