@@ -122,6 +122,7 @@ fn text(records: &[Box<RawValue>]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
+    use crate::base::testing::assert_has;
     use std::fs;
 
     fn clock() -> Clock {
@@ -176,10 +177,7 @@ mod tests {
         let path = dir.path().join("a.json");
         fs::write(&path, "[{\"a\": 1},").unwrap();
         let notice = add(&path, None, "{}").unwrap();
-        assert!(
-            notice.contains("line 1") && notice.contains(".corrupt-"),
-            "{notice}"
-        );
+        assert_has(&notice, &["line 1", ".corrupt-"]);
         let aside = fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().path());

@@ -262,6 +262,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
 mod tests {
     use super::super::cost_log::calls_since;
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::chat::usage::TurnUsage;
     use crate::store::home;
 
@@ -412,11 +413,9 @@ mod tests {
     fn a_corrupt_file_is_set_aside_and_many_writers_lose_nothing() {
         let (home, paths) = home();
         std::fs::write(paths.usage().unwrap(), "{half").unwrap();
-        assert!(
-            add(&paths, &Clock::default(), &totals())
-                .unwrap()
-                .unwrap()
-                .contains("was moved to")
+        assert_has(
+            &add(&paths, &Clock::default(), &totals()).unwrap().unwrap(),
+            &["was moved to"],
         );
         std::thread::scope(|scope| {
             for _ in 0..8 {

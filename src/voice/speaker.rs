@@ -273,6 +273,7 @@ fn describe(voice: &Path) -> (u32, Option<&'static Language>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::proc::tests::script;
     use std::fs;
 
@@ -324,10 +325,7 @@ mod tests {
         for (command, what) in [("nosuch", "\"nosuch\""), ("talk 'x", "quote")] {
             let env = place.env(&[("MARVIN_SPEAK_COMMAND", command)]);
             let problem = Speaker::find(&env).unwrap_err().one_line();
-            assert!(
-                problem.contains("MARVIN_SPEAK_COMMAND") && problem.contains(what),
-                "{problem}"
-            );
+            assert_has(&problem, &["MARVIN_SPEAK_COMMAND", what]);
         }
     }
 

@@ -172,6 +172,7 @@ impl PermissionMode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::tools::all;
 
     #[test]
@@ -230,11 +231,7 @@ mod tests {
             assert_eq!(PermissionMode::parse(row.word).unwrap(), row.mode);
         }
         let words = |word: &str| PermissionMode::parse(word).unwrap_err().one_line();
-        assert!(
-            words("dontask").contains("Did you mean \"dontAsk\"?"),
-            "{}",
-            words("dontask")
-        );
+        assert_has(&words("dontask"), &["Did you mean \"dontAsk\"?"]);
         assert!(words("accept-edits").contains("acceptEdits"));
         assert!(words("auto").contains("not built"));
         assert!(words("").contains("Modes: bypassPermissions, acceptEdits"));

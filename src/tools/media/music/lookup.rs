@@ -329,6 +329,7 @@ fn releases(recording: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use serde_json::json;
 
     #[test]
@@ -364,9 +365,9 @@ mod tests {
             text.starts_with("\nAlbums (22):\n  1999        T21\n  2000        T20\n"),
             "{text}"
         );
-        assert!(
-            text.contains("  and 2 later ones\n\nSingles (1):\n  no date     Undated\n"),
-            "{text}"
+        assert_has(
+            &text,
+            &["  and 2 later ones\n\nSingles (1):\n  no date     Undated\n"],
         );
         assert!(text.ends_with("Of other kinds: 1, not listed."), "{text}");
     }
