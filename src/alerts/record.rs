@@ -34,7 +34,6 @@ pub(crate) struct AlertRecord {
     pub label: String,
     /// When, with zone (RFC 9557).
     pub time: String,
-    /// The message to show.
     pub message: String,
     /// `cron`, `at`, or empty: fires only while Marvin is open.
     #[serde(default)]
@@ -62,10 +61,6 @@ impl AlertRecord {
         late.or_else(|| self.at(alerts.clock.zones()))
     }
 
-    /// The path of the record.
-    ///
-    /// # Errors
-    /// The label is not a valid file name.
     pub(crate) fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_record(&self.id),
@@ -73,10 +68,6 @@ impl AlertRecord {
         }
     }
 
-    /// The path of its script.
-    ///
-    /// # Errors
-    /// The label is not a valid file name.
     pub(crate) fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_script(&self.id),
@@ -84,7 +75,6 @@ impl AlertRecord {
         }
     }
 
-    /// Writes it.
     pub(crate) fn save(&self, paths: &Paths) -> Outcome<()> {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| Problem::internal("An alarm cannot be written.").because(error))?;
@@ -148,10 +138,6 @@ fn read(path: &Path, zones: &ZoneFiles) -> Option<AlertRecord> {
     record.at(zones).is_some().then_some(record)
 }
 
-/// The record with this id.
-///
-/// # Errors
-/// `HOME` is not set.
 pub(crate) fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<AlertRecord>> {
     Ok(all(paths, zones, &mut Vec::new())?
         .into_iter()

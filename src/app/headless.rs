@@ -41,7 +41,6 @@ use crate::tools::engine::permission::mode::PermissionMode;
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
     settings: Arc<Settings>,
-    /// Makes the display of a run of the pipeline.
     display: MakeDisplay,
     started: Instant,
     stop: Cancel,
@@ -49,7 +48,6 @@ struct HeadlessRun {
     session: OnceLock<Arc<SessionContext>>,
     /// Set when the provider cannot answer now.
     outage: OnceLock<ProviderOutage>,
-    /// Where the output is JSON.
     json: Option<JsonOutput>,
     finished: AtomicBool,
 }

@@ -31,12 +31,9 @@ pub(crate) enum ListSource {
     Table,
 }
 
-/// The models of a provider.
 #[derive(Debug, Serialize)]
 pub(crate) struct ModelReport {
-    /// The provider.
     pub provider: &'static str,
-    /// Its address.
     pub base: String,
     /// Where the models come from.
     pub source: ListSource,
@@ -77,7 +74,6 @@ pub(crate) struct ReportedModel {
     /// How much of a yearly plan's requests one request takes, at Copilot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<f64>,
-    /// It takes images.
     pub images: bool,
     /// `2026-12-11`, `gone` or `deprecated`.
     pub ends: Option<String>,
@@ -89,10 +85,8 @@ pub(crate) struct ReportedModel {
     end: Option<ModelEnd>,
 }
 
-/// A model that has ended.
 #[derive(Debug, Serialize)]
 pub(crate) struct RetiredModel {
-    /// Its name.
     pub id: &'static str,
     /// What to take instead.
     pub successor: Option<&'static str>,

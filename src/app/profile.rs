@@ -22,11 +22,9 @@ use crate::tools::engine::history_scope::HISTORY;
 
 pub(crate) use crate::store::profiles::{active, name, names, switch};
 
-/// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProfileListing {
     pub name: String,
-    /// Whether it is the active one.
     pub active: bool,
     /// Number of saved places.
     pub places: usize,
@@ -50,9 +48,6 @@ pub(crate) fn list(paths: &Paths, clock: &Clock, active: &str) -> Vec<ProfileLis
 
 /// The path of the profile's `preferences.yaml`, which is created with explanations when it does not exist. The command `preferences` opens it in an
 /// editor.
-///
-/// # Errors
-/// The name is invalid, or the disk is not writable.
 pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     let profile = paths.profile(name)?;
     preferences::make(&profile)?;

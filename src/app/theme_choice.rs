@@ -42,7 +42,6 @@ impl ThemeChoice {
         ),
     ];
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         let mut all = Self::ALL.iter();
         all.find(|(choice, ..)| *choice == self)
@@ -50,9 +49,6 @@ impl ThemeChoice {
     }
 
     /// The theme with this name.
-    ///
-    /// # Errors
-    /// There is none; the nearest one is named.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let mut all = Self::ALL.iter();
         let found = all.find(|(_, name, _)| name.eq_ignore_ascii_case(word.trim()));
@@ -84,9 +80,6 @@ impl ThemeChoice {
     }
 
     /// Stores the choice for later runs.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn store(self, paths: &Paths) -> Outcome<()> {
         let text = format!("{}\n", self.name());
         atomic::write(&paths.theme()?, text.as_bytes(), Access::Private)

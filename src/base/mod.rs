@@ -25,5 +25,6 @@ pub(crate) mod template;
 pub(crate) mod testing;
 pub(crate) mod text;
 pub(crate) mod variables;
+pub(crate) mod word_list;
 pub(crate) mod words;
 pub(crate) mod zones;

@@ -20,7 +20,6 @@ const MAX_LINE_BYTES: usize = 4_000;
 /// Maximum bytes of the hunks of a file.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// The change of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// The file, as the tool names it; after the change if it was moved.

@@ -124,7 +124,6 @@ pub enum StopReason {
     Refusal,
 }
 
-/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
@@ -138,7 +137,6 @@ pub enum CallState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DenialReason {
-    /// A rule.
     Rule,
     /// The permission mode.
     Mode,

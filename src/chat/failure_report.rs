@@ -9,7 +9,6 @@ use crate::base::problem::ProblemKind;
 /// The beginning of the line; JSON follows.
 const MARKER: &str = "MARVIN_FAILURE:";
 
-/// Why a child failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FailureReport {
     pub kind: ProblemKind,
@@ -21,7 +20,6 @@ pub(crate) struct FailureReport {
 /// A provider that cannot answer now: it has a fault of its own, is overloaded, limits the rate, or cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProviderOutage {
-    /// The provider's name.
     pub provider: String,
     /// How long it asks to wait, in milliseconds, if it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

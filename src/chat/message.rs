@@ -11,10 +11,7 @@ use super::image::Image;
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
     /// A message of Marvin to the model between turns: a summary after compaction, a notice.
-    System {
-        /// Its text.
-        text: String,
-    },
+    System { text: String },
     /// What the user or the calling program wrote.
     User(User),
     /// The model's answer.
@@ -26,7 +23,6 @@ pub enum Message {
 /// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Its text.
     pub text: String,
     /// Its images, which belong after the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,11 +132,7 @@ impl Assistant {
 
 impl ToolCall {
     /// A call without fields of a provider.
-    pub(crate) fn new(
-        id: impl Into<String>,
-        name: impl Into<String>,
-        args: impl Into<String>,
-    ) -> Self {
+    pub fn new(id: impl Into<String>, name: impl Into<String>, args: impl Into<String>) -> Self {
         Self {
             id: id.into(),
             name: name.into(),

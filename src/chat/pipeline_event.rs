@@ -19,7 +19,6 @@ pub enum PipelineEvent {
         /// It continues an earlier run.
         resumed: bool,
     },
-    /// A phase starts.
     PhaseStarted {
         /// Its name, such as `1a_review`.
         phase: String,
@@ -78,7 +77,6 @@ pub enum PipelineEvent {
         /// A part of the numbers is an estimate.
         estimated: bool,
     },
-    /// A child ended.
     ChildEnded {
         /// Id of the child.
         id: String,
@@ -134,7 +132,6 @@ pub enum PipelineEvent {
         /// Why, as a sentence.
         words: String,
     },
-    /// The run ended.
     RunEnded {
         /// Every phase that was asked for is done.
         done: bool,

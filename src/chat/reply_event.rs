@@ -12,10 +12,7 @@ pub enum ReplyEvent {
         text: String,
     },
     /// A piece of an answer that has not been checked yet.
-    Draft {
-        /// The piece.
-        piece: String,
-    },
+    Draft { piece: String },
     /// The draft so far is no answer: a tool call, or something that is not shown.
     DraftDropped,
 }

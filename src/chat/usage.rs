@@ -146,7 +146,6 @@ pub struct TurnUsage {
     pub provider: String,
     /// Model's name.
     pub model: String,
-    /// Its tokens.
     pub tokens: Tokens,
     /// US dollars.
     pub cost: f64,
@@ -323,7 +322,6 @@ impl ReportedCost {
         are_amounts.then_some(cost)
     }
 
-    /// Its tokens.
     pub fn tokens(&self) -> Tokens {
         Tokens {
             input: self.input_tokens,
@@ -349,7 +347,6 @@ fn rounded(cost: f64) -> f64 {
 pub struct LoggedTurn {
     /// When it ended.
     pub ts: String,
-    /// Its usage.
     pub turn: TurnUsage,
 }
 

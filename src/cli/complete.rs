@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::subcommands;
 use crate::app::help;
-use crate::app::settings;
 use crate::app::settings::flag::{Complete, Flag, ValueMode, words};
+use crate::app::settings::flags;
 
 /// The completion script for `shell`; `None` when it is not known.
 pub(crate) fn script(shell: &str) -> Option<String> {
@@ -42,7 +42,7 @@ fn session_flags() -> Vec<String> {
 pub(crate) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 fn shown() -> impl Iterator<Item = &'static Flag> {
-    settings::flags().filter(|flag| !flag.hidden)
+    flags::all().filter(|flag| !flag.hidden)
 }
 
 fn subcommand_names() -> Vec<&'static str> {

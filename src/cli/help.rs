@@ -8,8 +8,8 @@ use super::subcommands::{self, Subcommand};
 use crate::app::help::layout::{self, Style};
 use crate::app::help::markup::Block;
 use crate::app::help::{self, DEFAULT_COLUMNS, HelpTables, search};
-use crate::app::settings;
 use crate::app::settings::flag::{Flag, FlagGroup, ValueMode};
+use crate::app::settings::flags;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::NO_COLOR;
@@ -44,7 +44,6 @@ const STATUSES: [(&str, &str); 3] = [
 /// Widest line of an explanation beside the text.
 const MAX_COLUMNS: usize = 100;
 
-/// The text of `--help`: one screen.
 pub(crate) fn screen() -> String {
     let mut out = format!("{ABOUT}\n\n");
     for (usage, does) in USAGE {
@@ -52,7 +51,7 @@ pub(crate) fn screen() -> String {
     }
     out.push_str("\nFlags that most people need (all: marvin help flags):\n");
     for group in FlagGroup::ALL {
-        for flag in settings::flags().filter(|flag| flag.group == group) {
+        for flag in flags::all().filter(|flag| flag.group == group) {
             if let Some(brief) = flag.brief {
                 let _ = writeln!(out, "  {:<24}  {brief}", aligned(flag));
             }

@@ -8,7 +8,7 @@ use super::subcommands::{self, Subcommand};
 use crate::app::settings::flag::{Flag, ValueMode, text as utf8};
 use crate::app::settings::json_flags::JsonFlags;
 use crate::app::settings::session::SessionFlags;
-use crate::app::settings::{self, CliArgs};
+use crate::app::settings::{CliArgs, flags};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
@@ -29,9 +29,6 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
 }
 
 /// Parses the arguments of a run: no word among them is a subcommand.
-///
-/// # Errors
-/// As [`parse`].
 pub(super) fn of_run(args: Vec<OsString>) -> Outcome<CliArgs> {
     match parse_words(args, true)? {
         CliCommand::Run(args) => Ok(*args),
@@ -63,11 +60,11 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
                 continue;
             }
             Arg::Long(name) => (
-                settings::long(name).ok_or_else(|| unknown(name))?,
+                flags::long(name).ok_or_else(|| unknown(name))?,
                 format!("--{name}"),
             ),
             Arg::Short(short) => {
-                let flag = settings::flags().find(|flag| flag.short == Some(short));
+                let flag = flags::all().find(|flag| flag.short == Some(short));
                 (
                     flag.ok_or_else(|| unknown(&short.to_string()))?,
                     format!("-{short}"),
@@ -135,7 +132,6 @@ fn subcommand(
     Ok(CliCommand::Sub(name, Box::new(typed), rest))
 }
 
-/// Whether the next argument is `word`.
 fn next_is(parser: &mut Parser, word: &str) -> bool {
     let rest = parser.try_raw_args();
     rest.is_some_and(|rest| rest.peek().is_some_and(|next| next == word))
@@ -221,7 +217,7 @@ fn unknown(name: &str) -> Problem {
     let shown = text::escape_controls(&text::clip(name, 60));
     let dashes = if name.chars().count() == 1 { "-" } else { "--" };
     let problem = Problem::input(format!("There is no flag \"{dashes}{shown}\"."));
-    let names = settings::flags()
+    let names = flags::all()
         .filter(|flag| !flag.hidden)
         .map(|flag| flag.long);
     match text::nearest(name, names).first() {

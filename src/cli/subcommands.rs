@@ -147,7 +147,7 @@ pub(crate) fn listed() -> impl Iterator<Item = &'static Subcommand> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::settings;
+    use crate::app::settings::flags;
 
     #[test]
     fn every_subcommand_is_described_by_a_sentence_and_its_forms() {
@@ -157,7 +157,7 @@ mod tests {
                 assert!(!does.is_empty(), "{}", command.name);
             }
             for flag in command.flags {
-                assert!(settings::long(flag).is_some(), "{}: {flag}", command.name);
+                assert!(flags::long(flag).is_some(), "{}: {flag}", command.name);
             }
         }
     }

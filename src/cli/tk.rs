@@ -18,7 +18,6 @@ use crate::tools::personal::tickets::command::{Caller, TicketCli};
 /// Largest note from standard input, in bytes.
 const NOTE_CAP: u64 = 16 * 1024 * 1024;
 
-/// Runs one command of the script.
 pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     let current = settings.process.current.clone().ok_or_else(|| {
         Problem::missing("The current directory is gone.").next("Change to one that exists.")

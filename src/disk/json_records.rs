@@ -20,9 +20,6 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
 }
 
 /// The records in a file's bytes, each verbatim.
-///
-/// # Errors
-/// The bytes are not a JSON array; the message has the position.
 pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
@@ -53,7 +50,6 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
     serde_json::from_str(raw).unwrap_or_default()
 }
 
-/// An object as a record.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
         .map_err(|error| Problem::internal("A record is not JSON.").because(error))
@@ -126,6 +122,7 @@ fn text(records: &[Box<RawValue>]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
+    use crate::base::testing::assert_has;
     use std::fs;
 
     fn clock() -> Clock {
@@ -180,10 +177,7 @@ mod tests {
         let path = dir.path().join("a.json");
         fs::write(&path, "[{\"a\": 1},").unwrap();
         let notice = add(&path, None, "{}").unwrap();
-        assert!(
-            notice.contains("line 1") && notice.contains(".corrupt-"),
-            "{notice}"
-        );
+        assert_has(&notice, &["line 1", ".corrupt-"]);
         let aside = fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().path());

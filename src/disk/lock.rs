@@ -204,7 +204,6 @@ fn timed_out(path: &Path, file: &mut File, limit: Duration) -> Problem {
     .next("Try again, or end that process if it hangs.")
 }
 
-/// The lock file of `path`.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

@@ -96,7 +96,6 @@ fn keys(value: Value, name: &str) -> Outcome<Map<String, Value>> {
     }
 }
 
-/// The text of a value.
 pub(crate) fn text(value: &Value) -> Outcome<String> {
     serde_yaml::to_string(value)
         .map_err(|error| Problem::internal("Cannot write a value as YAML.").because(error))

@@ -7,13 +7,11 @@ use super::catalog::{self, OtherUrl, ProviderSpec, UrlForm};
 use crate::base::env::Env;
 use crate::net::services::{self, without_slash};
 
-/// The port that Ollama listens on.
 const OLLAMA_PORT: u16 = 11434;
 
 /// The address of a provider, and what decided it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProviderAddress {
-    /// The base of its addresses.
     pub base: String,
     /// The variable that it comes from; `None` for the provider's usual address.
     pub variable: Option<Cow<'static, str>>,

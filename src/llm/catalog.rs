@@ -49,7 +49,6 @@ pub struct ProviderSpec {
 /// A header that says which of the user's accounts a request counts for.
 #[derive(Debug, Clone, Copy)]
 pub struct AccountHeader {
-    /// Its name.
     pub name: &'static str,
     /// The variables with its value; the first that is set counts.
     pub(crate) variables: &'static [Text],

@@ -25,7 +25,6 @@ const PROBE: Duration = Duration::from_millis(100);
 /// An HTTP provider, configured.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteTarget {
-    /// Its row.
     pub row: &'static ProviderSpec,
     /// Effective base address.
     pub base: String,
@@ -56,7 +55,6 @@ impl RemoteTarget {
         }
     }
 
-    /// The headers of a request in `dialect`.
     pub(crate) fn headers(&self, dialect: Dialect) -> Vec<(&'static str, String)> {
         let mut headers = credential::headers(dialect, self.key.as_ref());
         headers.extend(self.account_headers.iter().cloned());
@@ -85,10 +83,8 @@ impl RemoteTarget {
     }
 }
 
-/// The chosen provider.
 #[derive(Debug, Clone)]
 pub(crate) enum ProviderChoice {
-    /// A provider of the table.
     Remote(RemoteTarget),
     /// The user's Copilot CLI.
     Copilot,
@@ -97,7 +93,6 @@ pub(crate) enum ProviderChoice {
 }
 
 impl ProviderChoice {
-    /// The provider's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Remote(remote) => remote.row.name,
@@ -268,9 +263,6 @@ pub(crate) fn wire_word(wire: Wire) -> Option<&'static str> {
 }
 
 /// The wire that `<NAME>_WIRE` names, for servers that may speak either of OpenAI's.
-///
-/// # Errors
-/// When it is another word.
 pub(crate) fn wire(env: &Env, row: &ProviderSpec) -> Outcome<Option<Wire>> {
     if wire_word(row.wire).is_none() {
         return Ok(None);

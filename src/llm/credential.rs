@@ -37,7 +37,6 @@ impl Credential {
     }
 }
 
-/// The headers of a request in `dialect` with `key`.
 pub(crate) fn headers(dialect: Dialect, key: Option<&Credential>) -> Vec<(&'static str, String)> {
     match key {
         Some(token) if token.is_token => {

@@ -79,7 +79,6 @@ pub struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorAnswer {
     pub status: u16,
-    /// It mentions tools or functions.
     pub mentions_tools: bool,
     /// Members of the request that it refuses, and that the request can do without.
     pub(crate) refused: OptionalMembers,

@@ -57,7 +57,6 @@ impl RefusedMembers {
     }
 }
 
-/// An HTTP provider and its connections.
 #[derive(Debug)]
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
@@ -137,7 +136,6 @@ impl HttpProvider {
         }
     }
 
-    /// Posts the request.
     fn post(
         &self,
         dialect: Dialect,

@@ -10,6 +10,7 @@ use super::copilot;
 use super::models::{ModelInfo, ModelRegistry, table};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{capitalize, file_size, plural};
+use crate::base::word_list::WordList;
 use crate::chat::image::Image;
 use crate::chat::message::Message;
 use crate::formats::image::ImageKind;
@@ -39,7 +40,6 @@ const NO_GIF: &[ImageKind] = &[ImageKind::Png, ImageKind::Jpeg, ImageKind::Webp]
 
 const MIB: u64 = 1 << 20;
 
-/// The limits of `provider`.
 pub(crate) fn limits(provider: &str) -> ImageLimits {
     let cautious = ImageLimits {
         count: 20,
@@ -102,7 +102,6 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
     }
 }
 
-/// Whether a model takes images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakesImages {
     Yes,
@@ -111,7 +110,6 @@ pub(crate) enum TakesImages {
     Unknown,
 }
 
-/// Whether `model` of `provider` takes images.
 pub(crate) fn takes(provider: &str, model: &str, info: &ModelInfo) -> TakesImages {
     let local = catalog::row(provider).is_some_and(|row| row.local);
     match (info.images, local) {
@@ -125,22 +123,10 @@ pub(crate) fn takes(provider: &str, model: &str, info: &ModelInfo) -> TakesImage
 
 /// Open models that see say so in their names, or belong to families that do.
 fn sees_by_name(model: &str) -> bool {
-    const SIGNS: [&str; 14] = [
-        "llava",
-        "vision",
-        "-vl",
-        "vl:",
-        "gemma3",
-        "gemma-3",
-        "minicpm-v",
-        "moondream",
-        "pixtral",
-        "llama4",
-        "llama-4",
-        "mistral-small3",
-        "qwen2.5vl",
-        "qwen3-vl",
-    ];
+    const SIGNS: WordList = WordList(
+        "llava vision -vl vl: gemma3 gemma-3 minicpm-v moondream pixtral llama4 llama-4 \
+         mistral-small3 qwen2.5vl qwen3-vl",
+    );
     let model = model.to_ascii_lowercase();
     SIGNS.iter().any(|sign| model.contains(sign))
 }

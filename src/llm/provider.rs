@@ -67,9 +67,6 @@ pub(crate) trait Provider: Send + Sync {
     }
 
     /// One vector for each text.
-    ///
-    /// # Errors
-    /// The provider has no embeddings, or what went wrong.
     fn embed(&self, model: &str, texts: &[String], stop: &Cancel) -> Outcome<Embeddings> {
         let _ = (model, texts, stop);
         Err(Problem::refused(format!(
@@ -226,9 +223,6 @@ impl Effort {
     }
 
     /// The effort called `word`.
-    ///
-    /// # Errors
-    /// There is none; the nearest is named.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let named = |effort: &Self| effort.word().eq_ignore_ascii_case(word.trim());
         if let Some(effort) = Self::ALL.into_iter().find(named) {
@@ -255,7 +249,6 @@ pub(crate) struct Offer {
 const ENVELOPE_BYTES: usize = 74;
 
 impl Offer {
-    /// An offer of `tools`.
     pub(crate) fn new(tools: Vec<Offered>) -> Self {
         Self { tools }
     }

@@ -29,7 +29,6 @@ pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Fail
     Err(Failure::new(FailureKind::Budget, problem))
 }
 
-/// The size of a request in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestSize {
     /// About how many it has.

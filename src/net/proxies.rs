@@ -169,6 +169,7 @@ fn in_range(range: &str, host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::{assert_has, assert_lacks};
 
     fn way(vars: &[(&str, &str)], url: &str) -> Outcome<Option<&'static str>> {
         let env = Env::new(vars.iter().map(|(k, v)| (k.into(), v.into())));
@@ -203,17 +204,13 @@ mod tests {
         ] {
             let problem = way(&[("ALL_PROXY", value)], "https://x.test").unwrap_err();
             let words = format!("{} {problem:?}", problem.one_line());
-            assert!(
-                words.contains("ALL_PROXY") && !words.contains("hunter2"),
-                "{words}"
-            );
+            assert_has(&words, &["ALL_PROXY"]);
+            assert_lacks(&words, &["hunter2"]);
         }
         let env = Env::from([("ALL_PROXY", "http://me:hunter2@x:1")]);
         let debug = format!("{:?}", ProxyRoute::for_url(&env, "https://x.test").unwrap());
-        assert!(
-            debug.contains("x:1") && !debug.contains("hunter2"),
-            "{debug}"
-        );
+        assert_has(&debug, &["x:1"]);
+        assert_lacks(&debug, &["hunter2"]);
     }
 
     #[test]

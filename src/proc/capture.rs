@@ -216,6 +216,7 @@ fn from_character(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     fn fed(keep: KeepLimits, chunks: &[&str]) -> Captured {
         let mut captured = Captured::new(keep);
@@ -266,16 +267,8 @@ mod tests {
         assert!(whole == "abcde" && !path.exists());
         let captured = fed(keep.clone(), &["ab", "cdefg", "hij"]);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "abcdefghij");
-        assert!(
-            captured.text().contains(&path.display().to_string()),
-            "{}",
-            captured.text()
-        );
+        assert_has(&captured.text(), &[&path.display().to_string()]);
         let again = fed(keep, &["abcdefghij"]);
-        assert!(
-            again.text().contains("could not be kept"),
-            "{}",
-            again.text()
-        );
+        assert_has(&again.text(), &["could not be kept"]);
     }
 }

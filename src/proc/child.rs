@@ -403,7 +403,6 @@ pub(crate) struct ProgramOutput {
     /// Its exit status, unless a signal ended it.
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    /// Its standard output.
     pub stdout: Captured,
     /// Its standard error.
     pub stderr: Captured,

@@ -4,155 +4,49 @@
 //! command that a model writes. A name missing from an allow-list is noticed at once and added.
 
 use crate::base::env::Env;
+use crate::base::word_list::WordList;
 
 /// Passed to every child: user, home, language, network route.
-const BASIC: &[&str] = &[
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TZDIR",
-    "TMPDIR",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NIX_SSL_CERT_FILE",
-    "http_proxy",
-    "https_proxy",
-    "ftp_proxy",
-    "all_proxy",
-    "no_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "FTP_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "GNUPGHOME",
-    "NO_COLOR",
-    "LD_LIBRARY_PATH",
-    "SYSTEMROOT",
-    "WSL_DISTRO_NAME",
-    "WSL_INTEROP",
-];
+const BASIC: WordList = WordList(
+    "HOME USER LOGNAME LANG LANGUAGE TZ TZDIR TMPDIR SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE \
+     http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY FTP_PROXY \
+     ALL_PROXY NO_PROXY SSH_AUTH_SOCK SSH_AGENT_PID GNUPGHOME NO_COLOR LD_LIBRARY_PATH SYSTEMROOT \
+     WSL_DISTRO_NAME WSL_INTEROP",
+);
 
 /// Families of variables passed to every child.
 const BASIC_FAMILIES: &[&str] = &["LC_", "XDG_"];
 
 /// Also passed to commands: the terminal, the desktop, and where tool chains are installed.
-const COMMAND: &[&str] = &[
-    "SHELL",
-    "TERM",
-    "COLORTERM",
-    "CLICOLOR",
-    "COLUMNS",
-    "LINES",
-    "EDITOR",
-    "VISUAL",
-    "BROWSER",
-    "CI",
-    "HOSTNAME",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DESKTOP_SESSION",
-    "PULSE_SERVER",
-    "CC",
-    "CXX",
-    "CFLAGS",
-    "CXXFLAGS",
-    "CPPFLAGS",
-    "LDFLAGS",
-    "MAKEFLAGS",
-    "PKG_CONFIG_PATH",
-    "CMAKE_PREFIX_PATH",
-    "CARGO_HOME",
-    "CARGO_TARGET_DIR",
-    "CARGO_BUILD_JOBS",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "RUSTFLAGS",
-    "RUST_BACKTRACE",
-    "GOPATH",
-    "GOROOT",
-    "GOBIN",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOPROXY",
-    "GOFLAGS",
-    "GOTOOLCHAIN",
-    "JAVA_HOME",
-    "MAVEN_HOME",
-    "GRADLE_HOME",
-    "GRADLE_USER_HOME",
-    "ANDROID_HOME",
-    "ANDROID_SDK_ROOT",
-    "NVM_DIR",
-    "NODE_ENV",
-    "NODE_PATH",
-    "NODE_EXTRA_CA_CERTS",
-    "PNPM_HOME",
-    "VOLTA_HOME",
-    "BUN_INSTALL",
-    "DENO_DIR",
-    "PYENV_ROOT",
-    "PYTHONUNBUFFERED",
-    "PYTHONDONTWRITEBYTECODE",
-    "UV_CACHE_DIR",
-    "PIPX_HOME",
-    "POETRY_HOME",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "RBENV_ROOT",
-    "GEM_HOME",
-    "GEM_PATH",
-    "BUNDLE_PATH",
-    "ASDF_DIR",
-    "ASDF_DATA_DIR",
-    "SDKMAN_DIR",
-    "DOTNET_ROOT",
-    "DOTNET_CLI_TELEMETRY_OPTOUT",
-    "NIX_PATH",
-    "NIX_PROFILES",
-    "GUIX_PROFILE",
-    "DOCKER_HOST",
-    "DOCKER_CONTEXT",
-    "KUBECONFIG",
-];
+const COMMAND: WordList = WordList(
+    "SHELL TERM COLORTERM CLICOLOR COLUMNS LINES EDITOR VISUAL BROWSER CI HOSTNAME DISPLAY \
+     WAYLAND_DISPLAY XAUTHORITY DBUS_SESSION_BUS_ADDRESS DESKTOP_SESSION PULSE_SERVER CC CXX \
+     CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFLAGS PKG_CONFIG_PATH CMAKE_PREFIX_PATH CARGO_HOME \
+     CARGO_TARGET_DIR CARGO_BUILD_JOBS RUSTUP_HOME RUSTUP_TOOLCHAIN RUSTFLAGS RUST_BACKTRACE \
+     GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOPROXY GOFLAGS GOTOOLCHAIN JAVA_HOME MAVEN_HOME \
+     GRADLE_HOME GRADLE_USER_HOME ANDROID_HOME ANDROID_SDK_ROOT NVM_DIR NODE_ENV NODE_PATH \
+     NODE_EXTRA_CA_CERTS PNPM_HOME VOLTA_HOME BUN_INSTALL DENO_DIR PYENV_ROOT PYTHONUNBUFFERED \
+     PYTHONDONTWRITEBYTECODE UV_CACHE_DIR PIPX_HOME POETRY_HOME REQUESTS_CA_BUNDLE CURL_CA_BUNDLE \
+     RBENV_ROOT GEM_HOME GEM_PATH BUNDLE_PATH ASDF_DIR ASDF_DATA_DIR SDKMAN_DIR DOTNET_ROOT \
+     DOTNET_CLI_TELEMETRY_OPTOUT NIX_PATH NIX_PROFILES GUIX_PROFILE DOCKER_HOST DOCKER_CONTEXT \
+     KUBECONFIG",
+);
 
 /// Also passed to the Copilot CLI: where it and the GitHub CLI keep their logins and settings, and the login itself when it comes by a variable. It is the one
 /// program that is handed such secrets: it is the user's own client of the service that they are for.
-const COPILOT: &[&str] = &[
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "GH_ENTERPRISE_TOKEN",
-    "GITHUB_ENTERPRISE_TOKEN",
-    "GITHUB_COPILOT_API_TOKEN",
-    "GH_HOST",
-    "GH_CONFIG_DIR",
-    "GITHUB_HOST",
-];
+const COPILOT: WordList = WordList(
+    "GH_TOKEN GITHUB_TOKEN GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN GITHUB_COPILOT_API_TOKEN \
+     GH_HOST GH_CONFIG_DIR GITHUB_HOST",
+);
 
 /// Variables of the Copilot CLI itself.
 const COPILOT_FAMILY: &str = "COPILOT_";
 
 /// Also passed to programs that record and play sound: which device, and where its server is.
-const AUDIO: &[&str] = &[
-    "ALSA_CARD",
-    "ALSA_CONFIG_DIR",
-    "ALSA_CONFIG_PATH",
-    "AUDIODEV",
-    "AUDIODRIVER",
-    "ESPEAK_DATA_PATH",
-    "PIPEWIRE_REMOTE",
-    "PIPEWIRE_RUNTIME_DIR",
-    "PULSE_COOKIE",
-    "PULSE_SINK",
-    "PULSE_SOURCE",
-];
+const AUDIO: WordList = WordList(
+    "ALSA_CARD ALSA_CONFIG_DIR ALSA_CONFIG_PATH AUDIODEV AUDIODRIVER ESPEAK_DATA_PATH \
+     PIPEWIRE_REMOTE PIPEWIRE_RUNTIME_DIR PULSE_COOKIE PULSE_SINK PULSE_SOURCE",
+);
 
 /// Suffixes that mark a variable as secret; they win over the allow-list, so that neither a careless addition nor a family such as `XDG_` can leak
 /// one.
@@ -174,7 +68,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and any name that ends like a key's.
 pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
-    vars.extend(select(env, |name| COMMAND.contains(&name)));
+    vars.extend(select(env, |name| COMMAND.has(name)));
     vars.push(("PATH".into(), search_path(env)));
     vars.sort();
     vars
@@ -187,7 +81,7 @@ pub(crate) const NO_BYTE_CODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
 /// The environment of programs that record and play sound.
 pub(crate) fn audio_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = command_env(env);
-    vars.extend(select(env, |name| AUDIO.contains(&name)));
+    vars.extend(select(env, |name| AUDIO.has(name)));
     vars.sort();
     vars
 }
@@ -209,7 +103,7 @@ pub(crate) fn git_env(env: &Env) -> Vec<(String, String)> {
 /// The environment of the Copilot CLI: that of a command, and what its login needs.
 pub(crate) fn copilot_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = command_env(env);
-    let own = |name: &str| COPILOT.contains(&name) || name.starts_with(COPILOT_FAMILY);
+    let own = |name: &str| COPILOT.has(name) || name.starts_with(COPILOT_FAMILY);
     let own = env
         .all()
         .filter(|(name, value)| own(name) && !value.contains('\0'));
@@ -237,7 +131,7 @@ pub(crate) fn search_path(env: &Env) -> String {
 
 fn basic(env: &Env) -> Vec<(String, String)> {
     select(env, |name| {
-        BASIC.contains(&name) || BASIC_FAMILIES.iter().any(|family| name.starts_with(family))
+        BASIC.has(name) || BASIC_FAMILIES.iter().any(|family| name.starts_with(family))
     })
 }
 

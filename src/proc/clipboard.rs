@@ -131,7 +131,6 @@ impl Copier {
         self.0.first().copied().unwrap_or_default()
     }
 
-    /// Copies `text`.
     pub(crate) fn copy(self, text: &str, env: &Env, stop: &Cancel) -> Outcome<()> {
         let mut variables = child_env::command_env(env);
         variables.extend(tmux::socket(env));

@@ -102,7 +102,6 @@ mod linux {
         matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
     }
 
-    /// Everybody below this process.
     fn below() -> Vec<Process> {
         let Ok(entries) = fs::read_dir("/proc") else {
             return Vec::new();

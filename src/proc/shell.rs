@@ -17,7 +17,6 @@ use crate::proc::child_env::command_env;
 const HEAD_BYTES: usize = 8 * 1024;
 const TAIL_BYTES: usize = 8 * 1024;
 
-/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct ShellOutput {
     /// Its output, and how it ended.

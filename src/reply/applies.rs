@@ -9,7 +9,6 @@ pub(crate) struct FlowQuestion<'a> {
     pub mode: FlowMode,
     /// The name of the provider that would answer.
     pub provider: &'a str,
-    /// The model is a small one.
     pub is_small: bool,
     /// A person talks, and neither a program nor another Marvin.
     pub is_interactive: bool,

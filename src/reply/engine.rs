@@ -61,7 +61,6 @@ pub(crate) struct ReplyInput<'a> {
     pub person: &'a UserFacts,
 }
 
-/// How a reply ended.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyEnd {
     /// The checked answer; empty after `stop`.
@@ -74,7 +73,6 @@ pub(crate) struct ReplyEnd {
     pub effects: Vec<Effect>,
 }
 
-/// The models of a reply.
 pub(crate) struct ReplyModels<'a> {
     pub stages: &'a dyn StageModel,
     pub chat: &'a dyn ChatModel,
@@ -177,9 +175,6 @@ impl ReplyEngine {
     }
 
     /// Answers a message with given models.
-    ///
-    /// # Errors
-    /// It was cancelled.
     pub(crate) fn reply(
         &self,
         ctx: &ToolContext,
@@ -411,9 +406,6 @@ impl ReplyEngine {
     }
 
     /// [`ReplyEngine::update_memory`] with a given model.
-    ///
-    /// # Errors
-    /// As there.
     pub(crate) fn remember(&self, ctx: &ToolContext, model: &dyn StageModel) -> Outcome<bool> {
         let Some(store) = self.store.as_ref().filter(|_| self.has_pending()) else {
             return Ok(true);

@@ -7,7 +7,6 @@ use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
 use crate::reply::models::stage::{StageModel, StageRequest};
 
-/// How a reply came about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReplyReport {
     /// What the user said, redacted.
@@ -21,7 +20,6 @@ pub(crate) struct ReplyReport {
     pub tools_by: String,
     /// The tools that the model was shown.
     pub tools: Vec<String>,
-    /// The steps of the plan.
     pub plan: Vec<String>,
     /// What of memory was in the prompt, one line each, redacted.
     pub memory: Vec<String>,
@@ -30,7 +28,6 @@ pub(crate) struct ReplyReport {
     pub end: ReplyOutcome,
 }
 
-/// A stage of a reply.
 #[derive(Debug, Clone)]
 pub(crate) struct StageReport {
     pub name: &'static str,
@@ -39,7 +36,6 @@ pub(crate) struct StageReport {
     pub note: String,
 }
 
-/// A request to a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelCall {
     /// The stage that asked, or `embeddings`.

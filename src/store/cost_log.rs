@@ -14,7 +14,6 @@ use crate::chat::usage::{Ledger, LoggedTurn, Tokens, TurnUsage};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::paths::Paths;
 
-/// One model call of the cost log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoggedCall {
     pub(crate) time: Timestamp,
@@ -22,7 +21,6 @@ pub(crate) struct LoggedCall {
     pub(crate) tokens: Tokens,
     /// In US dollars.
     pub(crate) cost: f64,
-    /// The dollars are an estimate.
     pub(crate) cost_estimated: bool,
     /// AI credits.
     pub(crate) credits: f64,
@@ -58,7 +56,6 @@ impl LoggedCall {
         })
     }
 
-    /// The line of a call that ended at `ts`.
     fn line(ts: &str, turn: &TurnUsage) -> Value {
         let TurnUsage { tokens, .. } = turn;
         let mut line = json!({
@@ -77,9 +74,6 @@ impl LoggedCall {
 }
 
 /// The profile's calls since a time: those in the log, then those that the ledger has not saved yet.
-///
-/// # Errors
-/// The log is there and cannot be read.
 pub(crate) fn calls_since(
     paths: &Paths,
     profile: &str,

@@ -25,7 +25,6 @@ const MARK: &[u8] = b"_HiStOrY_V2_";
 /// How long to wait for another process's write; typing continues meanwhile.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The input history of one profile.
 #[derive(Debug, Clone)]
 pub(crate) struct InputHistory {
     path: PathBuf,
@@ -91,9 +90,6 @@ impl InputHistory {
     }
 
     /// The entries of a file that `goes` accepts.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(crate) fn find_forgotten(path: &Path, goes: &dyn Fn(&str) -> bool) -> Outcome<Vec<String>> {
         let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
         let entries = lines(&bytes).into_iter().map(entry_of);
@@ -215,7 +211,6 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     text.split(|b| *b == b'\n').skip(skipped).collect()
 }
 
-/// The entry of a line.
 fn entry_of(line: &[u8]) -> String {
     unescaped(&String::from_utf8_lossy(line))
 }

@@ -12,7 +12,6 @@ use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::disk::lock::Lock;
 use crate::disk::paths::{PROJECT_NOTES, Paths};
 
-/// Largest note in bytes.
 pub(crate) const MAX_NOTE_BYTES: u64 = 64 << 20;
 /// How long to wait for another process's write; less than the timeout of a call.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
@@ -30,9 +29,6 @@ pub(crate) struct NotesDir {
 }
 
 /// Prevents two processes from writing notes at the same time. `None` where locks are not possible: a note is still written completely or not at all.
-///
-/// # Errors
-/// Another writer does not end; the call was cancelled.
 pub(crate) fn lock(paths: &Paths, stop: &Cancel) -> Outcome<Option<Lock>> {
     let Ok(path) = paths.notes_lock() else {
         return Ok(None);
@@ -46,9 +42,6 @@ pub(crate) fn lock(paths: &Paths, stop: &Cancel) -> Outcome<Option<Lock>> {
 
 impl NotesDir {
     /// The notes folder: the project's if there is a project, else the user's.
-    ///
-    /// # Errors
-    /// The home folder is unknown, or the folder cannot be opened.
     pub(crate) fn open(paths: &Paths, project: Option<Arc<Root>>) -> Outcome<Self> {
         let home = Self::unopened(paths, project.as_deref());
         let root = match project {
@@ -71,9 +64,6 @@ impl NotesDir {
     }
 
     /// As [`Self::open`], and creates the folder if necessary.
-    ///
-    /// # Errors
-    /// As [`NotesDir::open`], and when it cannot be made.
     pub(crate) fn make(paths: &Paths, project: Option<Arc<Root>>) -> Outcome<Self> {
         let home = Self::unopened(paths, project.as_deref());
         let root = match project {
@@ -172,9 +162,6 @@ impl NotesDir {
     }
 
     /// The file for a note of this name: the existing one, else a new one with the extension `.md`.
-    ///
-    /// # Errors
-    /// The name is invalid, or the fence refuses it.
     pub(crate) fn target(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let names = self.names(text);
@@ -194,9 +181,6 @@ impl NotesDir {
     }
 
     /// The folder with this name; empty means the whole notes folder.
-    ///
-    /// # Errors
-    /// The fence refuses it.
     pub(crate) fn folder(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let path = self.without_prefix(text);
@@ -209,10 +193,6 @@ impl NotesDir {
         Ok(if is_there { literal } else { shorter })
     }
 
-    /// The folder to create.
-    ///
-    /// # Errors
-    /// The name is invalid, or the fence refuses it.
     pub(crate) fn new_folder(&self, text: &str) -> Outcome<RelPath> {
         let path = self.without_prefix(text);
         let rel = self.root()?.check_write(without_notes(path))?;
@@ -243,7 +223,6 @@ impl NotesDir {
         }
     }
 
-    /// The file at `rel`, or at `rel.md`.
     fn file(&self, root: &Root, rel: &RelPath) -> Outcome<Option<RelPath>> {
         let is_file = |rel: &RelPath| -> Outcome<bool> {
             Ok(root.exists(rel)? && root.metadata(rel)?.kind != FileKind::Folder)

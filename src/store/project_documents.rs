@@ -78,6 +78,7 @@ fn cut(name: &str, text: &str, len: u64, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::disk::paths::PROJECT_DOCUMENTS;
 
     #[test]
@@ -135,10 +136,9 @@ mod tests {
         fs::create_dir(dir.path().join(".marvin")).unwrap();
         fs::write(dir.path().join(".marvin/spec.md"), "é".repeat(40_000)).unwrap();
         let found = documents(&Root::open(dir.path()).unwrap(), &PROJECT_DOCUMENTS);
-        assert!(
-            found[0]
-                .1
-                .contains("é\n[Cut here: .marvin/spec.md has 80,000 bytes.")
+        assert_has(
+            &found[0].1,
+            &["é\n[Cut here: .marvin/spec.md has 80,000 bytes."],
         );
         assert!(found[0].1.contains("from start_line 1 on"));
     }

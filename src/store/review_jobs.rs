@@ -80,7 +80,6 @@ impl fmt::Display for RoundResult {
     }
 }
 
-/// The record of a review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ReviewJob {
@@ -91,7 +90,6 @@ pub(crate) struct ReviewJob {
     pub phase: String,
     /// When it was started (RFC 3339, UTC).
     pub started: String,
-    /// When it ended.
     pub ended: Option<String>,
     /// The branch it works on.
     pub branch: String,
@@ -103,9 +101,7 @@ pub(crate) struct ReviewJob {
     pub focus: String,
     /// Documents that explain the code, paths in the project.
     pub documents: Vec<String>,
-    /// Files under review.
     pub files: u64,
-    /// The most rounds.
     pub max_rounds: u64,
     /// Further guidance for the reviewers.
     pub context: String,
@@ -153,10 +149,6 @@ impl ReviewJob {
         )
     }
 
-    /// Writes the record.
-    ///
-    /// # Errors
-    /// The id is none, or the disk is not writable.
     pub(crate) fn write(&self, root: &Root) -> Outcome<()> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| {
             Problem::internal(format!("The record of the review is no JSON: {error}."))
@@ -166,9 +158,6 @@ impl ReviewJob {
 }
 
 /// The record of a job, its status as it is now.
-///
-/// # Errors
-/// There is no such job, or its record cannot be read.
 pub(crate) fn read(root: &Root, id: &str) -> Outcome<ReviewJob> {
     let rel = file(root, id, "json")?;
     if !root.exists(&rel)? {
@@ -240,17 +229,11 @@ pub(crate) fn set_told(root: &Root, id: &str) {
 }
 
 /// Takes the lock by which others see that the job runs.
-///
-/// # Errors
-/// Another process has it; the folder leads out of the project.
 pub(crate) fn hold(root: &Root, id: &str, stop: &Cancel) -> Outcome<Lock> {
     Lock::take(&lock_path(root, id)?, Duration::from_secs(5), stop)
 }
 
 /// Takes the lock under which a job is started, so that two are not started at the same moment.
-///
-/// # Errors
-/// Another process has it; the folder leads out of the project.
 pub(crate) fn hold_start(root: &Root, stop: &Cancel) -> Outcome<Lock> {
     Lock::take(&lock_path(root, "start")?, Duration::from_secs(20), stop)
 }
@@ -262,10 +245,6 @@ pub(crate) fn is_alive(root: &Root, id: &str) -> bool {
     matches!(state, Ok(LockState::Held(_)))
 }
 
-/// The path of a job's file with this extension.
-///
-/// # Errors
-/// The id is none.
 pub(crate) fn file(root: &Root, id: &str, extension: &str) -> Outcome<RelPath> {
     let is_id = (1..=64).contains(&id.len())
         && id

@@ -12,7 +12,6 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
 use crate::disk::paths::Paths;
 
-/// Largest file in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
@@ -70,7 +69,6 @@ impl AccountToken {
     }
 }
 
-/// A pending sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingAuth {
     pub(crate) state: String,
@@ -92,9 +90,6 @@ pub(crate) struct TokenStore {
 
 impl TokenStore {
     /// Opens the files of the profile; nothing is read or created yet.
-    ///
-    /// # Errors
-    /// The name cannot be a profile's, or there is not set.
     pub(crate) fn of(paths: &Paths, profile: &str, clock: &Clock) -> Outcome<Self> {
         let profile = paths.profile(profile)?;
         Ok(Self {
@@ -117,9 +112,6 @@ impl TokenStore {
     }
 
     /// Reads the account's token. The file of the original program is imported once.
-    ///
-    /// # Errors
-    /// The file cannot be read or parsed.
     pub(crate) fn read(&self) -> Outcome<AccountToken> {
         let whole = match atomic::read(&self.tokens, MAX_FILE_BYTES)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {

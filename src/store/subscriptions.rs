@@ -13,7 +13,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::{self, Lock};
 
-/// Largest file in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -258,9 +257,6 @@ fn note(entry: &mut Map<String, Value>, seen: &LastSeen, reader: MessageReader, 
 }
 
 /// Adds a subscription, or updates the label of an existing one; true when it is new.
-///
-/// # Errors
-/// The file cannot be read or written.
 pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> Outcome<bool> {
     let mut new = true;
     change(path, clock, |value| {
@@ -302,9 +298,6 @@ pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> 
 }
 
 /// Removes a subscription; true when there was one.
-///
-/// # Errors
-/// As [`add`].
 pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcome<bool> {
     let mut found = false;
     change(path, clock, |value| match value {

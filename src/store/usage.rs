@@ -42,7 +42,6 @@ pub(crate) struct LifetimeUsage {
     pub(crate) turns: u64,
     /// A part of the dollars is an estimate.
     pub(crate) cost_estimated: bool,
-    /// Tokens of all providers.
     pub(crate) tokens: Tokens,
     /// AI credits.
     pub(crate) credits: f64,
@@ -50,7 +49,6 @@ pub(crate) struct LifetimeUsage {
     pub(crate) models: BTreeMap<String, ModelSum>,
 }
 
-/// Calls of one model.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct ModelSum {
     /// Calls.
@@ -62,9 +60,6 @@ pub(crate) struct ModelSum {
 }
 
 /// The totals of the file and of what the ledger has not saved yet. `None` when nothing was ever used.
-///
-/// # Errors
-/// The file cannot be read or is not understood.
 pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<LifetimeUsage>> {
     let path = paths.usage()?;
     let bytes = swap::read(&path, STATE_CAP)?.unwrap_or_default();
@@ -267,6 +262,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
 mod tests {
     use super::super::cost_log::calls_since;
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::chat::usage::TurnUsage;
     use crate::store::home;
 
@@ -417,11 +413,9 @@ mod tests {
     fn a_corrupt_file_is_set_aside_and_many_writers_lose_nothing() {
         let (home, paths) = home();
         std::fs::write(paths.usage().unwrap(), "{half").unwrap();
-        assert!(
-            add(&paths, &Clock::default(), &totals())
-                .unwrap()
-                .unwrap()
-                .contains("was moved to")
+        assert_has(
+            &add(&paths, &Clock::default(), &totals()).unwrap().unwrap(),
+            &["was moved to"],
         );
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -1,6 +1,5 @@
 //! Languages as the services name them: English names in transcripts, ISO 639-1 codes, and espeak-ng's voices.
 
-/// A language.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Language {
     /// ISO 639-1.

@@ -193,6 +193,7 @@ fn ffmpeg_source(env: &Env) -> (&'static str, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -258,10 +259,7 @@ mod tests {
         let problem = Recorder::find(&env(&programs(&[]), &[]))
             .unwrap_err()
             .one_line();
-        assert!(
-            problem.contains("arecord") && problem.contains("MARVIN_RECORD_COMMAND"),
-            "{problem}"
-        );
+        assert_has(&problem, &["arecord", "MARVIN_RECORD_COMMAND"]);
     }
 
     #[test]

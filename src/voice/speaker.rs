@@ -39,7 +39,6 @@ const PLAYERS: [(&str, &[&str]); 4] = [
 /// A program that speaks the text on its standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Speaker {
-    /// Its name.
     pub name: String,
     program: PathBuf,
     args: Vec<String>,
@@ -274,6 +273,7 @@ fn describe(voice: &Path) -> (u32, Option<&'static Language>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::proc::tests::script;
     use std::fs;
 
@@ -325,10 +325,7 @@ mod tests {
         for (command, what) in [("nosuch", "\"nosuch\""), ("talk 'x", "quote")] {
             let env = place.env(&[("MARVIN_SPEAK_COMMAND", command)]);
             let problem = Speaker::find(&env).unwrap_err().one_line();
-            assert!(
-                problem.contains("MARVIN_SPEAK_COMMAND") && problem.contains(what),
-                "{problem}"
-            );
+            assert_has(&problem, &["MARVIN_SPEAK_COMMAND", what]);
         }
     }
 

@@ -33,9 +33,6 @@ pub(crate) struct SpeechOptions {
 
 impl Speech {
     /// Starts to speak what [`Speech::say`] adds. `on_end` is called once everything is said, or when the speaker has failed.
-    ///
-    /// # Errors
-    /// The system has no thread left.
     pub(crate) fn start(
         options: SpeechOptions,
         parent: &Cancel,
@@ -66,7 +63,6 @@ impl Speech {
         })
     }
 
-    /// Adds a sentence.
     pub(crate) fn say(&self, sentence: String) {
         if let Some(sentences) = &self.sentences {
             // After a failure nobody listens.

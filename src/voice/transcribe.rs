@@ -219,6 +219,7 @@ fn transcript(value: &Value) -> Result<Option<Transcript>, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use proptest::prelude::*;
 
     #[test]
@@ -282,10 +283,7 @@ mod tests {
             ready(&Env::new(vars))
         };
         let problem = at(&[]).unwrap_err().one_line();
-        assert!(
-            problem.contains("GROQ_API_KEY") && problem.contains("MARVIN_URL_GROQ_WHISPER"),
-            "{problem}"
-        );
+        assert_has(&problem, &["GROQ_API_KEY", "MARVIN_URL_GROQ_WHISPER"]);
         assert!(at(&[("GROQ_API_KEY", "k")]).is_ok());
         assert!(at(&[("MARVIN_URL_GROQ_WHISPER", "http://127.0.0.1:1")]).is_ok());
     }

@@ -93,12 +93,7 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
         Cancel::new(),
         Arc::new(NullSink),
     );
-    let call = ToolCall {
-        id: "bench".to_owned(),
-        name: tool.to_owned(),
-        args: args.to_string().replace("SERVER", &url),
-        provider_state: None,
-    };
+    let call = ToolCall::new("bench", tool, args.to_string().replace("SERVER", &url));
     let began = Instant::now();
     let ended = run_one(&ctx, &call);
     let done = Instant::now();

@@ -486,10 +486,7 @@ fn escapes_are_shown_on_a_terminal_and_raw_in_a_pipe() {
     pty.wait_closed();
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(!raw.contains('\x1b') && !raw.contains('\u{9b}'), "{raw:?}");
-    assert!(
-        raw.contains(r"red \x1b[31mletters\x1b[0m \x9b2J"),
-        "{raw:?}"
-    );
+    raw.assert_has(&[r"red \x1b[31mletters\x1b[0m \x9b2J"]);
     let piped = command.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&piped.stdout), format!("{bad}\n"));
 }

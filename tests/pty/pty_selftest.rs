@@ -7,6 +7,7 @@ use rustix::termios::LocalModes;
 
 use crate::support::home::Home;
 use crate::support::pty::Pty;
+use crate::support::words::TextAssertions;
 
 fn shell(home: &Home, script: &str) -> Pty {
     let mut command = Pty::command(Path::new("/bin/sh"), home);
@@ -83,9 +84,5 @@ fn the_built_binary_knows_its_terminal() {
     let mut pty = Pty::marvin(&home, &["--version"], (80, 24));
     assert_eq!(pty.wait().code(), Some(0));
     pty.wait_closed();
-    assert!(
-        pty.screen().contains(env!("CARGO_PKG_VERSION")),
-        "{}",
-        pty.screen()
-    );
+    pty.screen().assert_has(&[env!("CARGO_PKG_VERSION")]);
 }

@@ -247,16 +247,10 @@ fn research_agents_of_a_round_work_side_by_side_and_can_look_things_up() {
     let child = requests.iter().find(|request| is_researcher(request));
     let tools = offered(child.unwrap());
     let has = |name: &str| tools.iter().any(|tool| tool == name);
-    for name in [
-        "read_file",
-        "code_grep",
-        "tk",
-        "web_search",
-        "browse_web",
-        "wiki_search",
-        "stack_search",
-        "github_search",
-    ] {
+    for name in
+        "read_file code_grep tk web_search browse_web wiki_search stack_search github_search"
+            .split_ascii_whitespace()
+    {
         assert!(has(name), "{name}: {tools:?}");
     }
     for name in [
@@ -434,11 +428,7 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
         ("l4", "needs a design document"),
         ("l5", "prompt is empty"),
     ] {
-        assert!(
-            result(&server, id).contains(words),
-            "{}",
-            result(&server, id)
-        );
+        result(&server, id).assert_has(&[words]);
     }
     home.read("work/.tickets/a-1.md")
         .assert_has(&["status: open"]);

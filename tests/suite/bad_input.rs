@@ -211,11 +211,7 @@ fn a_redirect_does_not_forward_the_key() {
     let server = Server::with([Exchange::any()
         .answer(Answer::status(307).header("location", &other.url("/v1/chat/completions")))]);
     let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
-    assert!(
-        output.errors().contains(&other.url("")),
-        "{}",
-        output.errors()
-    );
+    output.errors().assert_has(&[&other.url("")]);
     assert!(other.requests().is_empty());
 }
 

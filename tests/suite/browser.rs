@@ -12,6 +12,7 @@ use crate::support::run::{Marvin, program};
 use crate::support::samples;
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::words::TextAssertions;
 use crate::web::{bare, fenced, run};
 
 /// A folder with a driver program that only says where the scripted server listens.
@@ -211,11 +212,8 @@ fn driver_failures_are_reported() {
             ..Played::new()
         });
         let output = output.expect(0);
-        assert!(
-            output.text().contains(expected) && !output.text().contains("secret"),
-            "{}",
-            output.text()
-        );
+        output.text().assert_has(&[expected]);
+        output.text().assert_lacks(&["secret"]);
         assert_eq!(fenced(output.text()), "As it came.");
         assert_eq!((opened, deleted), (sessions, sessions));
     }

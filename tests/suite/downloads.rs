@@ -197,16 +197,11 @@ fn behind_a_proxy_the_guard_still_checks_addresses() {
             .env("HTTP_PROXY", proxy.url(""))
             .env("HTTPS_PROXY", proxy.url(""))
     };
-    for url in [
-        "http://10.0.0.1/x",
-        "https://10.0.0.1/x",
-        "http://printer.local/x",
-        "http://0x0a000001/x",
-        "http://intranet/x",
-        "http://[::ffff:10.0.0.1]/x",
-        "http://169.254.169.254/x",
-        "http://metadata.google.internal/x",
-    ] {
+    for url in "http://10.0.0.1/x https://10.0.0.1/x http://printer.local/x http://0x0a000001/x \
+        http://intranet/x http://[::ffff:10.0.0.1]/x http://169.254.169.254/x \
+        http://metadata.google.internal/x"
+        .split_ascii_whitespace()
+    {
         get(url).fails(&["not opened"]);
     }
     assert_eq!(proxy.seen().len(), 0);

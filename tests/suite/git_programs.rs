@@ -15,16 +15,10 @@ fn armed(path: &Path, bait: &str) -> Repo {
     repo.file(".gitattributes", "*.x filter=x diff=x merge=x\n")
         .file("b.x", "one\n")
         .commit("inner");
-    for key in [
-        "diff.external",
-        "diff.x.textconv",
-        "diff.x.command",
-        "filter.x.clean",
-        "filter.x.smudge",
-        "filter.x.process",
-        "merge.x.driver",
-        "core.fsmonitor",
-    ] {
+    for key in "diff.external diff.x.textconv diff.x.command filter.x.clean filter.x.smudge \
+        filter.x.process merge.x.driver core.fsmonitor"
+        .split_ascii_whitespace()
+    {
         repo.git(&["config", key, bait]);
     }
     repo

@@ -30,35 +30,14 @@ fn all_of_them(home: &Home, dir: &Repo) {
 }
 
 fn poison(repo: &Repo, bait: &str) {
-    for key in [
-        "core.fsmonitor",
-        "core.pager",
-        "core.editor",
-        "core.sshCommand",
-        "core.askPass",
-        "core.alternateRefsCommand",
-        "sequence.editor",
-        "diff.external",
-        "diff.x.command",
-        "diff.x.textconv",
-        "merge.x.driver",
-        "filter.x.clean",
-        "filter.x.smudge",
-        "filter.x.process",
-        "credential.helper",
-        "gpg.program",
-        "gpg.ssh.program",
-        "gpg.ssh.defaultKeyCommand",
-        "gc.recentObjectsHook",
-        "pager.status",
-        "pager.log",
-        "alias.status",
-        "alias.commit",
-        "trailer.x.command",
-        "trailer.x.cmd",
-        "interactive.diffFilter",
-        "uploadpack.packObjectsHook",
-    ] {
+    for key in "core.fsmonitor core.pager core.editor core.sshCommand core.askPass \
+        core.alternateRefsCommand sequence.editor diff.external diff.x.command diff.x.textconv \
+        merge.x.driver filter.x.clean filter.x.smudge filter.x.process credential.helper \
+        gpg.program gpg.ssh.program gpg.ssh.defaultKeyCommand gc.recentObjectsHook pager.status \
+        pager.log alias.status alias.commit trailer.x.command trailer.x.cmd \
+        interactive.diffFilter uploadpack.packObjectsHook"
+        .split_ascii_whitespace()
+    {
         let shell = if key.starts_with("alias") { "!" } else { "" };
         repo.git(&["config", key, &format!("{shell}{bait}")]);
     }

@@ -92,12 +92,9 @@ fn a_repository_is_cloned_once_and_read_behind_a_fence() {
         .run()
         .expect(0);
     let dest = home.path().join("github-clones/ann/demo");
-    assert!(
-        output.text().contains(&dest.display().to_string())
-            && output.text().contains("branch main"),
-        "{}",
-        output.text()
-    );
+    output
+        .text()
+        .assert_has(&[&dest.display().to_string(), "branch main"]);
     assert!(!trace.exists(), "a hook ran");
     assert!(dest.join(".git/shallow").is_file());
     run("github_clone", &["repo=ann/demo"]).prints(&["already present"]);

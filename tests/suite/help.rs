@@ -4,21 +4,8 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::words::TextAssertions;
 
-const SUBCOMMANDS: [&str; 13] = [
-    "tool",
-    "tools",
-    "tk",
-    "models",
-    "pipeline",
-    "memory",
-    "sessions",
-    "export",
-    "services",
-    "doctor",
-    "completions",
-    "help",
-    "man",
-];
+const SUBCOMMANDS: &str =
+    "tool tools tk models pipeline memory sessions export services doctor completions help man";
 
 fn run(home: &Home, args: &[&str]) -> Done {
     home.marvin().args(args.to_vec()).run()
@@ -48,7 +35,7 @@ fn the_help_is_one_screen() {
         );
         let wide = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None);
-        for name in SUBCOMMANDS {
+        for name in SUBCOMMANDS.split_ascii_whitespace() {
             assert!(text.contains(&format!("\n  {name} ")), "{name}");
         }
         let (_, statuses) = text.split_once("\nExit status").unwrap();
@@ -61,7 +48,7 @@ fn the_help_is_one_screen() {
 #[test]
 fn every_subcommand_has_usage() {
     let home = Home::new();
-    for name in SUBCOMMANDS {
+    for name in SUBCOMMANDS.split_ascii_whitespace() {
         for words in [
             &[name, "--help"][..],
             &[name, "-h"],
@@ -91,23 +78,11 @@ fn every_subcommand_has_usage() {
 fn every_topic_is_printed_and_in_the_manual() {
     let home = Home::new();
     let names = topics(&home);
-    for wanted in [
-        "providers",
-        "models",
-        "tools",
-        "services",
-        "sessions",
-        "pipeline",
-        "flow",
-        "memory",
-        "voice",
-        "privacy",
-        "fence",
-        "scripts",
-        "keys",
-        "files",
-        "variables",
-    ] {
+    for wanted in
+        "providers models tools services sessions pipeline flow memory voice privacy fence \
+        scripts keys files variables"
+            .split_ascii_whitespace()
+    {
         assert!(
             names.iter().any(|name| name == wanted),
             "{wanted}: {names:?}"
@@ -240,7 +215,7 @@ const FLAGS: [(&[&str], &[&str]); 12] = [
 fn a_flag_before_a_subcommand_works_or_is_an_error_and_never_asks_a_model() {
     let home = Home::new();
     for (flag, takers) in FLAGS {
-        for name in SUBCOMMANDS {
+        for name in SUBCOMMANDS.split_ascii_whitespace() {
             let words = [flag, &[name, "--help"]].concat();
             let done = run(&home, &words);
             if takers.contains(&name) {

@@ -143,12 +143,7 @@ fn a_session_asks_once_and_respects_rate_limits() {
     ]);
     let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
     let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
-    let call = ToolCall {
-        id: "1".to_owned(),
-        name: "get_my_location".to_owned(),
-        args: "{}".to_owned(),
-        provider_state: None,
-    };
+    let call = ToolCall::new("1", "get_my_location", "{}");
     let ask = || tools::run_one(&ctx, &call).output;
     let paths = || {
         server

@@ -31,24 +31,13 @@ fn put(obstacle: &str, at: &Path) {
 }
 
 /// Files that a run reads or adds to, from the home folder on.
-const STATE_FILES: [&str; 16] = [
-    "config/config.yaml",
-    "config/usage.json",
-    "config/.usage.json.spare",
-    "config/usage.json.lock",
-    "config/bookmarks.json",
-    "config/profiles/default/preferences.yaml",
-    "config/profiles/default/prefs.yaml",
-    "config/profiles/default/cost-log.jsonl",
-    "config/profiles/default/bookmarks.json",
-    "config/profiles/default/bookmarks.json.lock",
-    "config/profiles/default/chat_log.json",
-    "config/profiles/default/tokens.json",
-    "config/profiles/default/tool-calls.jsonl",
-    "work/AGENTS.md",
-    "work/.marvin/spec.md",
-    "work/.marvin/instructions.md",
-];
+const STATE_FILES: &str = "config/config.yaml config/usage.json config/.usage.json.spare config/usage.json.lock \
+    config/bookmarks.json config/profiles/default/preferences.yaml \
+    config/profiles/default/prefs.yaml config/profiles/default/cost-log.jsonl \
+    config/profiles/default/bookmarks.json config/profiles/default/bookmarks.json.lock \
+    config/profiles/default/chat_log.json config/profiles/default/tokens.json \
+    config/profiles/default/tool-calls.jsonl work/AGENTS.md work/.marvin/spec.md \
+    work/.marvin/instructions.md";
 
 #[test]
 fn a_run_ends_whatever_replaces_a_state_file() {
@@ -64,7 +53,7 @@ fn a_run_ends_whatever_replaces_a_state_file() {
             true => openai::text(&["Here I am."]),
         })
     });
-    for file in STATE_FILES {
+    for file in STATE_FILES.split_ascii_whitespace() {
         for obstacle in OBSTACLES {
             let home = Home::new();
             put(obstacle, &home.path().join(file));

@@ -340,12 +340,7 @@ fn what_cannot_be_read_is_asked_for_again() {
         ]);
         let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
         let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
-        let call = ToolCall {
-            id: "1".to_owned(),
-            name: name.to_owned(),
-            args: args.to_string(),
-            provider_state: None,
-        };
+        let call = ToolCall::new("1", name, args.to_string());
         let ask = || tools::run_one(&ctx, &call).output;
         assert!(ask().failed, "{name}");
         for _ in 0..2 {

@@ -63,17 +63,12 @@ fn it_is_tried_again_twice_at_most() {
 
 #[test]
 fn what_no_wait_cures_is_not_tried_again() {
-    for code in [
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "context_length_exceeded",
-        "invalid_prompt",
-        "data_residency_mismatch",
-        "bio_policy",
-        "misalignment_policy_violation",
-        "usage_not_included",
-        "some_new_code",
-    ] {
+    for code in
+        "insufficient_quota credit_balance_exhausted context_length_exceeded invalid_prompt \
+        data_residency_mismatch bio_policy misalignment_policy_violation usage_not_included \
+        some_new_code"
+            .split_ascii_whitespace()
+    {
         let home = Home::new();
         let server = Server::always(fails(code, "No. Please try again in 1ms."));
         ask(&home, &server).run().expect(1);

@@ -291,10 +291,7 @@ fn where_no_run_is_recorded_the_error_says_how_to_start_one() {
         assert_eq!(done.text(), "");
         let errors = done.errors();
         let work = home.work().display().to_string();
-        assert!(
-            errors.contains(&work) && errors.contains("--design-first"),
-            "{errors}"
-        );
+        errors.assert_has(&[&work, "--design-first"]);
     }
     assert!(!home.has("work/.marvin"), "asking creates nothing");
     let elsewhere = home.path().join("elsewhere");

@@ -166,13 +166,7 @@ fn whatever_google_refuses_openstreetmap_answers_and_the_reason_is_kept() {
         ] {
             let result = with_key(&server.url(""), name, &args).expect(0);
             let output = result.text();
-            assert!(
-                output.contains(reason)
-                    && output.contains(place)
-                    && output.contains("from OpenStreetMap:")
-                    && output.contains(CREDIT),
-                "{output}"
-            );
+            output.assert_has(&[reason, place, "from OpenStreetMap:", CREDIT]);
             assert!(!(output.to_owned() + &result.errors()).contains(KEY));
             assert_eq!(
                 output.lines().next().map(|line| line.contains("Google")),

@@ -46,57 +46,42 @@ fn completion(n: usize) -> Answer {
     })
 }
 
+/// Chat completions, on which the wires below are told apart.
+const COMPLETIONS: Spoken = Spoken {
+    provider: "openai-compat",
+    model: "gpt-5.5",
+    wire: None,
+    base: "/v1",
+    conversation: "messages",
+    forbids: None,
+    answer: completion,
+};
+
 const WIRES: [Spoken; 8] = [
     Spoken {
         provider: "openrouter",
         model: "anthropic/claude-sonnet-5.5",
-        wire: None,
-        base: "/v1",
-        conversation: "messages",
-        forbids: None,
-        answer: completion,
+        ..COMPLETIONS
     },
     Spoken {
         provider: "openrouter",
         model: "qwen/qwen3.8-27b",
-        wire: None,
-        base: "/v1",
-        conversation: "messages",
-        forbids: None,
-        answer: completion,
+        ..COMPLETIONS
     },
     Spoken {
         provider: "openrouter",
         model: "google/gemini-3.8-flash",
-        wire: None,
-        base: "/v1",
-        conversation: "messages",
-        forbids: None,
-        answer: completion,
+        ..COMPLETIONS
     },
-    Spoken {
-        provider: "openai-compat",
-        model: "gpt-5.5",
-        wire: None,
-        base: "/v1",
-        conversation: "messages",
-        forbids: None,
-        answer: completion,
-    },
+    COMPLETIONS,
     Spoken {
         provider: "openai",
-        model: "gpt-5.5",
         wire: Some("completions"),
-        base: "/v1",
-        conversation: "messages",
         forbids: Some(r#","tool_choice":"none""#),
-        answer: completion,
+        ..COMPLETIONS
     },
     Spoken {
         provider: "openai",
-        model: "gpt-5.5",
-        wire: None,
-        base: "/v1",
         conversation: "input",
         forbids: Some(r#","tool_choice":"none""#),
         answer: |n| {
@@ -108,13 +93,11 @@ const WIRES: [Spoken; 8] = [
                     .end(),
             })
         },
+        ..COMPLETIONS
     },
     Spoken {
         provider: "anthropic",
-        model: "gpt-5.5",
-        wire: None,
         base: "",
-        conversation: "messages",
         forbids: Some(r#","tool_choice":{"type":"none"}"#),
         answer: |n| {
             Answer::sse(match n {
@@ -122,20 +105,18 @@ const WIRES: [Spoken; 8] = [
                 _ => anthropic::calls(&[(&id(n), "append_file", args(n))]),
             })
         },
+        ..COMPLETIONS
     },
     Spoken {
         provider: "ollama",
-        model: "gpt-5.5",
-        wire: None,
         base: "",
-        conversation: "messages",
-        forbids: None,
         answer: |n| {
             Answer::ndjson(match n {
                 ROUNDS.. => ollama::text(&["Done."]),
                 _ => ollama::calls(&[("append_file", args(n))]),
             })
         },
+        ..COMPLETIONS
     },
 ];
 

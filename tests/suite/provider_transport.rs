@@ -226,10 +226,7 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
             output.errors()
         );
         let message = output.output();
-        assert!(
-            !message.contains(secret) && !message.contains(&basic),
-            "{message}"
-        );
+        message.assert_lacks(&[secret, &basic]);
     }
     for (proxy, expected) in [(&shut, "(407)"), (&gone, "the proxy answered 502")] {
         let output = home

@@ -137,31 +137,15 @@ fn long_output_is_clipped_and_complete_on_disk() {
 #[test]
 fn no_key_reaches_a_command() {
     let home = Home::new();
-    let keys = [
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "GROQ_API_KEY",
-        "GEMINI_API_KEY",
-        "OPENAI_COMPAT_API_KEY",
-        "NTFY_TOKEN",
-        "GITHUB_TOKEN",
-        "SPOTIFY_CLIENT_SECRET",
-        "NEWSAPI_KEY",
-        "AWS_SECRET_ACCESS_KEY",
-        "HF_AUTH",
-        "GIT_DIR",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "BASH_ENV",
-        "LD_PRELOAD",
-        "MARVIN_TICKET_TOKEN",
-    ];
+    let keys = "OPENAI_API_KEY ANTHROPIC_API_KEY GROQ_API_KEY GEMINI_API_KEY OPENAI_COMPAT_API_KEY \
+        NTFY_TOKEN GITHUB_TOKEN SPOTIFY_CLIENT_SECRET NEWSAPI_KEY AWS_SECRET_ACCESS_KEY HF_AUTH \
+        GIT_DIR VIRTUAL_ENV CONDA_PREFIX BASH_ENV LD_PRELOAD MARVIN_TICKET_TOKEN";
     let mut run = home.marvin().args([
         "tool",
         "run_command",
         "command=env; cat /proc/self/environ | tr '\\0' '\\n'",
     ]);
-    for key in keys {
+    for key in keys.split_ascii_whitespace() {
         run = run.env(key, "hunter2");
     }
     run.env("LANG", "C.UTF-8")

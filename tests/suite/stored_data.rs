@@ -99,10 +99,7 @@ fn old_bookmarks_are_imported_once_without_loss() {
     home.write("config/bookmarks.json", r#"[{"url": "https://later.org"}]"#);
     home.said("bookmark_save", json!({"url": "https://newer.org"}));
     let text = home.read(BOOKMARKS);
-    assert!(
-        text.contains(r#""stars": 1.50, "big": 123456789012345678901"#),
-        "{text}"
-    );
+    text.assert_has(&[r#""stars": 1.50, "big": 123456789012345678901"#]);
     text.assert_lacks(&["later.org"]);
     let urls: Vec<Value> = list(&home, BOOKMARKS)
         .iter()

@@ -7,35 +7,20 @@ use std::path::{Path, PathBuf};
 use crate::support::home::Home;
 
 /// Variables that every program reads; they need no documentation by Marvin.
-const SYSTEM: [&str; 21] = [
-    "XDG_CONFIG_HOME",
-    "COLORFGBG",
-    "COLORTERM",
-    "DBUS_SYSTEM_BUS_ADDRESS",
-    "DISPLAY",
-    "HOME",
-    "KONSOLE_VERSION",
-    "PATH",
-    "PULSE_SERVER",
-    "SSH_CONNECTION",
-    "TERM",
-    "TERM_PROGRAM",
-    "TERM_PROGRAM_VERSION",
-    "TMPDIR",
-    "TMUX",
-    "TZDIR",
-    "VTE_VERSION",
-    "WAYLAND_DISPLAY",
-    "WT_SESSION",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-];
+const SYSTEM: &str = "XDG_CONFIG_HOME COLORFGBG COLORTERM DBUS_SYSTEM_BUS_ADDRESS DISPLAY HOME KONSOLE_VERSION \
+    PATH PULSE_SERVER SSH_CONNECTION TERM TERM_PROGRAM TERM_PROGRAM_VERSION TMPDIR TMUX TZDIR \
+    VTE_VERSION WAYLAND_DISPLAY WT_SESSION XDG_DATA_HOME XDG_RUNTIME_DIR";
 
 /// What Marvin sets for the git that it starts, and how it begins a line for its parent.
 const INTERNAL: [&str; 3] = ["MARVIN_FAILURE", "MARVIN_GIT_EMPTY", "MARVIN_GIT_FALSE"];
 
 /// The table itself, which reads no variable.
 const TABLE: &str = "base/variables.rs";
+
+/// Whether `name` is one of `words`.
+fn is_among(words: &str, name: &str) -> bool {
+    words.split_ascii_whitespace().any(|word| word == name)
+}
 
 fn src() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -81,7 +66,7 @@ fn every_variable_that_the_code_reads_is_in_the_help_and_the_manual() {
         names.contains("MARVIN_SHELL") && names.len() > 20,
         "{names:?}"
     );
-    names.retain(|name| !SYSTEM.contains(&name.as_str()) && !INTERNAL.contains(&name.as_str()));
+    names.retain(|name| !is_among(SYSTEM, name) && !INTERNAL.contains(&name.as_str()));
     let home = Home::new();
     for page in [&["help", "variables"][..], &["man"]] {
         let output = home.marvin().args(page.to_vec()).run().expect(0);

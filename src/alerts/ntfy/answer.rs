@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::base::text::clip;
 use crate::store::subscriptions::LastSeen;
 
-/// The prefix of every notice.
 const NOTICE_PREFIX: &str = "🔔 ";
 /// Maximum characters of a title and of a message.
 const MAX_TITLE_CHARS: usize = 200;

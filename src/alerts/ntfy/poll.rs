@@ -22,7 +22,6 @@ use crate::store::subscriptions::Subscription;
 
 /// Maximum simultaneous requests.
 const MAX_SIMULTANEOUS: usize = 8;
-/// Maximum bytes of a response.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// The new messages of a topic, or why there are none.

@@ -4,7 +4,6 @@ use std::fs;
 
 use crate::base::problem::{Outcome, Problem};
 
-/// Number of words in a generated name.
 const NAME_WORDS: usize = 5;
 /// The system's word list.
 const WORD_LIST: &str = "/usr/share/dict/words";
@@ -12,9 +11,6 @@ const WORD_LIST: &str = "/usr/share/dict/words";
 const MIN_LIST_WORDS: usize = 4_096;
 
 /// Five words from the system's list, else five of 65,536 pronounceable ones: 80 bits.
-///
-/// # Errors
-/// The operating system provides no random numbers.
 pub(crate) fn invent() -> Outcome<String> {
     from(&fs::read_to_string(WORD_LIST).unwrap_or_default())
 }

@@ -21,7 +21,6 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum messages of one topic that are shown at once, and their characters.
 const MAX_MESSAGES: usize = 5;
 const CHARACTERS: usize = 4_000;
-/// Maximum topics in one poll.
 const MAX_TOPICS: usize = 64;
 /// A shorter file contains no subscription: `[]`, `{}` and white space.
 const MIN_FILE_BYTES: u64 = 8;
@@ -82,7 +81,6 @@ impl Drop for BusyGuard {
     }
 }
 
-/// One poll.
 struct PollJob {
     path: PathBuf,
     env: Env,

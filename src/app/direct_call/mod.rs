@@ -34,9 +34,6 @@ impl EventSink for StderrSink {
 }
 
 /// A session for one call, in the working directory of `settings` or else in the current directory, whatever it is.
-///
-/// # Errors
-/// The directory does not exist, or a tool group does not.
 pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
     let mut session = setup::session(settings, &mut |words| say(&format!("Warning: {words}")))?;
     let is_given = settings.working_dir.is_some();
@@ -61,10 +58,5 @@ pub(crate) fn run(session: SessionContext, name: &str, args: String, stop: &Canc
 }
 
 pub(crate) fn call(name: &str, args: String) -> ToolCall {
-    ToolCall {
-        id: ids::call(),
-        name: name.to_owned(),
-        args,
-        provider_state: None,
-    }
+    ToolCall::new(ids::call(), name, args)
 }

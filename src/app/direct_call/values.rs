@@ -80,6 +80,7 @@ fn convert(kind: Type, value: &str) -> Value {
 mod tests {
     use super::*;
     use crate::base::params::Field;
+    use crate::base::testing::assert_has;
     use serde_json::json;
 
     #[test]
@@ -106,17 +107,13 @@ mod tests {
             read(&["path="], Some("{\"count\": 1}")).unwrap(),
             json!({"count": 1, "path": ""})
         );
-        assert!(
-            read(&["pth=a"], None)
-                .unwrap_err()
-                .one_line()
-                .contains("\"path\"")
+        assert_has(
+            &read(&["pth=a"], None).unwrap_err().one_line(),
+            &["\"path\""],
         );
-        assert!(
-            read(&["path"], None)
-                .unwrap_err()
-                .one_line()
-                .contains("key=value")
+        assert_has(
+            &read(&["path"], None).unwrap_err().one_line(),
+            &["key=value"],
         );
     }
 }

@@ -92,7 +92,6 @@ fn lines(block: &Block, columns: usize, style: &Style, out: &mut String) {
     }
 }
 
-/// Columns that `text` takes.
 fn width(text: &str) -> usize {
     text.chars().filter(|c| *c != '`').count()
 }

@@ -77,7 +77,6 @@ pub(crate) fn topics() -> impl Iterator<Item = Topic> {
     })
 }
 
-/// The topic called `name`.
 pub(crate) fn find(name: &str) -> Option<Topic> {
     topics().find(|topic| topic.name.eq_ignore_ascii_case(name))
 }
@@ -115,9 +114,6 @@ pub(crate) fn unknown<'a>(word: &str, others: impl IntoIterator<Item = &'a str>)
 }
 
 /// The name of the topic that `word` names, for `/help`.
-///
-/// # Errors
-/// There is none; the nearest is named.
 pub(crate) fn named(word: &str) -> Outcome<&'static str> {
     find(word)
         .map(|topic| topic.name)

@@ -2,7 +2,7 @@
 
 use crate::agent::ending::{RUN_ENDS, RunEnd};
 use crate::app::settings::flag::{Flag, FlagGroup, ValueMode};
-use crate::app::settings::flags as all_flags;
+use crate::app::settings::flags;
 use crate::app::theme_choice::ThemeChoice;
 use crate::app::{setup, variables};
 use crate::base::env::Env;
@@ -287,7 +287,7 @@ fn flags() -> Vec<Block> {
     let groups = FlagGroup::ALL.into_iter();
     groups
         .flat_map(|group| {
-            let flags = all_flags().filter(|flag| !flag.hidden && flag.group == group);
+            let flags = flags::all().filter(|flag| !flag.hidden && flag.group == group);
             let rows = flags.map(|flag| (typed(flag), flag.doc.to_owned()));
             [
                 Block::Heading(group.title().to_owned()),

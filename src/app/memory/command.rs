@@ -95,8 +95,6 @@ pub(crate) enum MemoryCommand {
 }
 
 impl MemoryCommand {
-    /// # Errors
-    /// The words are no command; the problem has the usage.
     pub(crate) fn parse(words: &[String]) -> Outcome<Self> {
         let mut given: Vec<&str> = Vec::new();
         let mut flags: Vec<&str> = Vec::new();
@@ -202,7 +200,6 @@ impl MemoryCommand {
         }
     }
 
-    /// Whether it calls a model.
     pub(crate) fn needs_model(&self) -> bool {
         matches!(self, Self::Clean | Self::Topics)
     }
@@ -238,13 +235,11 @@ fn forms() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.map(|line| line.split_once('\t').unwrap_or((line, "")))
 }
 
-/// The forms of a command.
 fn forms_of(name: &str) -> impl Iterator<Item = &'static str> {
     let forms = forms().map(|(form, _)| form);
     forms.filter(move |form| form.split(' ').next() == Some(name))
 }
 
-/// The commands for `/memory --help`.
 pub(super) fn help() -> String {
     let mut out = String::from("/memory alone shows the latest; otherwise:\n");
     for (form, does) in forms() {

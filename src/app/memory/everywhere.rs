@@ -14,7 +14,6 @@ use crate::store::sessions::{ForgetTexts, SessionId};
 
 /// Lines of each kind that are listed.
 const MAX_LINES: usize = 200;
-/// Characters of a line.
 const MAX_LINE_CHARS: usize = 160;
 
 /// What was found outside of the memory, or taken out there.

@@ -8,9 +8,7 @@ use serde::Serialize;
 pub(crate) enum ChoiceKind {
     /// `/resume`.
     Sessions,
-    /// `/model`.
     Models,
-    /// `/theme`.
     Themes,
     /// The ways to a language model.
     SetUp,
@@ -39,7 +37,6 @@ pub(crate) struct ChoiceRow {
     pub title: String,
     /// After the title, where there is room.
     pub note: String,
-    /// It is in use.
     pub is_current: bool,
     /// What a filter looks for besides the title and the note.
     pub more_words: String,
@@ -59,7 +56,6 @@ pub(crate) fn has_all_words(text: &str, filter: &str) -> bool {
     filter.split_whitespace().all(|word| text.contains(word))
 }
 
-/// A list to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChoiceList {
     pub kind: ChoiceKind,

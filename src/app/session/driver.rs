@@ -353,7 +353,6 @@ impl Session {
         &self.run.context
     }
 
-    /// Whether shell mode is on.
     pub(crate) fn has_shell(&self) -> bool {
         self.core.workplace.shell().is_some()
     }

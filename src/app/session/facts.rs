@@ -14,12 +14,10 @@ pub(super) struct Facts {
     pub(super) spending: Option<Spending>,
     /// Lines are commands for the shell.
     pub(super) is_shell: bool,
-    /// An answer is on its way.
     pub(super) is_answering: bool,
     /// Messages wait to be sent.
     pub(super) has_waiting: bool,
     /// Nothing has been said in the conversation yet.
     pub(super) is_new: bool,
-    /// The number of the conversation.
     pub(super) conversation: u64,
 }

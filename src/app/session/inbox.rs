@@ -12,7 +12,6 @@ use crate::chat::reply_event::ReplyEvent;
 use crate::store::sessions::log::TurnLog;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// The queue.
 pub(super) struct Inbox {
     events: Mutex<VecDeque<(AwaitedBy, WorkerEvent)>>,
     wake: Sender<()>,

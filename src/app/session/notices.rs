@@ -11,7 +11,6 @@ use crate::app::sessions::model_notes;
 use crate::base::cancel::Cancel;
 use crate::store::subscriptions;
 
-/// Notices and news.
 #[derive(Default)]
 pub(super) struct Notices {
     /// Those that came during an answer.

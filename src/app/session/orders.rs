@@ -224,7 +224,6 @@ impl Orders {
         Some((request, std::mem::take(&mut self.requests)))
     }
 
-    /// Puts back what waits.
     pub(super) fn put_back(&mut self, waiting: VecDeque<CoreRequest>) {
         self.requests.extend(waiting);
     }

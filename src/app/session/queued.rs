@@ -11,7 +11,6 @@ use crate::voice::languages::Language;
 /// What is done with a line that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueuedKind {
-    /// It is a message.
     Message,
     /// It is a message that Copilot answers, whatever answers otherwise.
     ToCopilot,
@@ -47,9 +46,6 @@ impl Queued {
     }
 
     /// The change to the profile `name`, after the messages that wait.
-    ///
-    /// # Errors
-    /// It is no name of a profile.
     pub(super) fn profile_change(name: &str, paths: &Paths) -> Outcome<Self> {
         Ok(Self::new(
             QueuedKind::ChangeProfile,

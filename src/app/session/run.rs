@@ -13,7 +13,6 @@ use crate::base::cancel::{Cancel, OnFire};
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
 
-/// One run of a session.
 pub(super) struct Run {
     pub(super) settings: Arc<Settings>,
     pub(super) context: Arc<SessionContext>,

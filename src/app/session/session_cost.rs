@@ -3,7 +3,6 @@
 use crate::chat::usage::{credits, dollars};
 use crate::store::sessions::record::Spent;
 
-/// What a session has cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SessionCost {
     /// In all.

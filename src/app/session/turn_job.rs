@@ -43,7 +43,6 @@ pub(in crate::app) struct TurnJob {
     pub(in crate::app) context: Arc<SessionContext>,
     pub(in crate::app) target: Arc<ModelTarget>,
     pub(in crate::app) mode: TurnMode,
-    /// The conversation before the message.
     pub(in crate::app) before: ConversationState,
     pub(in crate::app) message: TurnMessage,
     /// The commands that run in the background, one per line.

@@ -174,10 +174,8 @@ pub(crate) struct SessionStatus {
     /// Who answers; `None` while nobody is chosen.
     pub model: Option<AnsweringModel>,
     pub profile: String,
-    /// Messages in the conversation.
     pub messages: usize,
     pub cost: SessionCost,
-    /// Tokens of this run.
     pub tokens: Tokens,
     /// Percentage of the context window in use, if known.
     pub context: Option<u64>,
@@ -194,7 +192,6 @@ pub(crate) struct SessionStatus {
     pub voice: Option<VoiceStatus>,
 }
 
-/// The model that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AnsweringModel {
     pub provider: &'static str,
@@ -224,7 +221,6 @@ pub(crate) enum VoiceUpdate {
 /// Voice, as a status line shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct VoiceStatus {
-    /// Voice mode is on.
     pub is_on: bool,
     /// It waits until the user has sent what they type.
     pub is_paused: bool,

@@ -12,7 +12,6 @@ use crate::base::problem::{Outcome, Problem};
 
 /// What a worker does.
 pub(super) struct Work {
-    /// The name of its thread.
     name: &'static str,
     awaited_by: AwaitedBy,
     run: Box<dyn FnOnce(Outcome<()>) -> WorkerEvent + Send>,
@@ -91,6 +90,7 @@ mod tests {
     use super::*;
     use crate::app::session::orders::Orders;
     use crate::app::session::run::Run;
+    use crate::base::testing::assert_has;
 
     /// The only report, and who has waited for it.
     fn only_report(inbox: &Inbox) -> (AwaitedBy, WorkerEvent) {
@@ -116,10 +116,7 @@ mod tests {
                 panic!("no failure");
             };
             let words = problem.one_line();
-            assert!(
-                words.contains("(list)") && words.contains("try it again"),
-                "{words}"
-            );
+            assert_has(&words, &["(list)", "try it again"]);
         }
     }
 

@@ -12,7 +12,6 @@ use super::work::catch_panic;
 use super::worker_event::WorkerEvent;
 use crate::store::input_history::InputHistory;
 
-/// What works for a session.
 #[derive(Default)]
 pub(super) struct Workers {
     disk: DiskWriter,
@@ -21,7 +20,6 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// Carries out an order.
     pub(super) fn carry_out(&mut self, order: Order, run: &Run, orders: &mut Orders) {
         match order {
             Order::Work(work) => work.start(&run.inbox),

@@ -51,7 +51,6 @@ impl From<SessionRow> for ChoiceRow {
     }
 }
 
-/// The rows of `sessions`.
 pub(crate) fn rows(sessions: &[SessionSummary], clock: &Clock, env: &Env) -> Vec<SessionRow> {
     let now = clock.now();
     let home = env.get("HOME").filter(|home| home.len() > 1);

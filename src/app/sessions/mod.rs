@@ -25,7 +25,6 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 /// Characters of the error of a turn that are kept.
 const ERROR_CHARS: usize = 500;
 
-/// The session that a run writes.
 pub(crate) struct BegunSession {
     pub log: SessionLog,
     /// What was said before, when it goes on with one.
@@ -60,9 +59,6 @@ pub(crate) fn new(
 }
 
 /// Opens a session, or with `fork` a copy of it.
-///
-/// # Errors
-/// There is none, another Marvin has it, or it cannot be read.
 pub(crate) fn open(
     store: &SessionStore,
     id: &SessionId,

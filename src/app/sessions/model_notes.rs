@@ -23,7 +23,6 @@ pub(crate) fn command(command: &str, output: &str) -> String {
     )
 }
 
-/// A push message came.
 pub(crate) fn push_message(words: &str) -> String {
     format!("{PUSH_MESSAGE}{}", escape_controls(words))
 }

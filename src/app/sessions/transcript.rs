@@ -16,7 +16,6 @@ use crate::store::sessions::replay::TranscriptItem;
 /// Entries that an interface shows of a long session.
 pub(crate) const SHOWN: usize = 200;
 
-/// An entry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct TranscriptEntry {
     /// Local date and time.

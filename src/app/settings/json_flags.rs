@@ -278,17 +278,6 @@ pub(super) static FLAGS: &[Flag] = &[
     )
     .short('p'),
     flag(
-        "max-budget-usd",
-        FlagGroup::Program,
-        ValueMode::Value("USD"),
-        "The same as --max-cost.",
-        |args, value| match super::long("max-cost") {
-            Some(flag) => (flag.apply)(args, value),
-            None => Ok(()),
-        },
-    )
-    .hidden(),
-    flag(
         "thinking",
         FlagGroup::Program,
         ValueMode::Value("MODE"),

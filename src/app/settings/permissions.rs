@@ -102,6 +102,7 @@ fn weaker(flag: &str, mode: PermissionMode) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::tools::engine::permission::gate::known_tools;
     use crate::tools::engine::policy::ToolPolicy;
     use crate::tools::engine::registry::Registry;
@@ -169,10 +170,7 @@ mod tests {
         let bypass = flags(&[], &[], Some(PermissionMode::Bypass));
         for wrong in [bypass, flags(&["run_command"], &[], None)] {
             let words = rules(wrong, &vars).unwrap_err().one_line();
-            assert!(
-                words.contains("more than the Marvin that started it"),
-                "{words}"
-            );
+            assert_has(&words, &["more than the Marvin that started it"]);
         }
     }
 

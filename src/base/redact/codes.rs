@@ -4,7 +4,6 @@ use super::hit::Hit;
 
 pub(super) const OTP: &str = "[REDACTED_OTP]";
 const DIGITS: usize = 6;
-/// Words between a code and the word for it.
 const MAX_WORDS_BETWEEN: usize = 4;
 /// Codes of these are no secrets: a place, a product, what a program ends with.
 const OTHER_CODES: &[&str] = &[
@@ -20,7 +19,6 @@ struct Word<'t> {
     text: &'t str,
 }
 
-/// The one-time codes in `text`.
 pub(super) fn one_time_codes(text: &str) -> Vec<Hit> {
     let mut found = Vec::new();
     let mut start = 0;

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::hit::Hit;
+use crate::base::word_list::WordList;
 
 pub(super) const HEX: &str = "[REDACTED_HEX]";
 const MIN_DIGITS: usize = 32;
@@ -16,88 +17,18 @@ const SHA256: usize = 64;
 const BEFORE: usize = 64;
 const AFTER: usize = 40;
 /// What makes hexadecimal digits a digest or an id.
-const DIGEST_WORDS: &[&str] = &[
-    "bisect",
-    "blake2",
-    "blake2b",
-    "blake3",
-    "blob",
-    "branch",
-    "build",
-    "checkout",
-    "checksum",
-    "checksums",
-    "cherry",
-    "commit",
-    "commits",
-    "committed",
-    "digest",
-    "digests",
-    "docker",
-    "etag",
-    "fingerprint",
-    "fixed",
-    "fixes",
-    "git",
-    "guid",
-    "hash",
-    "hashes",
-    "head",
-    "image",
-    "index",
-    "integrity",
-    "introduced",
-    "landed",
-    "layer",
-    "md5",
-    "md5sum",
-    "merge",
-    "merged",
-    "object",
-    "parent",
-    "parents",
-    "ref",
-    "refs",
-    "rev",
-    "reverted",
-    "reverts",
-    "revision",
-    "revisions",
-    "sha",
-    "sha1",
-    "sha1sum",
-    "sha224",
-    "sha256",
-    "sha256sum",
-    "sha384",
-    "sha512",
-    "sha512sum",
-    "since",
-    "span",
-    "submodule",
-    "trace",
-    "tree",
-    "upstream",
-    "uuid",
-];
+const DIGEST_WORDS: WordList = WordList(
+    "bisect blake2 blake2b blake3 blob branch build checkout checksum checksums cherry commit \
+     commits committed digest digests docker etag fingerprint fixed fixes git guid hash hashes \
+     head image index integrity introduced landed layer md5 md5sum merge merged object parent \
+     parents ref refs rev reverted reverts revision revisions sha sha1 sha1sum sha224 sha256 \
+     sha256sum sha384 sha512 sha512sum since span submodule trace tree upstream uuid",
+);
 /// What makes them a secret whatever else is said.
-const SECRET_WORDS: &[&str] = &[
-    "api",
-    "apikey",
-    "auth",
-    "credential",
-    "credentials",
-    "key",
-    "keys",
-    "pass",
-    "passphrase",
-    "password",
-    "secret",
-    "secrets",
-    "token",
-    "tokens",
-    "wallet",
-];
+const SECRET_WORDS: WordList = WordList(
+    "api apikey auth credential credentials key keys pass passphrase password secret secrets \
+     token tokens wallet",
+);
 
 /// The words of at least 32 hexadecimal digits that nothing around them calls a digest.
 pub(super) fn hex_keys(text: &str) -> Vec<Hit> {
@@ -130,8 +61,8 @@ fn is_digest(text: &str, digits: Range<usize>) -> bool {
     let said = tail(before, BEFORE)
         .rsplit(|c: char| !c.is_ascii_alphanumeric())
         .find_map(|word| match word {
-            word if is_among(word, DIGEST_WORDS) => Some(true),
-            word if is_among(word, SECRET_WORDS) => Some(false),
+            word if DIGEST_WORDS.has_in_any_case(word) => Some(true),
+            word if SECRET_WORDS.has_in_any_case(word) => Some(false),
             _ => None,
         });
     said.unwrap_or_else(|| {
@@ -203,11 +134,7 @@ fn head(text: &str, max: usize) -> &str {
     text.get(..to).unwrap_or_default()
 }
 
-fn has_word(text: &str, names: &[&str]) -> bool {
+fn has_word(text: &str, names: WordList) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric())
-        .any(|word| is_among(word, names))
-}
-
-fn is_among(word: &str, names: &[&str]) -> bool {
-    names.iter().any(|name| word.eq_ignore_ascii_case(name))
+        .any(|word| names.has_in_any_case(word))
 }

@@ -8,7 +8,6 @@ use regex::Captures;
 /// What takes the place of a secret that has no more telling label.
 pub(super) const SECRET: &str = "[REDACTED]";
 
-/// A secret in a text.
 pub(super) struct Hit {
     /// What a label takes the place of.
     pub range: Range<usize>,

@@ -8,7 +8,6 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const PRIVATE: &str = "PRIVATE KEY";
 const DASHES: &str = "-----";
-/// Longest name of a block.
 const MAX_NAME_BYTES: usize = 64;
 /// Characters of a line of a block whose end is missing; its last line may have fewer.
 const MIN_LINE_CHARS: usize = 20;

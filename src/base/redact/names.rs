@@ -7,6 +7,7 @@ use super::values::{
     HIDDEN, LABEL_START, is_named_secret, is_secret_value, is_secret_word, is_told_password,
     is_told_value,
 };
+use crate::base::word_list::WordList;
 
 /// Names whose value is a secret whatever it looks like; the others have further meanings.
 const CERTAIN: &[&str] = &[
@@ -26,17 +27,8 @@ const CERTAIN: &[&str] = &[
     "sessionid",
 ];
 /// The same in the languages of the interface, in small letters.
-const UNCERTAIN_IN_OTHER_LANGUAGES: &[&str] = &[
-    "clave",
-    "hasło",
-    "parola",
-    "parolă",
-    "şifre",
-    "šifra",
-    "sandi",
-    "암호",
-    "κωδικός",
-];
+const UNCERTAIN_IN_OTHER_LANGUAGES: WordList =
+    WordList("clave hasło parola parolă şifre šifra sandi 암호 κωδικός");
 
 /// Names before `:` or `=`, also as the end of a variable's name.
 macro_rules! name {
@@ -105,7 +97,6 @@ pub(super) const ABOVE: &str = concat!(
     r"(?P<value>\S*[^\s:=])[^\S\n]*(?m:$)"
 );
 
-/// Whether what stands beside a name is a secret.
 pub(super) fn names_a_secret(text: &str, found: &Captures<'_>) -> bool {
     let name = found.name("name").map_or("", |name| name.as_str());
     let name = name.to_lowercase();
@@ -113,7 +104,7 @@ pub(super) fn names_a_secret(text: &str, found: &Captures<'_>) -> bool {
     let is_tight = is_tight(text, found, ['=', ':', '"', '\'', '：']);
     let is_certain = match name.is_ascii() {
         true => CERTAIN.iter().any(|certain| name.ends_with(certain)) || is_foreign(&name),
-        false => !UNCERTAIN_IN_OTHER_LANGUAGES.contains(&&*name),
+        false => !UNCERTAIN_IN_OTHER_LANGUAGES.has(&name),
     };
     match value.strip_prefix("Bearer ") {
         Some(token) => !token.trim().is_empty(),

@@ -78,248 +78,219 @@ fn always(_: &str, _: &Captures<'_>) -> bool {
     true
 }
 
+const fn pattern(
+    scope: Scope,
+    source: &'static str,
+    check: Check,
+    place: Place,
+) -> (Scope, Finder) {
+    (scope, Pattern(source, check, place))
+}
+
 /// The rules and the narrowest scope that each belongs to.
 ///
 /// Word boundaries are those of ASCII: languages without spaces write right up to a secret, and regex is much faster so.
 const RULES: &[(Scope, Finder)] = &[
     (Scope::Credentials, Scanner(key_blocks::key_blocks)),
     // User and password in an address (RFC 3986 section 3.2.1).
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s:/?#@"'<>`]*:(?P<value>[^\s@/"'<>`]+)@"#,
-            |_, found| !is_placeholder(value(found)),
-            Value(SECRET),
-        ),
+        r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s:/?#@"'<>`]*:(?P<value>[^\s@/"'<>`]+)@"#,
+        |_, found| !is_placeholder(value(found)),
+        Value(SECRET),
     ),
     // Who has the address of a hook can write there: Slack, Discord, Teams, Power Automate, Zapier, IFTTT, Google Chat, Feishu.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            concat!(
-                r"(?i-u:https?://)(?:",
-                r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/+-]{8,}",
-                r"|(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]+/[A-Za-z0-9_-]+",
-                r"|[A-Za-z0-9.-]+\.webhook\.office\.com/[^\s<>]{8,}",
-                r"|outlook\.office(?:365)?\.com/webhook/[^\s<>]{8,}",
-                r"|[A-Za-z0-9.-]+\.(?:logic\.azure\.com|api\.powerplatform\.com)[^\s<>]*[?&]sig=[^\s<>]+",
-                r"|hooks\.zapier\.com/hooks/[A-Za-z0-9/_-]{8,}",
-                r"|maker\.ifttt\.com/trigger/[^\s<>]+/with/(?:json/)?key/[A-Za-z0-9_-]+",
-                r"|chat\.googleapis\.com/v1/spaces/[^\s<>]+/messages\?[^\s<>]*(?:key|token)=[^\s<>]+",
-                r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/[A-Za-z0-9-]+",
-                ")"
-            ),
-            always,
-            Match("[REDACTED_HOOK]"),
+        concat!(
+            r"(?i-u:https?://)(?:",
+            r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/+-]{8,}",
+            r"|(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]+/[A-Za-z0-9_-]+",
+            r"|[A-Za-z0-9.-]+\.webhook\.office\.com/[^\s<>]{8,}",
+            r"|outlook\.office(?:365)?\.com/webhook/[^\s<>]{8,}",
+            r"|[A-Za-z0-9.-]+\.(?:logic\.azure\.com|api\.powerplatform\.com)[^\s<>]*[?&]sig=[^\s<>]+",
+            r"|hooks\.zapier\.com/hooks/[A-Za-z0-9/_-]{8,}",
+            r"|maker\.ifttt\.com/trigger/[^\s<>]+/with/(?:json/)?key/[A-Za-z0-9_-]+",
+            r"|chat\.googleapis\.com/v1/spaces/[^\s<>]+/messages\?[^\s<>]*(?:key|token)=[^\s<>]+",
+            r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/[A-Za-z0-9-]+",
+            ")"
         ),
+        always,
+        Match("[REDACTED_HOOK]"),
     ),
-    (
+    pattern(
         Scope::People,
-        Pattern(
-            concat!(
-                "[",
-                letters!(),
-                "0-9._%+'-]+@(?:[",
-                letters!(),
-                r"0-9-]+\.)+[",
-                letters!(),
-                "]{2,}"
-            ),
-            is_address,
-            Match(EMAIL),
+        concat!(
+            "[",
+            letters!(),
+            "0-9._%+'-]+@(?:[",
+            letters!(),
+            r"0-9-]+\.)+[",
+            letters!(),
+            "]{2,}"
         ),
+        is_address,
+        Match(EMAIL),
     ),
     (Scope::People, Scanner(cards::cards)),
     (Scope::Credentials, Scanner(formats::keys)),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r#"(?i-u:authorization)\s*:\s*(?i-u:bearer)\s+(?P<value>\S*[^\s"'`\\])"#,
-            |_, found| !is_placeholder(value(found)),
-            Match("Authorization: Bearer [REDACTED]"),
-        ),
+        r#"(?i-u:authorization)\s*:\s*(?i-u:bearer)\s+(?P<value>\S*[^\s"'`\\])"#,
+        |_, found| !is_placeholder(value(found)),
+        Match("Authorization: Bearer [REDACTED]"),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r"(?i-u:authorization)\s*:\s*(?i-u:basic)\s+(?P<value>[A-Za-z0-9+/=_-]+)",
-            always,
-            Match("Authorization: Basic [REDACTED]"),
-        ),
+        r"(?i-u:authorization)\s*:\s*(?i-u:basic)\s+(?P<value>[A-Za-z0-9+/=_-]+)",
+        always,
+        Match("Authorization: Basic [REDACTED]"),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r#"(?i-u:authorization)\s*:\s*(?P<scheme>(?i-u:token|apikey|api-key|bot|key|sso-key))\s+(?P<value>\S*[^\s"'`\\])"#,
-            |_, found| is_secret_value(value(found), true),
-            Match("Authorization: ${scheme} [REDACTED]"),
-        ),
+        r#"(?i-u:authorization)\s*:\s*(?P<scheme>(?i-u:token|apikey|api-key|bot|key|sso-key))\s+(?P<value>\S*[^\s"'`\\])"#,
+        |_, found| is_secret_value(value(found), true),
+        Match("Authorization: ${scheme} [REDACTED]"),
     ),
     // The same in JSON, in which it has to stay JSON.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r#"(?i-u:authorization)\\?["']\s*:\s*\\?["'](?i-u:bearer|basic|token|bot)\s+(?P<value>[^\s"'\\]+)"#,
-            |_, found| !is_placeholder(value(found)),
-            Value(SECRET),
-        ),
+        r#"(?i-u:authorization)\\?["']\s*:\s*\\?["'](?i-u:bearer|basic|token|bot)\s+(?P<value>[^\s"'\\]+)"#,
+        |_, found| !is_placeholder(value(found)),
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r#"(?i-u:authorization)\\?["']?\s*[:=]\s*\\?["']?(?P<value>[A-Za-z0-9._~+/=-]{16,})"#,
-            |_, found| is_bearer_token(value(found)),
-            Value(SECRET),
-        ),
+        r#"(?i-u:authorization)\\?["']?\s*[:=]\s*\\?["']?(?P<value>[A-Za-z0-9._~+/=-]{16,})"#,
+        |_, found| is_bearer_token(value(found)),
+        Value(SECRET),
     ),
     // Before the tokens that begin like these names: those would hide the name and show its value.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r"(?i-u:\b(?:AWS|GH|GCP|AZURE)_\w*(?:KEY|SECRET|TOKEN|PASS|PASSWORD|PAT|CRED|CREDENTIALS?)(?:_\w*)?)[^\S\r\n]*[:=][^\S\r\n]*(?P<value>\S+)",
-            |text, found| is_named_secret(value(found), is_tight(text, found, ['=', ':'])),
-            Match("[REDACTED_TOKEN]=[REDACTED]"),
-        ),
+        r"(?i-u:\b(?:AWS|GH|GCP|AZURE)_\w*(?:KEY|SECRET|TOKEN|PASS|PASSWORD|PAT|CRED|CREDENTIALS?)(?:_\w*)?)[^\S\r\n]*[:=][^\S\r\n]*(?P<value>\S+)",
+        |text, found| is_named_secret(value(found), is_tight(text, found, ['=', ':'])),
+        Match("[REDACTED_TOKEN]=[REDACTED]"),
     ),
     // RFC 7519 and RFC 7516: a header that is JSON in base64, and two dots or four.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r"(?-u)\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*",
-            always,
-            Match("[REDACTED_JWT]"),
-        ),
+        r"(?-u)\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*",
+        always,
+        Match("[REDACTED_JWT]"),
     ),
     // Published formats without a prefix of their own, in this order: Discord, Telegram, Entra ID, Airtable, HCP Terraform, Mailchimp, HubSpot, Plaid,
     // LaunchDarkly, Mapbox.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            concat!(
-                r"(?-u)\b(?:",
-                r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,45}",
-                r"|(?:bot)?[0-9]{6,10}:[A-Za-z0-9_-]{32,40}",
-                r"|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
-                r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",
-                r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
-                r"|[0-9a-f]{32}-us[0-9]{1,2}\b",
-                r"|pat-[a-z]{2}[0-9]-",
-                uuid!(),
-                r"|access-(?:sandbox|development|production)-",
-                uuid!(),
-                r"|(?:api|sdk)-",
-                uuid!(),
-                r"|sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{10,}",
-                ")"
-            ),
-            always,
-            Match(TOKEN),
+        concat!(
+            r"(?-u)\b(?:",
+            r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,45}",
+            r"|(?:bot)?[0-9]{6,10}:[A-Za-z0-9_-]{32,40}",
+            r"|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+            r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",
+            r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
+            r"|[0-9a-f]{32}-us[0-9]{1,2}\b",
+            r"|pat-[a-z]{2}[0-9]-",
+            uuid!(),
+            r"|access-(?:sandbox|development|production)-",
+            uuid!(),
+            r"|(?:api|sdk)-",
+            uuid!(),
+            r"|sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{10,}",
+            ")"
         ),
+        always,
+        Match(TOKEN),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r"(?-u)\b(?i:AWS|GH|GCP|AZURE)[A-Za-z0-9_-]{10,}",
-            |_, found| is_cloud_token(value(found)),
-            Match(TOKEN),
-        ),
+        r"(?-u)\b(?i:AWS|GH|GCP|AZURE)[A-Za-z0-9_-]{10,}",
+        |_, found| is_cloud_token(value(found)),
+        Match(TOKEN),
     ),
     // Azure's connection strings.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r"(?i-u:AccountKey|SharedAccessKey)[^\S\r\n]*=[^\S\r\n]*(?P<value>[A-Za-z0-9+/=_-]{8,})",
-            always,
-            Value(SECRET),
-        ),
+        r"(?i-u:AccountKey|SharedAccessKey)[^\S\r\n]*=[^\S\r\n]*(?P<value>[A-Za-z0-9+/=_-]{8,})",
+        always,
+        Value(SECRET),
     ),
     // Signatures of addresses that open what they name: Azure, AWS, Google Cloud.
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            r"[?&](?i-u:sig|x-amz-signature|x-amz-security-token|x-goog-signature)=(?P<value>[A-Za-z0-9%+/=_.-]{20,})",
-            always,
-            Value(SECRET),
+        r"[?&](?i-u:sig|x-amz-signature|x-amz-security-token|x-goog-signature)=(?P<value>[A-Za-z0-9%+/=_.-]{20,})",
+        always,
+        Value(SECRET),
+    ),
+    pattern(
+        Scope::Credentials,
+        concat!(
+            r"(?-u:\b)curl(?-u:\b)[^\r\n]*?[^\S\r\n](?:-[A-Za-z]*[uU][^\S\r\n]*|--(?:proxy-)?user(?:[^\S\r\n]+|=))",
+            r#"(?:"[^"\s:]+:(?P<value>[^"\r\n]+)"|'[^'\s:]+:(?P<value_b>[^'\r\n]+)'|[^\s"':-][^\s"':]*:(?P<value_c>[^\s"'/][^\s"']*))"#
         ),
+        |_, found| !is_placeholder(value(found)),
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            concat!(
-                r"(?-u:\b)curl(?-u:\b)[^\r\n]*?[^\S\r\n](?:-[A-Za-z]*[uU][^\S\r\n]*|--(?:proxy-)?user(?:[^\S\r\n]+|=))",
-                r#"(?:"[^"\s:]+:(?P<value>[^"\r\n]+)"|'[^'\s:]+:(?P<value_b>[^'\r\n]+)'|[^\s"':-][^\s"':]*:(?P<value_c>[^\s"'/][^\s"']*))"#
-            ),
-            |_, found| !is_placeholder(value(found)),
-            Value(SECRET),
+        concat!(
+            r"(?-u:\b)(?:sshpass[^\S\r\n]+-p[^\S\r\n]*(?P<value>[^\s-]\S*)",
+            r"|(?i-u:bearer)[^\S\r\n]+(?P<value_b>[A-Za-z0-9._~+/=-]{8,}))",
         ),
+        |_, found| match found.name("value") {
+            Some(value) => !is_placeholder(value.as_str()),
+            None => is_bearer_token(value(found)),
+        },
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            concat!(
-                r"(?-u:\b)(?:sshpass[^\S\r\n]+-p[^\S\r\n]*(?P<value>[^\s-]\S*)",
-                r"|(?i-u:bearer)[^\S\r\n]+(?P<value_b>[A-Za-z0-9._~+/=-]{8,}))",
-            ),
-            |_, found| match found.name("value") {
-                Some(value) => !is_placeholder(value.as_str()),
-                None => is_bearer_token(value(found)),
-            },
-            Value(SECRET),
+        concat!(
+            r"--[a-z-]*(?:password|passwd|passphrase|token|secret|api-?key|access-key|secret-key)[^\S\r\n]+",
+            r#"(?P<value>"[^"\r\n]+"|'[^'\r\n]+'|[^\s"'-]\S*)"#
         ),
+        |_, found| {
+            let value = value(found);
+            !is_placeholder(value) && is_secret_value(value, true)
+        },
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            concat!(
-                r"--[a-z-]*(?:password|passwd|passphrase|token|secret|api-?key|access-key|secret-key)[^\S\r\n]+",
-                r#"(?P<value>"[^"\r\n]+"|'[^'\r\n]+'|[^\s"'-]\S*)"#
-            ),
-            |_, found| {
-                let value = value(found);
-                !is_placeholder(value) && is_secret_value(value, true)
-            },
-            Value(SECRET),
-        ),
+        names::IN_JSON,
+        names::names_a_secret,
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(names::IN_JSON, names::names_a_secret, Value(SECRET)),
+        names::BESIDE,
+        names::names_a_secret,
+        Match("${name}=[REDACTED]"),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            names::BESIDE,
-            names::names_a_secret,
-            Match("${name}=[REDACTED]"),
-        ),
+        names::BESIDE_IN_OTHER_LANGUAGES,
+        names::names_a_secret,
+        Match("${name}=[REDACTED]"),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            names::BESIDE_IN_OTHER_LANGUAGES,
-            names::names_a_secret,
-            Match("${name}=[REDACTED]"),
-        ),
+        names::TOLD,
+        names::tells_a_secret,
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(names::TOLD, names::tells_a_secret, Value(SECRET)),
+        names::TOLD_IN_OTHER_LANGUAGES,
+        names::tells_a_secret_in_another_language,
+        Value(SECRET),
     ),
-    (
+    pattern(
         Scope::Credentials,
-        Pattern(
-            names::TOLD_IN_OTHER_LANGUAGES,
-            names::tells_a_secret_in_another_language,
-            Value(SECRET),
-        ),
-    ),
-    (
-        Scope::Credentials,
-        Pattern(
-            names::ABOVE,
-            |_, found| is_secret_word(value(found)),
-            Value(SECRET),
-        ),
+        names::ABOVE,
+        |_, found| is_secret_word(value(found)),
+        Value(SECRET),
     ),
     (Scope::All, Scanner(hex::hex_keys)),
 ];

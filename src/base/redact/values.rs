@@ -1,6 +1,7 @@
 //! What a value is that stands beside a name such as "token": a secret, or a word, a type, a call, a date.
 
 use super::formats::has_chunk;
+use crate::base::word_list::WordList;
 
 /// Letters and digits of a secret that stands on a line of its own, and characters of one beside a name that has other meanings too.
 const MIN_SECRET_CHARS: usize = 6;
@@ -10,192 +11,25 @@ pub(crate) const LABEL_START: &str = "[REDACTED";
 pub(super) const HIDDEN: &str = "[hidden]";
 
 /// Values that say that there is none, or of which type it is.
-const NO_VALUES: &[&str] = &[
-    "any",
-    "array",
-    "bool",
-    "boolean",
-    "bytes",
-    "char",
-    "empty",
-    "false",
-    "int",
-    "integer",
-    "none",
-    "never",
-    "nil",
-    "null",
-    "number",
-    "object",
-    "optional",
-    "option",
-    "required",
-    "str",
-    "string",
-    "text",
-    "true",
-    "undefined",
-    "unknown",
-    "unset",
-    "varchar",
-    "void",
-];
+const NO_VALUES: WordList = WordList(
+    "any array bool boolean bytes char empty false int integer none never nil null number object \
+     optional option required str string text true undefined unknown unset varchar void",
+);
 
 /// Words after "the password is" that are no password.
-const NO_PASSWORDS: &[&str] = &[
-    "a",
-    "about",
-    "accepted",
-    "actually",
-    "all",
-    "already",
-    "also",
-    "always",
-    "an",
-    "and",
-    "another",
-    "any",
-    "asked",
-    "at",
-    "available",
-    "bad",
-    "based",
-    "being",
-    "better",
-    "blank",
-    "both",
-    "by",
-    "cached",
-    "case",
-    "case-sensitive",
-    "changed",
-    "checked",
-    "common",
-    "compromised",
-    "correct",
-    "created",
-    "derived",
-    "different",
-    "disabled",
-    "easy",
-    "empty",
-    "encrypted",
-    "enforced",
-    "enough",
-    "entered",
-    "exposed",
-    "expired",
-    "fine",
-    "for",
-    "forgotten",
-    "from",
-    "generated",
-    "given",
-    "going",
-    "good",
-    "gone",
-    "hard",
-    "hashed",
-    "here",
-    "hidden",
-    "how",
-    "important",
-    "in",
-    "inside",
-    "incorrect",
-    "insecure",
-    "invalid",
-    "it",
-    "just",
-    "kept",
-    "known",
-    "leaked",
-    "like",
-    "long",
-    "lost",
-    "mandatory",
-    "masked",
-    "missing",
-    "my",
-    "necessary",
-    "needed",
-    "never",
-    "new",
-    "no",
-    "not",
-    "now",
-    "null",
-    "obsolete",
-    "of",
-    "off",
-    "okay",
-    "old",
-    "on",
-    "one",
-    "only",
-    "optional",
-    "our",
-    "out",
-    "outdated",
-    "plain",
-    "private",
-    "probably",
-    "protected",
-    "public",
-    "put",
-    "random",
-    "rejected",
-    "required",
-    "reset",
-    "right",
-    "safe",
-    "salted",
-    "saved",
-    "secret",
-    "secure",
-    "sent",
-    "set",
-    "shared",
-    "short",
-    "shown",
-    "similar",
-    "simple",
-    "so",
-    "something",
-    "still",
-    "stored",
-    "strong",
-    "stuck",
-    "that",
-    "the",
-    "their",
-    "there",
-    "this",
-    "to",
-    "too",
-    "true",
-    "unchanged",
-    "under",
-    "unique",
-    "unknown",
-    "unsafe",
-    "unset",
-    "used",
-    "usually",
-    "valid",
-    "verified",
-    "very",
-    "visible",
-    "weak",
-    "well",
-    "what",
-    "when",
-    "where",
-    "working",
-    "written",
-    "wrong",
-    "your",
-];
+const NO_PASSWORDS: WordList = WordList(
+    "a about accepted actually all already also always an and another any asked at available bad \
+     based being better blank both by cached case case-sensitive changed checked common \
+     compromised correct created derived different disabled easy empty encrypted enforced enough \
+     entered exposed expired fine for forgotten from generated given going good gone hard hashed \
+     here hidden how important in inside incorrect insecure invalid it just kept known leaked \
+     like long lost mandatory masked missing my necessary needed never new no not now null \
+     obsolete of off okay old on one only optional our out outdated plain private probably \
+     protected public put random rejected required reset right safe salted saved secret secure \
+     sent set shared short shown similar simple so something still stored strong stuck that the \
+     their there this to too true unchanged under unique unknown unsafe unset used usually valid \
+     verified very visible weak well what when where working written wrong your",
+);
 
 /// Words after a password of letters alone that go on with the sentence.
 const NEXT_WORDS: &[&str] = &[
@@ -260,9 +94,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || is_bracketed("{{", "}}")
         || value.starts_with("{{")
         || value.starts_with("process.env")
-        || NO_VALUES
-            .iter()
-            .any(|word| value.eq_ignore_ascii_case(word))
+        || NO_VALUES.has_in_any_case(value)
 }
 
 /// True for a value of a name that has other meanings too, such as "session": at least six characters with a digit or a sign. `is_tight` says that nothing
@@ -366,7 +198,7 @@ pub(super) fn is_told_password(value: &str, after: &str) -> bool {
         || next.is_empty()
         || next.starts_with(['(', '-', '–', '—', '.', ','])
         || NEXT_WORDS.contains(&next);
-    is_quoted || is_end && !NO_PASSWORDS.contains(&word.to_lowercase().as_str())
+    is_quoted || is_end && !NO_PASSWORDS.has(&word.to_lowercase())
 }
 
 /// True for what follows "password is" in a language whose words are not listed here: it has a digit or a sign.

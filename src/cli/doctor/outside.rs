@@ -115,6 +115,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     fn of(id: &str, vars: &[(&str, &str)]) -> Finding {
         let env = Env::new(
@@ -173,10 +174,7 @@ mod tests {
     fn public_servers_that_want_a_contact_say_so() {
         let found = of("nominatim", &[]);
         assert!(!found.ok && found.state.ends_with("contact not set"));
-        assert!(
-            found.advice.contains("MARVIN_CONTACT")
-                && found.advice.contains("MARVIN_URL_NOMINATIM")
-        );
+        assert_has(&found.advice, &["MARVIN_CONTACT", "MARVIN_URL_NOMINATIM"]);
         let found = of("overpass", &[("MARVIN_CONTACT", "me@example.org")]);
         assert!(found.ok && found.state.ends_with("contact set"));
         let found = of(

@@ -35,7 +35,6 @@ const MAX_PATTERNS: usize = 20_000;
 
 const MAX_FOLDER_PATTERNS: usize = 2_000;
 
-/// The rules of one folder and of its parents.
 pub(super) struct IgnoreRules {
     own: Gitignore,
     up: Option<Rc<IgnoreRules>>,

@@ -101,7 +101,6 @@ impl<'a> Checker<'a> {
         self.excess.is_none()
     }
 
-    /// Whether the value fits.
     fn fits(&mut self, id: NodeId, value: &Value, depth: usize) -> bool {
         if !self.step(id, depth) {
             return false;
@@ -313,7 +312,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The schema for a property.
 fn property(node: &Node, name: &str) -> Option<NodeId> {
     node.properties.get(name).copied().or(node.other_properties)
 }

@@ -9,8 +9,8 @@ use super::pattern;
 use super::pointer::{below, fragment};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::base::word_list::WordList;
 
-/// Maximum bytes of a schema.
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 /// Maximum nesting of a schema.
 const MAX_DEPTH: usize = 64;
@@ -125,26 +125,11 @@ pub struct Schema {
 const DRAFTS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/"];
 
 /// Keywords that restrict and are not known here.
-const UNSUPPORTED: [&str; 18] = [
-    "$dynamicRef",
-    "$recursiveRef",
-    "additionalItems",
-    "contains",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "else",
-    "extends",
-    "disallow",
-    "if",
-    "maxContains",
-    "minContains",
-    "patternProperties",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
+const UNSUPPORTED: WordList = WordList(
+    "$dynamicRef $recursiveRef additionalItems contains dependencies dependentRequired \
+     dependentSchemas else extends disallow if maxContains minContains patternProperties \
+     propertyNames then unevaluatedItems unevaluatedProperties",
+);
 
 impl Schema {
     /// Reads a schema.
@@ -277,7 +262,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the schema at `place`.
     fn schema(&mut self, place: &str, value: &Value) -> Outcome<NodeId> {
         if let Some(known) = self.known.get(place) {
             return Ok(*known);
@@ -426,7 +410,7 @@ impl Reader<'_> {
             "$id" if !place.is_empty() => {
                 return fail("only the whole schema can have an $id");
             }
-            _ if UNSUPPORTED.contains(&keyword) => {
+            _ if UNSUPPORTED.has(keyword) => {
                 return fail("this keyword restricts values and is not supported");
             }
             // Annotations, and keywords of other vocabularies.

@@ -7,7 +7,6 @@ use super::RawCall;
 use super::families::{DSML, DSML_CLOSING, starts_with};
 use crate::formats::lenient_json::{value, whole_value};
 
-/// Calls of one block.
 const MAX_CALLS: usize = 12;
 /// Bytes within which the first key of a call stands.
 const MAX_BEGINNING: usize = 64;

@@ -8,7 +8,6 @@
 pub(super) enum Kind {
     /// Calls of tools.
     Calls,
-    /// Thoughts.
     Thought,
     /// What a tool returned, or which tools there are.
     Result,
@@ -261,7 +260,6 @@ pub(super) enum Found {
     Nothing,
     /// The text ends in what may become a mark.
     Unfinished,
-    /// A mark.
     Mark(Opened),
 }
 

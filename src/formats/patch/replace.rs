@@ -204,6 +204,7 @@ pub(super) fn numbered(lines: &[&str], at: usize, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use proptest::prelude::*;
 
     #[test]
@@ -224,10 +225,7 @@ mod tests {
         );
         assert_eq!(replace("a b c", " b", "").unwrap(), "a c");
         let text = replace("x\nb\nb\n", "b", "c").unwrap_err().one_line();
-        assert!(
-            text.contains("2 times") && text.contains("lines 2, 3"),
-            "{text}"
-        );
+        assert_has(&text, &["2 times", "lines 2, 3"]);
         let text = replace("aaa", "aa", "b").unwrap_err().one_line();
         assert!(text.contains("2 times"), "{text}");
         assert!(replace("a", "", "x").is_err());
@@ -258,10 +256,7 @@ mod tests {
         let text = replace("a\r\nb\r\na\r\nb\r\n", "a\nb", "x")
             .unwrap_err()
             .one_line();
-        assert!(
-            text.contains("2 times") && text.contains("lines 1, 3"),
-            "{text}"
-        );
+        assert_has(&text, &["2 times", "lines 1, 3"]);
     }
 
     #[test]
@@ -273,10 +268,7 @@ mod tests {
                 .for_model()
         };
         let text = miss("\tlet total = 1;\n");
-        assert!(
-            text.contains("0 times") && text.contains("Line 2 differs in white space"),
-            "{text}"
-        );
+        assert_has(&text, &["0 times", "Line 2 differs in white space"]);
         assert!(text.contains("2.     let total = 1;"), "{text}");
         assert!(miss("let total = 2;").contains("most similar line is line 2"));
         assert!(miss("    print(total);\n]").contains("a later one differs"));

@@ -130,6 +130,7 @@ fn path(line: &str) -> &str {
 mod tests {
     use super::super::parse::{Section, parse};
     use super::*;
+    use crate::base::testing::assert_has;
     use proptest::prelude::*;
 
     const DIFF: &str = "diff --git a/src/x.rs b/src/x.rs\nindex 1..2 100644\n--- a/src/x.rs\n+++ b/src/x.rs\n@@ -1,3 +1,4 @@ fn x()\n a\n-b\n+c\n+d\n e\n\\ No newline at end of file\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+hello\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n";
@@ -147,10 +148,7 @@ mod tests {
             .unwrap()
             .facts
             .unwrap();
-        assert!(
-            example.contains("*** Update File: PATH\n@@\n-a\n+b"),
-            "{example}"
-        );
+        assert_has(&example, &["*** Update File: PATH\n@@\n-a\n+b"]);
     }
 
     #[test]

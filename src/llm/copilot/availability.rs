@@ -25,7 +25,6 @@ use crate::disk::paths::Paths;
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// How long the CLI may take when nobody named it: the next provider can answer instead.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most bytes of the file with the answer.
 const MAX_FILE_BYTES: u64 = 4 << 10;
 
 /// What is known of Copilot on this machine.
@@ -116,10 +115,6 @@ pub(crate) fn is_ready(env: &Env) -> bool {
     })
 }
 
-/// The models of the plan.
-///
-/// # Errors
-/// There is no CLI, nobody is signed in, or it does not answer.
 pub(crate) fn models(env: &Env, limit: Duration, stop: &Cancel) -> Outcome<Vec<CopilotModel>> {
     with_cli(env, limit, stop, |cli| {
         let status = start::login(&cli.connection, limit, stop)?;

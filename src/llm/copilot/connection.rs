@@ -81,10 +81,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    /// Starts `program`.
-    ///
-    /// # Errors
-    /// The system cannot run it, or has no thread left.
     pub(crate) fn start(program: &PipedProgram) -> std::io::Result<Arc<Self>> {
         let (child, pipes) = program.start()?;
         let Pipes {
@@ -124,7 +120,6 @@ impl Connection {
         Ok(connection)
     }
 
-    /// The path of the CLI.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
@@ -135,9 +130,6 @@ impl Connection {
     }
 
     /// Calls a method and waits at most `limit` for its result.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub(crate) fn call(
         &self,
         method: &str,

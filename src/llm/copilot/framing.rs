@@ -19,7 +19,6 @@ const KEPT_BYTES: usize = 64 << 10;
 /// What came next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
-    /// A message.
     Message(&'a [u8]),
     /// A message that was not kept, because it is too long or not needed; its beginning.
     Skipped {
@@ -151,7 +150,6 @@ fn number(digits: &[u8]) -> Result<u64, FrameError> {
         .ok_or(FrameError::NoHeader)
 }
 
-/// The header of `body`.
 pub(crate) fn header(body: &str) -> String {
     format!("Content-Length: {}\r\n\r\n", body.len())
 }

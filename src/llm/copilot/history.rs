@@ -29,7 +29,6 @@ pub(super) enum NewMessages<'a> {
 }
 
 impl SeenMessages {
-    /// From now on it has seen `messages`.
     pub(super) fn set(&mut self, messages: &[Message]) {
         self.hashes = messages.iter().map(hash).collect();
         self.reply = None;

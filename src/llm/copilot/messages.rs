@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::base::word_list::WordList;
 use crate::chat::usage::Tokens;
 use crate::llm::reply::FinishReason;
 
@@ -15,7 +16,6 @@ pub(crate) const UNKNOWN_METHOD: i64 = -32601;
 /// The notification that carries a session's events.
 const SESSION_EVENT: &str = "session.event";
 
-/// A message from the CLI.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// The answer to the call of this number.
@@ -78,7 +78,6 @@ pub(crate) enum SessionEvent {
     Compacting,
     /// It has.
     Compacted,
-    /// The turn failed.
     Failed {
         kind: String,
         message: String,
@@ -171,32 +170,20 @@ pub(crate) fn is_wanted(head: &[u8]) -> bool {
         let rest = rest.trim_start_matches([':', ' ', '\t', '\n', '\r']);
         Some(rest.strip_prefix('"')?.split('"').next()?.to_owned())
     });
-    kind.is_none_or(|kind| EVENTS.contains(&kind.as_str()))
+    kind.is_none_or(|kind| EVENTS.has(&kind))
 }
 
 /// The types of events that are read.
-const EVENTS: [&str; 17] = [
-    "user.message",
-    "assistant.turn_start",
-    "assistant.message_delta",
-    "assistant.reasoning_delta",
-    "assistant.message",
-    "external_tool.requested",
-    "tool.execution_complete",
-    "assistant.usage",
-    "session.usage_info",
-    "session.usage_checkpoint",
-    "permission.requested",
-    "assistant.turn_retry",
-    "session.compaction_start",
-    "session.compaction_complete",
-    "session.truncation",
-    "session.error",
-    "session.idle",
-];
+const EVENTS: WordList = WordList(
+    "user.message assistant.turn_start assistant.message_delta assistant.reasoning_delta \
+     assistant.message external_tool.requested tool.execution_complete assistant.usage \
+     session.usage_info session.usage_checkpoint permission.requested assistant.turn_retry \
+     session.compaction_start session.compaction_complete session.truncation session.error \
+     session.idle",
+);
 
 fn event(kind: &str, data: &str) -> Option<SessionEvent> {
-    if !EVENTS.contains(&kind) {
+    if !EVENTS.has(kind) {
         return None;
     }
     Some(match kind {
@@ -556,7 +543,7 @@ mod tests {
             let _ = read(&bytes);
             let _ = is_wanted(&bytes);
             let _ = is_wanted(text.as_bytes());
-            let _ = event(EVENTS[kind], &text);
+            let _ = event(EVENTS.iter().nth(kind).unwrap(), &text);
         }
     }
 }

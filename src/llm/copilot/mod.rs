@@ -40,7 +40,6 @@ use crate::chat::wait::Wait;
 
 pub(crate) use self::connection::close_all;
 
-/// Its name.
 pub(crate) use super::catalog::COPILOT as NAME;
 
 /// The model when the user names none.
@@ -90,9 +89,6 @@ impl CopilotProvider {
     }
 
     /// The provider as it takes over from another one: nothing but GitHub, and only when somebody is signed in there.
-    ///
-    /// # Errors
-    /// There is no CLI, it does not start, or nobody is signed in.
     pub(crate) fn signed_in(env: &Env, stop: &Cancel) -> Result<Self, Failure> {
         let mut provider = Self::new(env);
         provider.server = None;

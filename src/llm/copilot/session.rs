@@ -29,7 +29,6 @@ pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the CLI may take to come to rest after a turn that failed or was stopped.
 pub(super) const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An open session.
 #[derive(Debug)]
 pub(super) struct CopilotSession {
     pub connection: Arc<Connection>,
@@ -117,10 +116,6 @@ struct ServerParams<'a> {
 }
 
 impl CopilotSession {
-    /// Opens a session for `request`.
-    ///
-    /// # Errors
-    /// The CLI refuses the model or the tools, or does not answer.
     pub(super) fn open(
         connection: &Arc<Connection>,
         request: &Request<'_>,
@@ -325,10 +320,6 @@ pub(crate) struct CopilotModel {
     pub multiplier: Option<f64>,
 }
 
-/// The models that the plan has.
-///
-/// # Errors
-/// Nobody is signed in, or the CLI does not answer.
 pub(crate) fn list_models(
     connection: &Connection,
     stop: &Cancel,

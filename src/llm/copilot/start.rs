@@ -23,7 +23,6 @@ pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a CLI that closed its output may take to exit by itself, so that its status can be told.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// A CLI that has answered.
 #[derive(Debug)]
 pub(crate) struct StartedCli {
     pub connection: Arc<Connection>,
@@ -68,9 +67,6 @@ pub(crate) fn start(env: &Env, limit: Duration, stop: &Cancel) -> Result<Started
 }
 
 /// Asks who is signed in.
-///
-/// # Errors
-/// The CLI does not answer.
 pub(crate) fn login(
     connection: &Connection,
     limit: Duration,

@@ -46,7 +46,6 @@ impl ReasoningEffort {
         }
     }
 
-    /// The effort called `word`.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|effort| effort.word() == word)
     }

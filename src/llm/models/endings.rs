@@ -33,10 +33,8 @@ impl fmt::Display for ModelEnd {
     }
 }
 
-/// The end of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retirement {
-    /// When.
     pub end: ModelEnd,
     /// The model to take instead.
     pub successor: Option<&'static str>,

@@ -37,9 +37,7 @@ pub struct ListedModel {
     pub window: Option<u64>,
     /// Tokens of a reply.
     pub output: Option<u64>,
-    /// Its price.
     pub(crate) price: Option<TokenPrice>,
-    /// When it ends.
     pub(crate) end: Option<ModelEnd>,
     /// What takes its place.
     pub successor: Option<String>,
@@ -69,9 +67,6 @@ pub struct ListPage {
 }
 
 /// Reads the list that `provider` sent.
-///
-/// # Errors
-/// When it is no list of models.
 pub fn parse_list(provider: &str, body: &[u8]) -> Outcome<ListPage> {
     let unreadable = |what: &str| {
         Problem::network(format!(
@@ -450,28 +445,9 @@ mod tests {
             "\\PC{0,12}".prop_map(Value::from),
             "20[0-9]{2}-[01][0-9]-[0-3][0-9]é?".prop_map(Value::from),
         ];
-        let keys = prop::sample::select(vec![
-            "data",
-            "models",
-            "id",
-            "name",
-            "model",
-            "pricing",
-            "prompt",
-            "completion",
-            "input",
-            "context_length",
-            "max_tokens",
-            "shutdown_date",
-            "deprecation",
-            "lifecycle",
-            "has_more",
-            "last_id",
-            "type",
-            "capabilities",
-            "error",
-            "message",
-        ]);
+        let keys = "data models id name model pricing prompt completion input context_length max_tokens \
+            shutdown_date deprecation lifecycle has_more last_id type capabilities error message";
+        let keys = prop::sample::select(keys.split_ascii_whitespace().collect::<Vec<_>>());
         leaf.prop_recursive(4, 40, 6, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),

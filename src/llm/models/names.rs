@@ -1,5 +1,7 @@
 //! Names of models: the same model is written in several ways.
 
+use crate::base::word_list::WordList;
+
 /// `anthropic/claude-haiku-4.5:free` as `claude-haiku-4.5`, in lower case; a bare `haiku-4.5` as Claude's.
 pub(super) fn bare_name(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
@@ -26,31 +28,10 @@ pub(super) fn rest<'a>(name: &'a str, prefix: &str) -> Option<&'a str> {
 }
 
 /// Words of names whose models embed, draw, speak, transcribe or judge, and do not chat.
-const OTHER_USES: &[&str] = &[
-    "babbage",
-    "bge",
-    "dall",
-    "davinci",
-    "embed",
-    "embedding",
-    "embeddings",
-    "image",
-    "imagen",
-    "imagine",
-    "lyria",
-    "minilm",
-    "moderation",
-    "orpheus",
-    "realtime",
-    "rerank",
-    "reranker",
-    "sora",
-    "transcribe",
-    "tts",
-    "veo",
-    "video",
-    "whisper",
-];
+const OTHER_USES: WordList = WordList(
+    "babbage bge dall davinci embed embedding embeddings image imagen imagine lyria minilm \
+     moderation orpheus realtime rerank reranker sora transcribe tts veo video whisper",
+);
 
 /// False for a model whose name says that it does not chat. Most providers list all their models and do not mark these.
 pub(crate) fn is_for_chat(model: &str) -> bool {
@@ -59,7 +40,7 @@ pub(crate) fn is_for_chat(model: &str) -> bool {
     // `imagen4`, `sora2`
     let letters = |word: &str| {
         let kind = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        OTHER_USES.contains(&kind)
+        OTHER_USES.has(kind)
     };
     !name.split(['-', '_', '.', ':']).any(letters)
 }
@@ -101,18 +82,12 @@ mod tests {
 
     #[test]
     fn a_name_says_when_a_model_is_not_for_chat() {
-        for other in [
-            "text-embedding-3-small",
-            "models/gemini-embedding-001",
-            "imagen-4.0-generate-001",
-            "sora2-pro",
-            "playai-tts",
-            "distil-whisper-large-v3-en",
-            "gpt-4o-mini-transcribe",
-            "nomic-embed-text:latest",
-            "bge-m3",
-            "DALL-E-3",
-        ] {
+        for other in
+            "text-embedding-3-small models/gemini-embedding-001 imagen-4.0-generate-001 sora2-pro \
+            playai-tts distil-whisper-large-v3-en gpt-4o-mini-transcribe nomic-embed-text:latest \
+            bge-m3 DALL-E-3"
+                .split_ascii_whitespace()
+        {
             assert!(!is_for_chat(other), "{other}");
         }
         for chat in [

@@ -28,12 +28,10 @@ pub(crate) struct TokenRates {
 pub(crate) struct PriceTier {
     /// A prompt of more tokens than these pays the tier's rates for all its tokens, and for the reply.
     pub above: u64,
-    /// The rates.
     #[serde(flatten)]
     pub rates: TokenRates,
 }
 
-/// The price of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct TokenPrice {
     /// The rates of a prompt below every tier.
@@ -115,9 +113,6 @@ impl TokenPrice {
 
     /// A price of parts: what a tier leaves out comes from the tier below it, then from `base`; a cache without a price of its own costs as much as
     /// other tokens, and an hour of it as much as its usual time.
-    ///
-    /// # Errors
-    /// What is wrong with it, to be said of the model.
     pub(super) fn new(
         base: PartialRates,
         mut tiers: Vec<(u64, PartialRates)>,

@@ -8,7 +8,6 @@ use super::price::{PartialRates, TokenPrice};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// The user's own prices by the model's name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Prices(BTreeMap<String, TokenPrice>);
 
@@ -60,9 +59,6 @@ impl Entry {
 
 impl Prices {
     /// Reads `{"model": {"input": 2, "output": 10, "cache_read": 0.1, "tiers": [{"above": 200000, "input": 4}]}}`.
-    ///
-    /// # Errors
-    /// When it is not such an object, or a price cannot be one.
     pub(crate) fn parse(json: &str) -> Outcome<Self> {
         let wanted = "Write it as {\"model\": {\"input\": 1.25, \"output\": 10}}, in US dollars for a million tokens; \"cache_read\", \"cache_write\", \"cache_write_1h\" and \"tiers\" may follow.";
         let entries: BTreeMap<String, Entry> = serde_json::from_str(json).map_err(|why| {

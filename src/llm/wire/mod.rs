@@ -15,7 +15,6 @@ use super::provider::Request;
 use optional::{OptionalMember, OptionalMembers};
 use read::Decoder;
 
-/// The version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// Where `openai-compat` leads to unless told otherwise.
@@ -153,7 +152,6 @@ impl Dialect {
         headers
     }
 
-    /// The request's body.
     pub(crate) fn body(self, request: &Request<'_>) -> Vec<u8> {
         write::body(self, request)
     }

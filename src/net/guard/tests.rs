@@ -46,24 +46,13 @@ fn kind(guard: &Guard, url: &str, proxied: bool) -> Result<usize, ProblemKind> {
 fn private_addresses_are_refused_under_every_name() {
     let guard = guard("", NAMES);
     assert_eq!(kind(&guard, "http://good.test/", false), Ok(2));
-    for url in [
-        "http://bad.test/",
-        "http://mixed.test/",
-        "http://localhost/",
-        "http://LOCALHOST./",
-        "http://x.localhost/",
-        "http://printer.local/",
-        "http://router/",
-        "http://metadata.google.internal/",
-        "http://2130706433/",
-        "http://0x7f.1/",
-        "http://0177.0.0.1/",
-        "http://[::1]/",
-        "http://[::ffff:10.0.0.1]/",
-        "http://[64:ff9b::a9fe:a9fe]/",
-        "http://169.254.169.254/latest/meta-data/",
-        "http://0/",
-    ] {
+    for url in "http://bad.test/ http://mixed.test/ http://localhost/ http://LOCALHOST./ \
+        http://x.localhost/ http://printer.local/ http://router/ \
+        http://metadata.google.internal/ http://2130706433/ http://0x7f.1/ http://0177.0.0.1/ \
+        http://[::1]/ http://[::ffff:10.0.0.1]/ http://[64:ff9b::a9fe:a9fe]/ \
+        http://169.254.169.254/latest/meta-data/ http://0/"
+        .split_ascii_whitespace()
+    {
         for proxied in [false, true] {
             assert_eq!(
                 kind(&guard, url, proxied),

@@ -10,7 +10,6 @@ use crate::net::http::Client;
 /// Cached responses, and their total size in bytes.
 const ANSWERS: usize = 64;
 const BYTES: usize = 16 << 20;
-/// Idle connections.
 const IDLE: usize = 8;
 
 /// Responses with their address and expiry, the newest last.
@@ -26,7 +25,6 @@ impl Answers {
         found.map(|(.., answer)| answer.clone())
     }
 
-    /// Caches a response for `time`.
     pub(crate) fn put(&self, url: String, time: Duration, answer: &ServiceResponse) {
         let mut kept = lock(&self.0);
         kept.retain(|(own, ..)| *own != url);

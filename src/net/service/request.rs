@@ -240,7 +240,6 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
-    /// Records in `by` that the service has answered.
     #[must_use]
     pub fn note_answer(mut self, by: &Arc<AnsweredBy>) -> Self {
         self.answered_by = Some(Arc::clone(by));
@@ -256,7 +255,6 @@ impl<'a> RequestBuilder<'a> {
         self.send(&RequestBody::Nothing)
     }
 
-    /// Posts a form.
     pub fn form(self, pairs: &[(&str, &str)]) -> Outcome<ServiceResponse> {
         let body: Vec<String> = pairs
             .iter()
@@ -269,7 +267,6 @@ impl<'a> RequestBuilder<'a> {
         ))
     }
 
-    /// Posts JSON.
     pub fn json(self, value: &Value) -> Outcome<ServiceResponse> {
         self.send(&RequestBody::Body(
             "application/json",

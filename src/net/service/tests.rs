@@ -2,6 +2,7 @@
 
 use super::send::origin;
 use super::*;
+use crate::base::testing::assert_has;
 
 #[test]
 fn addresses_are_put_together_once_and_encoded() {
@@ -31,11 +32,7 @@ fn a_public_server_that_wants_a_contact_is_not_asked_without_one() {
     let service = &crate::net::services::NOMINATIM;
     let out = ServiceClient::new(&Env::from([("HOME", "/nowhere")]), None);
     let problem = out.request(service, None, &stop).get().unwrap_err();
-    assert!(
-        problem.one_line().contains("MARVIN_CONTACT"),
-        "{}",
-        problem.one_line()
-    );
+    assert_has(&problem.one_line(), &["MARVIN_CONTACT"]);
     assert!(
         out.request(service, Some("me@x.test".to_owned()), &stop)
             .allowed()

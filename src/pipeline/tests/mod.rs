@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex};
 
 use super::Run;
 use super::repository::{self, Uncommitted};
+use super::run::RunRequest;
+use super::steering::Steering;
 use super::tier::{OwnModel, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -129,6 +131,24 @@ impl Stage {
         };
         repository::prepare(&run, None, Uncommitted::Take, true).unwrap();
         Self { dir, run, events }
+    }
+
+    /// The same run, as its caller asks for it.
+    pub(super) fn request(&self) -> RunRequest {
+        RunRequest {
+            root: Arc::clone(&self.run.root),
+            task: self.run.task.clone(),
+            ticket: None,
+            design_first: true,
+            tdd: false,
+            branch: None,
+            allow_dirty: false,
+            tiers: self.run.tiers.clone(),
+            max_cost: None,
+            program: self.run.program.clone(),
+            supervisor: None,
+            steering: Steering::default(),
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -1,13 +1,11 @@
 //! Runs that stop and are started again.
 
 use std::fs;
-use std::sync::Arc;
 
 use super::Stage;
 use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
-use crate::pipeline::steering::Steering;
 use crate::pipeline::{
     implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
 };
@@ -33,18 +31,9 @@ fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outco
     run::run(
         &stage.run.ctx,
         RunRequest {
-            root: Arc::clone(&stage.run.root),
-            task: stage.run.task.clone(),
-            ticket: None,
-            design_first: true,
-            tdd: false,
-            branch: None,
             allow_dirty,
-            tiers: stage.run.tiers.clone(),
             max_cost,
-            program: stage.run.program.clone(),
-            supervisor: None,
-            steering: Steering::default(),
+            ..stage.request()
         },
     )
     .map(drop)
@@ -54,18 +43,8 @@ fn another(stage: &Stage, task: &str) -> Outcome<()> {
     run::run(
         &stage.run.ctx,
         RunRequest {
-            root: Arc::clone(&stage.run.root),
             task: task.to_owned(),
-            ticket: None,
-            design_first: true,
-            tdd: false,
-            branch: None,
-            allow_dirty: false,
-            tiers: stage.run.tiers.clone(),
-            max_cost: None,
-            program: stage.run.program.clone(),
-            supervisor: None,
-            steering: Steering::default(),
+            ..stage.request()
         },
     )
     .map(drop)

@@ -19,18 +19,9 @@ fn start(stage: &Stage, steering: Steering) -> Outcome<RunOutcome> {
     run::run(
         &stage.run.ctx,
         RunRequest {
-            root: Arc::clone(&stage.run.root),
-            task: stage.run.task.clone(),
-            ticket: None,
-            design_first: true,
-            tdd: false,
-            branch: None,
             allow_dirty: true,
-            tiers: stage.run.tiers.clone(),
-            max_cost: None,
-            program: stage.run.program.clone(),
-            supervisor: None,
             steering,
+            ..stage.request()
         },
     )
 }

@@ -58,18 +58,10 @@ fn whole_run() -> Stage {
     let session = Arc::clone(&stage.run.ctx.session);
     stage.run.tiers = TierModels::resolve(&overrides, &session.env, &own, &session.clock);
     let request = RunRequest {
-        root: Arc::clone(&stage.run.root),
         task: TASK.to_owned(),
-        ticket: None,
-        design_first: true,
         tdd: true,
-        branch: None,
         allow_dirty: true,
-        tiers: stage.run.tiers.clone(),
-        max_cost: None,
-        program: stage.run.program.clone(),
-        supervisor: None,
-        steering: crate::pipeline::steering::Steering::default(),
+        ..stage.request()
     };
     run::run(&stage.run.ctx, request).unwrap();
     stage

@@ -3,6 +3,8 @@
 //! An allow-list, because git gets new settings with every release and tools add their own. Names are git's own in lower case; `*` matches a
 //! subsection.
 
+use crate::base::word_list::WordList;
+
 /// Settings that every call overrides itself.
 pub(super) const FIXED: [&str; 25] = [
     "core.quotePath=false",
@@ -40,196 +42,52 @@ pub(super) const FIXED: [&str; 25] = [
 ];
 
 /// Sections whose settings are all data.
-const SECTIONS: [&str; 43] = [
-    "add",
-    "advice",
-    "apply",
-    "attr",
-    "author",
-    "branch",
-    "checkout",
-    "clone",
-    "commitgraph",
-    "committer",
-    "extensions",
-    "feature",
-    "fetch",
-    "fsck",
-    "grep",
-    "http",
-    "i18n",
-    "include",
-    "includeif",
-    "index",
-    "log",
-    "lsrefs",
-    "maintenance",
-    "notes",
-    "pack",
-    "pretty",
-    "promisor",
-    "protocol",
-    "pull",
-    "push",
-    "rebase",
-    "reftable",
-    "rerere",
-    "safe",
-    "sparse",
-    "splitindex",
-    "stash",
-    "status",
-    "trace2",
-    "transfer",
-    "url",
-    "user",
-    "versionsort",
-];
+const SECTIONS: WordList = WordList(
+    "add advice apply attr author branch checkout clone commitgraph committer extensions feature \
+     fetch fsck grep http i18n include includeif index log lsrefs maintenance notes pack pretty \
+     promisor protocol pull push rebase reftable rerere safe sparse splitindex stash status \
+     trace2 transfer url user versionsort",
+);
 
 /// Single settings that are data, in sections that also name programs or files.
-const KEYS: [&str; 128] = [
-    "blame.blankboundary",
-    "blame.date",
-    "blame.markignoredlines",
-    "blame.markunblamablelines",
-    "blame.showemail",
-    "blame.showroot",
-    "commit.cleanup",
-    "commit.status",
-    "commit.verbose",
-    "core.abbrev",
-    "core.alternaterefsprefixes",
-    "core.autocrlf",
-    "core.bare",
-    "core.bigfilethreshold",
-    "core.checkroundtripencoding",
-    "core.checkstat",
-    "core.commentchar",
-    "core.commentstring",
-    "core.commitgraph",
-    "core.compression",
-    "core.createobject",
-    "core.deltabasecachelimit",
-    "core.eol",
-    "core.excludesfile",
-    "core.filemode",
-    "core.filesreflocktimeout",
-    "core.fsmonitorhookversion",
-    "core.fsync",
-    "core.fsyncmethod",
-    "core.fsyncobjectfiles",
-    "core.hidedotfiles",
-    "core.ignorecase",
-    "core.ignorestat",
-    "core.logallrefupdates",
-    "core.longpaths",
-    "core.loosecompression",
-    "core.maxtreedepth",
-    "core.multipackindex",
-    "core.notesref",
-    "core.packedgitlimit",
-    "core.packedgitwindowsize",
-    "core.packedrefstimeout",
-    "core.precomposeunicode",
-    "core.prefersymlinkrefs",
-    "core.preloadindex",
-    "core.protecthfs",
-    "core.protectntfs",
-    "core.repositoryformatversion",
-    "core.restrictinheritedhandles",
-    "core.safecrlf",
-    "core.sharedrepository",
-    "core.sparsecheckout",
-    "core.sparsecheckoutcone",
-    "core.splitindex",
-    "core.symlinks",
-    "core.trustctime",
-    "core.unsetenvvars",
-    "core.untrackedcache",
-    "core.usereplacerefs",
-    "core.warnambiguousrefs",
-    "core.whitespace",
-    "core.worktree",
-    "diff.algorithm",
-    "diff.autorefreshindex",
-    "diff.colormoved",
-    "diff.colormovedws",
-    "diff.context",
-    "diff.dirstat",
-    "diff.dstprefix",
-    "diff.ignoresubmodules",
-    "diff.indentheuristic",
-    "diff.interhunkcontext",
-    "diff.mnemonicprefix",
-    "diff.noprefix",
-    "diff.orderfile",
-    "diff.relative",
-    "diff.renamelimit",
-    "diff.renames",
-    "diff.srcprefix",
-    "diff.statgraphwidth",
-    "diff.statnamewidth",
-    "diff.suppressblankempty",
-    "diff.trustexitcode",
-    "diff.wordregex",
-    "diff.wserrorhighlight",
-    "diff.*.algorithm",
-    "diff.*.binary",
-    "diff.*.cachetextconv",
-    "diff.*.wordregex",
-    "diff.*.xfuncname",
-    "format.encodeemailheaders",
-    "format.filenamemaxlength",
-    "format.pretty",
-    "gc.writecommitgraph",
-    "init.defaultbranch",
-    "init.defaultobjectformat",
-    "init.defaultrefformat",
-    "mailmap.blob",
-    "merge.autostash",
-    "merge.branchdesc",
-    "merge.conflictstyle",
-    "merge.defaulttoupstream",
-    "merge.directoryrenames",
-    "merge.ff",
-    "merge.log",
-    "merge.renamelimit",
-    "merge.renames",
-    "merge.renormalize",
-    "merge.stat",
-    "merge.suppressdest",
-    "merge.verbosity",
-    "remote.pushdefault",
-    "remote.*.fetch",
-    "remote.*.followremotehead",
-    "remote.*.mirror",
-    "remote.*.partialclonefilter",
-    "remote.*.promisor",
-    "remote.*.prune",
-    "remote.*.prunetags",
-    "remote.*.push",
-    "remote.*.pushurl",
-    "remote.*.tagopt",
-    "remote.*.url",
-    "submodule.propagatebranches",
-    "submodule.*.active",
-    "submodule.*.branch",
-    "submodule.*.ignore",
-    "submodule.*.url",
-];
+const KEYS: WordList = WordList(
+    "blame.blankboundary blame.date blame.markignoredlines blame.markunblamablelines \
+     blame.showemail blame.showroot commit.cleanup commit.status commit.verbose core.abbrev \
+     core.alternaterefsprefixes core.autocrlf core.bare core.bigfilethreshold \
+     core.checkroundtripencoding core.checkstat core.commentchar core.commentstring \
+     core.commitgraph core.compression core.createobject core.deltabasecachelimit core.eol \
+     core.excludesfile core.filemode core.filesreflocktimeout core.fsmonitorhookversion \
+     core.fsync core.fsyncmethod core.fsyncobjectfiles core.hidedotfiles core.ignorecase \
+     core.ignorestat core.logallrefupdates core.longpaths core.loosecompression core.maxtreedepth \
+     core.multipackindex core.notesref core.packedgitlimit core.packedgitwindowsize \
+     core.packedrefstimeout core.precomposeunicode core.prefersymlinkrefs core.preloadindex \
+     core.protecthfs core.protectntfs core.repositoryformatversion core.restrictinheritedhandles \
+     core.safecrlf core.sharedrepository core.sparsecheckout core.sparsecheckoutcone \
+     core.splitindex core.symlinks core.trustctime core.unsetenvvars core.untrackedcache \
+     core.usereplacerefs core.warnambiguousrefs core.whitespace core.worktree diff.algorithm \
+     diff.autorefreshindex diff.colormoved diff.colormovedws diff.context diff.dirstat \
+     diff.dstprefix diff.ignoresubmodules diff.indentheuristic diff.interhunkcontext \
+     diff.mnemonicprefix diff.noprefix diff.orderfile diff.relative diff.renamelimit diff.renames \
+     diff.srcprefix diff.statgraphwidth diff.statnamewidth diff.suppressblankempty \
+     diff.trustexitcode diff.wordregex diff.wserrorhighlight diff.*.algorithm diff.*.binary \
+     diff.*.cachetextconv diff.*.wordregex diff.*.xfuncname format.encodeemailheaders \
+     format.filenamemaxlength format.pretty gc.writecommitgraph init.defaultbranch \
+     init.defaultobjectformat init.defaultrefformat mailmap.blob merge.autostash merge.branchdesc \
+     merge.conflictstyle merge.defaulttoupstream merge.directoryrenames merge.ff merge.log \
+     merge.renamelimit merge.renames merge.renormalize merge.stat merge.suppressdest \
+     merge.verbosity remote.pushdefault remote.*.fetch remote.*.followremotehead remote.*.mirror \
+     remote.*.partialclonefilter remote.*.promisor remote.*.prune remote.*.prunetags \
+     remote.*.push remote.*.pushurl remote.*.tagopt remote.*.url submodule.propagatebranches \
+     submodule.*.active submodule.*.branch submodule.*.ignore submodule.*.url",
+);
 
 /// Text files that git quotes when it cannot parse them: the user may name any, a repository none.
-const USER_FILES: [&str; 2] = ["core.attributesfile", "mailmap.file"];
+const USER_FILES: WordList = WordList("core.attributesfile mailmap.file");
 
 /// How a clone reaches the network: the user's own choice (see [`super::clone`]), never a repository's.
-const NETWORK: [&str; 6] = [
-    "core.sshcommand",
-    "core.gitproxy",
-    "credential",
-    "ssh",
-    "remote.*.proxy",
-    "remote.*.proxyauthmethod",
-];
+const NETWORK: WordList = WordList(
+    "core.sshcommand core.gitproxy credential ssh remote.*.proxy remote.*.proxyauthmethod",
+);
 
 /// The section and the variable of a setting, and whether there is a subsection between them.
 fn parts(name: &[u8]) -> Option<(&str, bool, &str)> {
@@ -241,7 +99,7 @@ fn parts(name: &[u8]) -> Option<(&str, bool, &str)> {
 }
 
 /// Whether `list` names the setting, by its section or in full.
-fn names(list: &[&str], name: &[u8]) -> bool {
+fn names(list: WordList, name: &[u8]) -> bool {
     let Some((section, below, variable)) = parts(name) else {
         return false;
     };
@@ -260,17 +118,17 @@ fn names(list: &[&str], name: &[u8]) -> bool {
 
 /// True when the setting is data, whoever wrote it.
 pub(super) fn is_data(name: &[u8]) -> bool {
-    names(&SECTIONS, name) || names(&KEYS, name)
+    names(SECTIONS, name) || names(KEYS, name)
 }
 
 /// True when the user may set it, but no repository may.
 pub(super) fn is_user_setting(name: &[u8]) -> bool {
-    names(&USER_FILES, name)
+    names(USER_FILES, name)
 }
 
 /// True when it determines how the network is reached.
 pub(super) fn is_network(name: &[u8]) -> bool {
-    names(&NETWORK, name)
+    names(NETWORK, name)
 }
 
 /// True when every call sets it itself.

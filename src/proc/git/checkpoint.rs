@@ -96,7 +96,6 @@ impl Git<'_> {
         self.text(&[&DIFF[..], &["--relative", commit, "--"], paths].concat())
     }
 
-    /// The number of commits since `commit`.
     pub(crate) fn count_since(&self, commit: &str) -> Outcome<u64> {
         let count = self.text(&["rev-list", "--count", &format!("{commit}..HEAD")])?;
         Ok(count.trim().parse().unwrap_or_default())

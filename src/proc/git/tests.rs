@@ -3,6 +3,7 @@
 mod worktrees;
 
 use super::*;
+use crate::base::testing::assert_has;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -63,10 +64,7 @@ fn git_works_without_identity_and_ignores_the_callers_variables() {
     };
     let first = repo.git().commit("First words", true).unwrap();
     let identity = "committed as Marvin <marvin@localhost>";
-    assert!(
-        first.contains("First words") && first.contains(identity),
-        "{first}"
-    );
+    assert_has(&first, &["First words", identity]);
     assert!(repo.git().log(1, true).unwrap().ends_with("First words"));
     shows(repo.git().commit("again", true), "nothing to commit");
     fs::write(repo.path().join("a.txt"), "two\n").unwrap();
@@ -94,21 +92,11 @@ fn programs_named_by_a_hostile_repository_never_run() {
         format!("[filter \"inc\"]\n\tclean = {bait}\n\tsmudge = {bait}\n\trequired = true\n"),
     )
     .unwrap();
-    for key in [
-        "core.fsmonitor",
-        "core.pager",
-        "core.editor",
-        "diff.external",
-        "filter.x.clean",
-        "filter.x.smudge",
-        "filter.x.process",
-        "diff.x.textconv",
-        "diff.x.command",
-        "alias.status",
-        "credential.helper",
-        "gpg.program",
-        "core.sshCommand",
-    ] {
+    for key in "core.fsmonitor core.pager core.editor diff.external filter.x.clean filter.x.smudge \
+        filter.x.process diff.x.textconv diff.x.command alias.status credential.helper \
+        gpg.program core.sshCommand"
+        .split_ascii_whitespace()
+    {
         repo.sh(&format!(
             "git config {key} \"{}\"",
             bait.replace('"', "\\\"")

@@ -18,7 +18,6 @@ const HEAD_LOG: &str = "logs/HEAD";
 /// Largest log that is read; it has a line for each commit.
 const MAX_LOG_BYTES: u64 = 32 << 20;
 
-/// A worktree as git lists it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct ListedWorktree {
     /// Its top.

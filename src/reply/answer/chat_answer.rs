@@ -17,12 +17,10 @@ use crate::reply::tools::call::WrittenCall;
 /// Calls of one answer that are run.
 const MAX_NATIVE_CALLS: usize = 5;
 
-/// What an answer is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ChatAnswer {
     /// Calls, with the prose around them.
     Calls(Assistant),
-    /// The checked answer.
     Final(String),
     /// A call was meant, but it cannot be run; with what else was said, checked.
     BrokenCall(Option<String>),

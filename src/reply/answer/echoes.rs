@@ -5,7 +5,6 @@ use crate::reply::prompts;
 /// Shorter lines could be an answer.
 const MIN_CHARS: usize = 16;
 
-/// The lines that are ours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OwnLines {
     lines: Vec<String>,
@@ -31,7 +30,6 @@ impl OwnLines {
         &self.lines
     }
 
-    /// `text` without them.
     pub(crate) fn without(&self, text: &str) -> String {
         let is_own = |line: &str| self.lines.iter().any(|own| own == bare(line));
         if !text.lines().any(is_own) {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::notes::unfenced;
 use super::written_calls::{FENCE, TAG};
+use crate::base::word_list::WordList;
 use crate::formats::model_text;
 
 /// Fields in which models put an answer, the best first.
@@ -13,23 +14,10 @@ const ANSWER_FIELDS: [&str; 7] = [
 /// What only broken calls begin with.
 const BROKEN_STARTS: [&str; 4] = ["tool_calls:", "tool_code", "tool_output", TAG];
 /// Keys of what tools return and nobody says.
-const DUMP_KEYS: [&str; 15] = [
-    "specVersion",
-    "openapi",
-    "swagger",
-    "apis",
-    "endpoints",
-    "paths",
-    "host",
-    "basePath",
-    "site",
-    "location",
-    "forecast",
-    "current_date",
-    "high",
-    "low",
-    "section",
-];
+const DUMP_KEYS: WordList = WordList(
+    "specVersion openapi swagger apis endpoints paths host basePath site location forecast \
+     current_date high low section",
+);
 
 /// The answer inside an answer that is a JSON object.
 pub(crate) fn answer_field(text: &str) -> Option<String> {

@@ -98,7 +98,6 @@ struct SaidRow {
     text: String,
 }
 
-/// A message of the user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SaidMessage<'a> {
     pub text: &'a str,

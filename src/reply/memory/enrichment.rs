@@ -40,7 +40,6 @@ const QUESTION_STOP_WORDS: [&str; 40] = [
     "whose", "why", "will", "with", "would",
 ];
 
-/// What a message is enriched by.
 #[derive(Clone, Copy)]
 pub(crate) struct RecallInput<'a> {
     /// The message without secrets, on one line.

@@ -13,7 +13,6 @@ use crate::reply::trace::Trace;
 const MIN_CHARS: usize = 400;
 /// What one call condenses.
 const BATCH_CHARS: usize = 2_000;
-/// Characters of a note.
 const NOTE_CHARS: usize = 500;
 const PREVIEW_CHARS: usize = 80;
 

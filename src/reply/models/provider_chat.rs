@@ -17,7 +17,6 @@ use crate::model_call::model_target::ModelTarget;
 use crate::reply::settings::ReplySettings;
 use crate::tools::engine::context::ToolContext;
 
-/// The chat model of one reply.
 pub(crate) struct ProviderChat<'a> {
     ctx: &'a ToolContext,
     caller: &'a StageCaller,

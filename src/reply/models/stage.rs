@@ -8,7 +8,6 @@ use crate::chat::message::Message;
 use crate::llm::provider::Offer;
 use crate::reply::settings::ReplySettings;
 
-/// A stage that calls a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     /// Picks tools for the message.
@@ -125,7 +124,6 @@ pub(crate) struct StageRequest<'a> {
     pub limit: Duration,
 }
 
-/// A request to the chat model.
 pub(crate) struct ChatRequest<'a> {
     pub system: &'a str,
     /// History and the message, repaired.
@@ -139,9 +137,6 @@ pub(crate) struct ChatRequest<'a> {
 /// Calls the models of auxiliary stages.
 pub(crate) trait StageModel: Send + Sync {
     /// The model's text, without its thinking.
-    ///
-    /// # Errors
-    /// The model failed, took too long, or the reply was stopped.
     fn ask(&self, request: &StageRequest<'_>) -> Outcome<String>;
 
     /// A vector for each text, by the model for embeddings.

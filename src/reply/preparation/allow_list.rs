@@ -1,28 +1,16 @@
 //! The tools that may be called in a reply, and those that are shown.
 
 use super::router::Routing;
+use crate::base::word_list::WordList;
 use crate::reply::tools::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 
 /// Shown to a small model when nothing could be picked: what most questions need.
-const CORE: [&str; 13] = [
-    "web_search",
-    "browse_web",
-    "weather_forecast",
-    "wiki_summary",
-    "search_notes",
-    "read_note",
-    "write_note",
-    "set_alarm",
-    "timer_start",
-    "calendar_list_upcoming",
-    "places_text_search",
-    "get_directions",
-    "convert_units",
-];
-/// Names that the trace shows.
+const CORE: WordList = WordList(
+    "web_search browse_web weather_forecast wiki_summary search_notes read_note write_note \
+     set_alarm timer_start calendar_list_upcoming places_text_search get_directions convert_units",
+);
 const TRACE_NAMES: usize = 8;
 
-/// The tools that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AllowList {
     /// Picks, carried-over ones, those of the plan, `stop` and `tool_search`.
@@ -79,7 +67,6 @@ impl AllowList {
         self.names.iter().any(|own| own == name)
     }
 
-    /// The line about it for the trace.
     pub(crate) fn trace_line(&self) -> String {
         let shown: Vec<&str> = self
             .names
@@ -119,7 +106,7 @@ impl AllowList {
             .iter()
             .map(String::as_str)
             .chain(ranked)
-            .chain(CORE);
+            .chain(CORE.iter());
         let mut shown: Vec<String> = Vec::new();
         for name in order.filter(|name| self.contains(name)) {
             if shown.len() + own.len() >= max {
@@ -221,7 +208,7 @@ mod tests {
     #[test]
     fn the_core_tools_exist() {
         let catalogue = catalogue(None);
-        for name in CORE {
+        for name in CORE.iter() {
             assert!(catalogue.find(name).is_some(), "{name}");
         }
     }

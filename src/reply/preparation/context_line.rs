@@ -21,7 +21,6 @@ pub(crate) fn line(now: &Zoned, place: &str) -> String {
     )
 }
 
-/// The line for a session, now.
 pub(crate) fn of_session(session: &SessionContext, settings: &ReplySettings) -> String {
     line(&now(session), &place(session, settings))
 }

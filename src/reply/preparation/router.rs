@@ -13,7 +13,6 @@ use crate::reply::scratch::ScratchCache;
 use crate::reply::settings::{ReplySettings, ToolStrategy};
 use crate::reply::tools::catalogue::Catalogue;
 
-/// Picks of the model that count.
 const MAX_PICKS: usize = 5;
 /// Picks by words, alone or together with meaning.
 const MAX_RANKED: usize = 8;

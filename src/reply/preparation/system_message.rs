@@ -58,7 +58,6 @@ pub(crate) enum MemoryBlock<'a> {
     Note(&'a str),
 }
 
-/// The whole message.
 pub(crate) fn build(parts: &SystemParts<'_>) -> String {
     let mut out = Sections(format!("{}\n", parts.context_line));
     out.add(&fill(prompts::PERSONA, &[("name", parts.assistant_name)]));

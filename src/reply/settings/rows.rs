@@ -29,7 +29,6 @@ impl SettingRow {
     }
 }
 
-/// The row of a key.
 pub(crate) fn row(key: &str) -> Option<&'static SettingRow> {
     ROWS.iter().find(|row| row.key == key)
 }

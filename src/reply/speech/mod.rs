@@ -14,7 +14,6 @@ const MAX_LIST_NUMBER: u32 = 99;
 /// Characters of an underline below a heading.
 const MIN_UNDERLINE: usize = 3;
 
-/// `answer` without links and markup.
 pub(crate) fn spoken(answer: &str) -> String {
     let mut cleaner = LineCleaner::default();
     let lines: Vec<Cow<'_, str>> = answer.split('\n').map(links::in_words).collect();

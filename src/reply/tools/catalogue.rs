@@ -63,9 +63,6 @@ impl Catalogue {
     }
 
     /// The vectors of the tools, in their order; `make` is called for the first time only, and again after it failed.
-    ///
-    /// # Errors
-    /// What `make` says.
     pub(crate) fn vectors(
         &self,
         make: impl FnOnce() -> Outcome<Vec<Embedding>>,
@@ -81,12 +78,10 @@ impl Catalogue {
         self.tools.len()
     }
 
-    /// The names of all tools.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(ToolRef::name)
     }
 
-    /// The tool called `name`.
     pub(crate) fn find(&self, name: &str) -> Option<&ToolRef> {
         self.tools.iter().find(|tool| tool.name() == name)
     }

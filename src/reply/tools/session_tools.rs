@@ -6,7 +6,6 @@ use super::aliases::{KnownTool, KnownTools, ValueType};
 use super::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 use crate::tools::engine::context::SessionContext;
 
-/// The tools of a session.
 #[derive(Debug)]
 pub(crate) struct SessionTools {
     pub catalogue: Catalogue,
@@ -19,7 +18,6 @@ pub(crate) struct SessionTools {
 pub(crate) struct SessionToolsCache(Mutex<Option<Arc<SessionTools>>>);
 
 impl SessionToolsCache {
-    /// The tools that the session has now.
     pub(crate) fn of(&self, session: &SessionContext) -> Arc<SessionTools> {
         let catalogue = Catalogue::new(session);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

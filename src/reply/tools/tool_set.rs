@@ -2,7 +2,6 @@
 
 use super::catalogue::{STOP, TOOL_SEARCH};
 
-/// The tools of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolSet {
     allowed: Vec<String>,

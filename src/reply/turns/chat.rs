@@ -16,7 +16,6 @@ use crate::reply::tools::tool_set::ToolSet;
 /// Builds the system message for the tools of the moment; it begins with the line of time and place.
 pub(crate) type SystemMessage<'a> = dyn Fn(&ToolSet, ToolProtocol) -> String + 'a;
 
-/// The requests of one reply.
 pub(crate) struct ChatCalls<'a> {
     pub model: &'a dyn ChatModel,
     pub recorder: &'a ReplyRecorder,
@@ -37,9 +36,6 @@ pub(crate) struct ChatCalls<'a> {
 
 impl ChatCalls<'_> {
     /// The answer to `rows`. A server that refuses tools is asked again without them, and not offered any later.
-    ///
-    /// # Errors
-    /// The model failed.
     pub(crate) fn ask(&mut self, rows: &[Message], tools: &ToolSet) -> Result<Reply, Failure> {
         let failure = match self.send(rows, tools) {
             Err(failure) if self.protocol == ToolProtocol::Native && may_refuse_tools(&failure) => {

@@ -105,7 +105,6 @@ pub(crate) enum TurnOutcome {
 }
 
 impl TurnOutcome {
-    /// In a few words.
     pub(crate) const fn words(&self) -> &'static str {
         match self {
             Self::Answer(_) => "answer",

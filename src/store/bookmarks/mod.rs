@@ -104,7 +104,6 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// A page of a list.
 #[derive(Debug, Default)]
 pub(crate) struct BookmarkPage {
     /// The newest matches, newest first.
@@ -168,9 +167,6 @@ impl<'a> Bookmarks<'a> {
     }
 
     /// The newest `limit` links that match. `words` has to occur in every match, so that most records need not be parsed.
-    ///
-    /// # Errors
-    /// The file cannot be read or is not understood; cancelled.
     pub(crate) fn newest(
         &self,
         limit: u32,
@@ -244,9 +240,6 @@ fn key(url: &str) -> String {
 }
 
 /// A pattern for the literal words, ignoring case.
-///
-/// # Errors
-/// There are too many of them.
 pub(crate) fn pattern(words: &str) -> Outcome<Regex> {
     let too_long =
         || Problem::limit("The words are too long to look for.").next("Give a few of them.");

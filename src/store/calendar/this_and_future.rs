@@ -12,7 +12,6 @@ use crate::formats::ical::moment::{Length, Moment};
 use crate::formats::ical::text::one_line;
 use crate::formats::ical::zone::Zone;
 
-/// The overrides of one event.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     /// Occurrences that were moved away.

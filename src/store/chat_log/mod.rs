@@ -41,7 +41,6 @@ const BACKUP: &str = ".backup.";
 /// Entries read first when looking for the user's last message.
 const NEAR: usize = 32;
 
-/// An entry as in the file.
 pub(crate) type RawEntry = Map<String, Value>;
 
 /// The chat log of one profile. Keeps no file open; several processes may use the same log.
@@ -229,9 +228,6 @@ impl ChatLog {
     }
 
     /// All entries with all fields; `None` when there is no log. A torn end is repaired first; a file that is not a log stays as it is.
-    ///
-    /// # Errors
-    /// It cannot be read, or an entry is not an object.
     pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
         self.read_tail(1).map_err(|problem| {
             problem.next("Nothing was changed. Move the file away to start a new one.")
@@ -386,7 +382,6 @@ impl ChatLog {
             .collect()
     }
 
-    /// An unused name for a backup.
     fn unused_backup(&self) -> PathBuf {
         let stamp = self.clock.stamp();
         let numbered = |n: u32| {

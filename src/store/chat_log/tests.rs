@@ -1,6 +1,7 @@
 //! The log on real files: format, layouts, torn ends, links, undo, compaction.
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::chat::message::Message;
 use std::os::unix::fs::symlink;
 
@@ -290,9 +291,9 @@ fn only_entries_that_become_memory_say_when_to_the_second() {
     let entries = [(LogRole::You, "to be remembered", Some(at))];
     case.log.append_dated(&entries, &mut |_| {}).unwrap();
     let text = case.text();
-    assert!(
-        text.contains("{\"role\":\"you\",\"text\":\"plain\",\"time\":\"14:30\"}"),
-        "{text}"
+    assert_has(
+        &text,
+        &["{\"role\":\"you\",\"text\":\"plain\",\"time\":\"14:30\"}"],
     );
     let read = case.log.last(9, &mut |_| {});
     let stamps: Vec<_> = read.iter().map(|entry| entry.at).collect();

@@ -125,7 +125,6 @@ impl MemoryStore {
         Ok((rows.len(), page.to_vec()))
     }
 
-    /// The row of a day and source.
     pub(crate) fn diary_get(&self, date: Date, source: DiarySource) -> Outcome<Option<DiaryRow>> {
         let mut files = self.files();
         if let Some(row) = files

@@ -24,11 +24,9 @@ use crate::disk::atomic;
 
 /// Largest copy that is searched; a larger one is erased unread.
 const MAX_COPY_BYTES: u64 = MAX_FILE_BYTES;
-/// The folder with dumps of prompts.
 const PROMPTS: &str = "prompts";
 /// The files of the memory; a file whose name begins with one of theirs is a copy: set aside, half written, or by an editor.
 const OWN_FILES: [&str; 4] = [DIARY, GRAPH, VECTORS, INDEX];
-/// The file of the lock.
 const LOCK: &str = "lock";
 /// Folders below the memory folder that are looked into; nothing of ours is so deep.
 const MAX_DEPTH: usize = 8;
@@ -84,7 +82,6 @@ pub(crate) struct Erasure {
 }
 
 impl Erasure {
-    /// Whether nothing is erased.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
             && self.facts.is_empty()
@@ -95,9 +92,6 @@ impl Erasure {
 
 impl MemoryStore {
     /// What [`MemoryStore::erase`] would erase.
-    ///
-    /// # Errors
-    /// There is no such node; the files cannot be read.
     pub(crate) fn preview(&self, target: &EraseTarget) -> Outcome<Erasure> {
         let mut files = self.files();
         let dir = &self.0.dir;
@@ -123,9 +117,6 @@ impl MemoryStore {
     }
 
     /// Erases what the target says, in the files and in every copy of them below the memory folder.
-    ///
-    /// # Errors
-    /// There is no such node; the lock or the disk.
     pub(crate) fn erase(&self, target: &EraseTarget) -> Outcome<Erasure> {
         let now = self.now();
         let dir = &self.0.dir;

@@ -17,7 +17,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, one_line};
 
-/// The nodes of `graph.json`.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: Vec<Node>,

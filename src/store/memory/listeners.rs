@@ -18,7 +18,6 @@ pub(crate) enum MutationAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mutation {
     pub action: MutationAction,
-    /// The id of the node.
     pub node: String,
     /// `None` for the root and for nodes below no branch.
     pub branch: Option<Branch>,

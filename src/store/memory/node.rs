@@ -12,9 +12,7 @@ pub(crate) const ROOT: &str = "root";
 pub(crate) const SPLIT_TOKENS: u64 = 1_500;
 /// Levels below the root.
 pub(crate) const MAX_DEPTH: usize = 8;
-/// Characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 300;
-/// Characters of a name.
 const MAX_NAME_CHARS: usize = 80;
 /// After so many days a use counts half.
 const HALF_LIFE_DAYS: f64 = 14.0;
@@ -34,7 +32,6 @@ pub(crate) enum Branch {
 impl Branch {
     pub(crate) const ALL: [Self; 3] = [Self::User, Self::Directives, Self::World];
 
-    /// The id of its node.
     pub(crate) const fn id(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -111,7 +108,6 @@ impl Node {
         }
     }
 
-    /// Its facts.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &str> {
         self.data
             .lines()

@@ -7,7 +7,6 @@ use memchr::memchr2;
 
 /// Bytes of a diary beside its rows; with the names of the latest rows it has about ten thousand.
 const MAX_HEAD_BYTES: usize = 1 << 20;
-/// Bytes of a row.
 const MAX_ROW_BYTES: usize = 16 << 20;
 /// The name of the list.
 const ROWS: &[u8] = b"\"rows\"";

@@ -20,10 +20,8 @@ use crate::base::ids::stable_hash;
 use crate::base::problem::Outcome;
 use crate::base::shared_sort::SharedSort as _;
 
-/// A row of the diary.
 type RowKey = (Date, DiarySource);
 
-/// The vectors of one model.
 #[derive(Debug, Default)]
 pub(super) struct RowVectors {
     model: String,

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 /// Rows named one by one; more than a session takes in from the end of the chat log.
 const MAX_RECENT: usize = 256;
 
-/// The rows that the diary has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SavedRows {
     /// Everything up to here is in the diary, or must not come into it.

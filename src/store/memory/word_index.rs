@@ -24,7 +24,6 @@ const MIN_PREFIX_LETTERS: usize = 4;
 /// Where a term occurs: row and weighted count, by row.
 type Postings = Vec<(u32, u32)>;
 
-/// The words of all rows.
 #[derive(Debug)]
 pub(super) struct WordIndex {
     /// Weighted number of words of each row.

@@ -57,7 +57,6 @@ impl MessageList {
         self.users.last().copied()
     }
 
-    /// Adds a message that is shown.
     pub(super) fn add<'a>(&mut self, message: &'a Message, time: &str) -> Record<'a> {
         let n = self.number();
         self.written.push(WrittenMessage {

@@ -89,7 +89,6 @@ struct LogState {
 }
 
 impl SessionLog {
-    /// A new session of `store`.
     pub(crate) fn new(
         store: &SessionStore,
         id: SessionId,
@@ -184,7 +183,6 @@ impl SessionLog {
         &self.id
     }
 
-    /// Whether it has a file.
     pub(crate) fn is_on_disk(&self) -> bool {
         self.shared.is_on_disk.load(Ordering::SeqCst)
     }
@@ -212,7 +210,6 @@ impl SessionLog {
         }
     }
 
-    /// The writer of the latest turn.
     pub(crate) fn latest_turn(&self) -> TurnLog {
         TurnLog {
             turn: self.shared.turn.load(Ordering::SeqCst),

@@ -8,7 +8,6 @@ use super::replay::Replay;
 use super::store::SessionStore;
 use crate::base::problem::{Outcome, Problem};
 
-/// A session to go on with.
 pub(crate) struct OpenedSession {
     pub log: SessionLog,
     pub replay: Replay,
@@ -39,9 +38,6 @@ impl OpenedSession {
 
     /// A copy under a new id, held in `place`, of which nothing is on disk before the next message. The session that is copied stays as it is, and may be
     /// in use.
-    ///
-    /// # Errors
-    /// There is none, it is of a newer version, or it cannot be read.
     pub(crate) fn fork(
         store: &SessionStore,
         id: &SessionId,

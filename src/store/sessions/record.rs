@@ -187,7 +187,6 @@ fn known_call<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<CallRecor
     Ok(serde_json::from_value(value).ok())
 }
 
-/// A message with its number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NumberedMessage<'a> {
     pub n: u64,

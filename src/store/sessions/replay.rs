@@ -13,7 +13,6 @@ use crate::chat::repair::repair;
 /// Characters of the user's first message that a list shows.
 const FIRST_CHARS: usize = 120;
 
-/// A row of what the user saw.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TranscriptRow {
     /// In UTC.

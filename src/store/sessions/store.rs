@@ -49,17 +49,14 @@ impl SessionStore {
         self.files().iter().any(|(id, ..)| Some(id) != current)
     }
 
-    /// The file of a session.
     pub(crate) fn path(&self, id: &SessionId) -> PathBuf {
         self.dir.join(format!("{id}.{EXTENSION}"))
     }
 
-    /// Whether there is a session of this id.
     pub(crate) fn has(&self, id: &SessionId) -> bool {
         self.path(id).exists()
     }
 
-    /// Creates the file of a new session.
     pub(super) fn create(&self, id: &SessionId, text: &[u8]) -> Outcome<SessionFile> {
         atomic::make_folder(&self.dir, Access::Private)?;
         let lock = self.lock(id)?;
@@ -76,9 +73,6 @@ impl SessionStore {
     }
 
     /// The lines of a session as they are.
-    ///
-    /// # Errors
-    /// As [`SessionStore::read`].
     pub(crate) fn bytes(&self, id: &SessionId) -> Outcome<Vec<u8>> {
         atomic::read(&self.path(id), STATE_CAP)?
             .ok_or_else(|| Problem::missing(format!("There is no session {id}.")).next(LIST_HINT))
@@ -160,9 +154,6 @@ impl SessionStore {
     }
 
     /// The session whose id begins so, or whose name this is.
-    ///
-    /// # Errors
-    /// None, or several.
     pub(crate) fn find(&self, word: &str) -> Outcome<SessionId> {
         let word = word.trim();
         if let Some(id) = SessionId::parse(word).filter(|id| self.has(id)) {

@@ -16,13 +16,13 @@ use super::*;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;
+use crate::base::testing::assert_has;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 
 const BY: (&str, &str) = ("openai", "gpt-x");
 
-/// A folder of sessions.
 struct Folder {
     _dir: tempfile::TempDir,
     path: PathBuf,
@@ -84,12 +84,7 @@ fn reply(text: &str) -> Message {
 
 fn call(id: &str) -> Message {
     Message::Assistant(Assistant {
-        calls: vec![ToolCall {
-            id: id.to_owned(),
-            name: "tree".to_owned(),
-            args: "{}".to_owned(),
-            provider_state: None,
-        }],
+        calls: vec![ToolCall::new(id, "tree", "{}")],
         ..Assistant::default()
     })
 }
@@ -197,10 +192,7 @@ fn a_turn_with_calls_is_replayed_for_the_user_and_for_the_model() {
         log.id()
     );
     assert!(text.starts_with(&begin), "{text}");
-    assert!(
-        text.contains(r#""message":{"role":"user","text":"see @a.txt"}"#),
-        "{text}"
-    );
+    assert_has(&text, &[r#""message":{"role":"user","text":"see @a.txt"}"#]);
 }
 
 #[test]
@@ -422,10 +414,7 @@ fn the_beginning_of_an_id_or_a_name_finds_a_session() {
     assert_eq!(find(ids[1]).unwrap(), ids[1]);
     assert_eq!(find(&ids[0].to_uppercase()).unwrap(), ids[0]);
     let several = find("3f2a").unwrap_err().one_line();
-    assert!(
-        several.contains("2 sessions fit") && several.contains(ids[0]),
-        "{several}"
-    );
+    assert_has(&several, &["2 sessions fit", ids[0]]);
     assert!(find("name 36").unwrap_err().what.contains("2 sessions"));
     assert_eq!(find("77").unwrap_err().kind, ProblemKind::Missing);
     assert_eq!(find("\u{1b}[2J").unwrap_err().kind, ProblemKind::Missing);

@@ -36,7 +36,6 @@ pub(crate) struct Ticket {
     pub deps: Vec<String>,
     /// Ids of related tickets.
     pub links: Vec<String>,
-    /// Id of the parent.
     pub parent: String,
     /// As written; "2" when absent.
     pub priority: String,
@@ -79,7 +78,6 @@ impl Ticket {
     }
 }
 
-/// An existing folder of tickets.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     dir: PathBuf,
@@ -128,19 +126,12 @@ impl Folder {
     }
 
     /// The ticket that `given` means: the one with that name, else the only one whose name contains it.
-    ///
-    /// # Errors
-    /// None or several do.
     pub(crate) fn resolve(&self, given: &str) -> Outcome<String> {
         let wanted = given.trim();
         let names = self.names()?;
         pick(wanted, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
-    /// Reads a ticket's file.
-    ///
-    /// # Errors
-    /// It is gone, larger than any honest one, or cannot be read.
     pub(crate) fn read(&self, name: &str) -> Outcome<Vec<u8>> {
         atomic::read(&self.file(name), STATE_CAP)?.ok_or_else(|| not_found(name))
     }
@@ -153,10 +144,6 @@ impl Folder {
         self.load_some(&self.names()?, stop)
     }
 
-    /// The tickets among `names`.
-    ///
-    /// # Errors
-    /// The work was stopped.
     pub(crate) fn load_some(&self, names: &[String], stop: &Cancel) -> Outcome<Vec<Ticket>> {
         self.map(names, stop, |bytes| {
             Ticket::read(&FrontMatter::parse(bytes))
@@ -164,9 +151,6 @@ impl Folder {
     }
 
     /// Applies `each` to the head of every file in `names` and returns the results in order.
-    ///
-    /// # Errors
-    /// The call was cancelled.
     pub(crate) fn map<T: Send>(
         &self,
         names: &[String],
@@ -371,9 +355,6 @@ fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The entry of `names` that equals `wanted`, else the only one that contains it.
-///
-/// # Errors
-/// None is, or several are.
 pub(crate) fn pick<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str> + Clone,

@@ -250,6 +250,7 @@ fn escaped_char(text: &str) -> Option<(char, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::tools::find_tool;
     use proptest::prelude::*;
     use serde_json::json;
@@ -308,10 +309,12 @@ mod tests {
         let text = parse_arguments(find_tool("read_file").unwrap(), "src/main.rs")
             .unwrap_err()
             .one_line();
-        assert!(
-            text.contains("must be a JSON object")
-                && text.contains("A correct call: read_file {\"path\":"),
-            "{text}"
+        assert_has(
+            &text,
+            &[
+                "must be a JSON object",
+                "A correct call: read_file {\"path\":",
+            ],
         );
     }
 

@@ -357,12 +357,8 @@ mod tests {
     }
 
     fn command(command: &str) -> ToolCall {
-        ToolCall {
-            id: "a".to_owned(),
-            name: "run_command".to_owned(),
-            args: serde_json::json!({"command": command, "timeout": 1}).to_string(),
-            provider_state: None,
-        }
+        let args = serde_json::json!({"command": command, "timeout": 1});
+        ToolCall::new("a", "run_command", args.to_string())
     }
 
     /// A session in a folder of its own, with this user.

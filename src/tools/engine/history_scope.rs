@@ -10,7 +10,6 @@ use crate::disk::paths::ProfilePaths;
 use crate::store::preferences;
 use crate::store::sessions::SessionStore;
 
-/// The key in the preferences.
 pub(crate) const HISTORY: &str = "history";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,9 +52,6 @@ impl SessionContext {
     }
 
     /// The sessions of the active profile.
-    ///
-    /// # Errors
-    /// `HOME` is not set.
     pub(crate) fn sessions(&self) -> Outcome<SessionStore> {
         let profile = self.paths.profile(&self.profile())?;
         Ok(SessionStore::new(profile.sessions(), &self.clock))

@@ -46,7 +46,6 @@ impl Parameter {
         self.name == key || self.aliases.contains(&key)
     }
 
-    /// A plausible value.
     fn sample(&self) -> Value {
         match self.kind {
             Type::Text | Type::Choice(_) | Type::Object => Value::from("…"),

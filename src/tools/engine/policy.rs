@@ -124,6 +124,7 @@ impl ToolPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::tools::engine::registry::Registry;
     use crate::tools::{all, parse_groups};
 
@@ -169,29 +170,13 @@ mod tests {
                 "launch_research_agent",
             ]
         );
-        for gone in [
-            "create_file",
-            "append_file",
-            "apply_patch",
-            "file_apply_patch",
-            "git_commit",
-            "git_checkout",
-            "run_command",
-            "install_packages",
-            "launch_agent",
-            "review_codebase",
-            "blender_create_object",
-            "blender_modify_object",
-            "blender_delete_object",
-            "blender_set_material",
-            "blender_execute_code",
-            "download_file",
-            "github_clone",
-            "ntfy_publish",
-            "set_alarm",
-            "calendar_add_event",
-            "update_preferences",
-        ] {
+        for gone in "create_file append_file apply_patch file_apply_patch git_commit git_checkout \
+            run_command install_packages launch_agent review_codebase blender_create_object \
+            blender_modify_object blender_delete_object blender_set_material \
+            blender_execute_code download_file github_clone ntfy_publish set_alarm \
+            calendar_add_event update_preferences"
+            .split_ascii_whitespace()
+        {
             assert!(!has(&left, gone), "{gone}");
         }
     }
@@ -268,11 +253,9 @@ mod tests {
             offered(&[("MARVIN_TOOLS", "read_file,run_command")]),
             ["read_file", "run_command"]
         );
-        assert!(
-            parse_groups("flies")
-                .unwrap_err()
-                .one_line()
-                .contains("Did you mean \"files\"?")
+        assert_has(
+            &parse_groups("flies").unwrap_err().one_line(),
+            &["Did you mean \"files\"?"],
         );
     }
 }

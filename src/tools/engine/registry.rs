@@ -58,10 +58,6 @@ impl Registry {
         self.built_in.iter().copied().flatten()
     }
 
-    /// Registers a tool for the session.
-    ///
-    /// # Errors
-    /// Its name is taken, or no provider accepts it.
     pub fn register(&self, tool: OwnedTool) -> Outcome<()> {
         let is_accepted = (1..=64).contains(&tool.name.len())
             && tool
@@ -311,6 +307,7 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
+    use crate::base::testing::assert_lacks;
     use crate::chat::event::NullSink;
     use crate::tools::engine::batch;
     use crate::tools::engine::rules::Rules;
@@ -402,12 +399,7 @@ mod tests {
     }
 
     fn call(name: &str, args: &str) -> ToolCall {
-        ToolCall {
-            id: "a".to_owned(),
-            name: name.to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        }
+        ToolCall::new("a", name, args)
     }
 
     #[test]
@@ -436,11 +428,7 @@ mod tests {
         }
         let ended = batch::run_one(&ctx, &call("lamp_switch", "on"));
         assert!(ended.output.failed && ended.output.text.contains("must be a JSON object"));
-        assert!(
-            !ended.output.text.contains("Parameters: none"),
-            "{}",
-            ended.output.text
-        );
+        assert_lacks(&ended.output.text, &["Parameters: none"]);
         let plan = ctx.session.registry().plan(&call("lamp_switch", "{}"));
         assert_eq!((plan.parallel, plan.limit), (false, OUTSIDE.limit));
     }

@@ -34,7 +34,6 @@ impl ToolOk {
         self
     }
 
-    /// Adds an effect.
     #[must_use]
     pub fn and(mut self, effect: Effect) -> Self {
         self.effects.push(effect);

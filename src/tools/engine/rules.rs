@@ -51,7 +51,6 @@ impl SideEffect {
 /// Properties of a tool besides its parameters, built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Its side effect.
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,
@@ -450,19 +449,11 @@ mod tests {
         for tool in all().filter(|tool| tool.rules.effect.is_write()) {
             assert_eq!(planned(tool), PlannedUse::Never, "{}", tool.name);
         }
-        for name in [
-            "exit_app",
-            "switch_profile",
-            "update_preferences",
-            "remove_place",
-            "ntfy_publish",
-            "github_clone",
-            "spotify_auth",
-            "tk",
-            "blender_create_object",
-            "blender_screenshot",
-            "launch_research_agent",
-        ] {
+        for name in
+            "exit_app switch_profile update_preferences remove_place ntfy_publish github_clone \
+            spotify_auth tk blender_create_object blender_screenshot launch_research_agent"
+                .split_ascii_whitespace()
+        {
             let tool = all().find(|tool| tool.name == name).unwrap();
             assert_eq!(planned(tool), PlannedUse::Never, "{name}");
         }

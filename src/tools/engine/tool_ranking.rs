@@ -34,7 +34,6 @@ const STOP_WORDS: &[&str] = &[
 /// Tools that have a word, by position, each with the weighted count.
 type Postings = Vec<(usize, u32)>;
 
-/// The words of some tools.
 #[derive(Debug)]
 pub(crate) struct ToolIndex {
     names: Vec<String>,

@@ -16,7 +16,6 @@ use crate::tools::output::found::short_line;
 
 /// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(2);
-/// Timeout of a request.
 const GEOCODE_TIMEOUT: Duration = Duration::from_secs(11);
 /// Towns do not move.
 const KEEP: Duration = Duration::from_secs(3_600);

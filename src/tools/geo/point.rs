@@ -89,6 +89,7 @@ impl fmt::Display for Coordinates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     #[test]
     fn points_are_in_range_and_distances_right() {
@@ -101,11 +102,9 @@ mod tests {
         ] {
             assert!(Coordinates::new(lat, lon).is_err(), "{lat} {lon}");
         }
-        assert!(
-            Coordinates::new(120.0, 40.0)
-                .unwrap_err()
-                .one_line()
-                .contains("swapped")
+        assert_has(
+            &Coordinates::new(120.0, 40.0).unwrap_err().one_line(),
+            &["swapped"],
         );
         let berlin = Coordinates::new(52.520_008, 13.404_954).unwrap();
         let paris = Coordinates::new(48.8566, 2.3522).unwrap();

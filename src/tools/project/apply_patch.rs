@@ -213,6 +213,7 @@ fn with_done(problem: Problem, report: &PatchReport) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::formats::patch::parse::parse;
     use std::fs;
 
@@ -273,10 +274,7 @@ mod tests {
         assert!(dir.path().join("a/b").exists() && !dir.path().join("c").exists());
         fs::write(dir.path().join("latin"), b"caf\xe9\n").unwrap();
         let problem = run(dir.path(), "*** Update File: latin\n@@\n-x\n+y").unwrap_err();
-        assert!(
-            problem.one_line().contains("not UTF-8")
-                && problem.one_line().contains("Nothing was changed")
-        );
+        assert_has(&problem.one_line(), &["not UTF-8", "Nothing was changed"]);
     }
 
     #[test]

@@ -294,28 +294,12 @@ mod tests {
             )
             .map(drop)
         };
-        for path in [
-            "~/.ssh",
-            "~/.ssh/",
-            "~/.ssh/keys",
-            "~/work/../.ssh",
-            "~/keys-link",
-            "~/work/sub/link",
-            "~/.gnupg",
-            "~/.moved-gnupg",
-            "~/.aws",
-            "~/.config/gh",
-            "~/marvin",
-            "~/marvin/profiles",
-            "/proc/self",
-            "/proc",
-            "/sys",
-            "/dev",
-            "/proc/self/root/sys",
-            "~",
-            "~/.config",
-            "/",
-        ] {
+        for path in
+            "~/.ssh ~/.ssh/ ~/.ssh/keys ~/work/../.ssh ~/keys-link ~/work/sub/link ~/.gnupg \
+            ~/.moved-gnupg ~/.aws ~/.config/gh ~/marvin ~/marvin/profiles /proc/self /proc /sys \
+            /dev /proc/self/root/sys ~ ~/.config /"
+                .split_ascii_whitespace()
+        {
             let problem = choose(&ctx, path).unwrap_err();
             assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem}");
             assert!(

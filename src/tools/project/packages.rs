@@ -8,6 +8,7 @@ use regex::Regex;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, tail};
+use crate::base::word_list::WordList;
 use crate::disk::beneath::Root;
 use crate::proc::capture::KeepLimits;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
@@ -37,20 +38,10 @@ const VENV_PYTHON: &str = ".venv/bin/python";
 /// Maximum packages of one call.
 const MAX_PACKAGES: usize = 20;
 /// Variables that determine where packages come from; only the package manager gets them.
-const SOURCES: [&str; 12] = [
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX_URL",
-    "UV_INDEX",
-    "UV_EXTRA_INDEX_URL",
-    "UV_OFFLINE",
-    "UV_PYTHON",
-    "UV_NATIVE_TLS",
-    "PIP_INDEX_URL",
-    "PIP_EXTRA_INDEX_URL",
-    "PIP_CONFIG_FILE",
-    "NPM_CONFIG_REGISTRY",
-    "NPM_CONFIG_USERCONFIG",
-];
+const SOURCES: WordList = WordList(
+    "UV_DEFAULT_INDEX UV_INDEX_URL UV_INDEX UV_EXTRA_INDEX_URL UV_OFFLINE UV_PYTHON UV_NATIVE_TLS \
+     PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE NPM_CONFIG_REGISTRY NPM_CONFIG_USERCONFIG",
+);
 
 /// A package manager.
 struct Manager {
@@ -277,7 +268,7 @@ fn install_one(
     ];
     let own = SOURCES
         .iter()
-        .filter_map(|name| Some((*name, env.get(name)?)));
+        .filter_map(|name| Some((name, env.get(name)?)));
     let more: Vec<(&str, &str)> = own.chain(fixed).collect();
     vars.retain(|(set, _)| more.iter().all(|(name, _)| set != name));
     vars.extend(

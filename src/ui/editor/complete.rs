@@ -63,17 +63,14 @@ pub(crate) enum WordKind {
     Command,
     /// A path after `@`.
     Path,
-    /// A profile's name.
     Profile,
     /// A provider, or a model of the one that answers.
     Provider,
     /// A model of this provider.
     Model(String),
-    /// A reasoning effort.
     Effort,
     Theme,
     Topic,
-    /// A tool's name.
     Tool,
     /// A parameter of this tool.
     Parameter(String),

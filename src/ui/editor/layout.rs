@@ -148,7 +148,6 @@ impl LogicalLine {
     }
 }
 
-/// The start of the line that contains `offset`.
 pub(super) fn line_start(text: &str, offset: usize) -> usize {
     text.get(..offset)
         .and_then(|before| before.rfind('\n'))

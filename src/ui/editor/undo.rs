@@ -25,7 +25,6 @@ pub(super) struct EditStep {
     pub(super) offset: usize,
     pub(super) removed: String,
     pub(super) inserted: String,
-    /// The cursor before the edit.
     pub(super) cursor: usize,
     merge: EditMerge,
 }

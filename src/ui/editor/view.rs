@@ -112,7 +112,6 @@ impl<'a> RowPosition<'a> {
             })
     }
 
-    /// The row as drawn.
     fn drawn(&self) -> String {
         self.cells()
             .filter(|(_, cell, x)| x + cell.width <= self.columns)
@@ -120,7 +119,6 @@ impl<'a> RowPosition<'a> {
             .collect()
     }
 
-    /// The column of the position `offset`.
     fn column(&self, offset: usize) -> usize {
         self.cells()
             .take_while(|(start, ..)| *start < offset)

@@ -58,7 +58,6 @@ impl BlockKind {
         }
     }
 
-    /// Whether it continues the previous block.
     pub(super) fn continues_previous(&self) -> bool {
         matches!(
             self,

@@ -8,7 +8,6 @@ use crate::ui::text::wrap::{HangingIndent, hard};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// Columns of the rules above and below code.
 const RULE_COLUMNS: usize = 24;
 
 /// The rule above code, with its language.

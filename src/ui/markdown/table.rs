@@ -34,7 +34,6 @@ impl Table {
         }
     }
 
-    /// The natural width of each column.
     fn natural_widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let widest = |index: usize| {

@@ -17,7 +17,6 @@ use crate::ui::text::width;
 const LABEL: &str = "[pipeline] ";
 /// Before the rows of a table.
 pub(super) const INDENT: &str = "    ";
-/// Columns of a text from outside.
 const MAX_TEXT_COLUMNS: usize = 400;
 
 /// Writes lines to standard error as the events come.

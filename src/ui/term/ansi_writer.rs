@@ -6,7 +6,6 @@ use ratatui::style::{Color, Modifier};
 
 use crate::ui::text::cell_mark;
 
-/// The style of a cell, in the terminal's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellStyle {
     pub(super) fg: Color,
@@ -24,7 +23,6 @@ impl CellStyle {
         link: 0,
     };
 
-    /// The modifiers that are visible on a blank cell.
     const ON_BLANKS: Modifier = Modifier::REVERSED
         .union(Modifier::UNDERLINED)
         .union(Modifier::CROSSED_OUT);

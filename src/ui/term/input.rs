@@ -143,7 +143,6 @@ enum WakeReason {
     Late,
 }
 
-/// How reading ended.
 enum ReadEnd {
     NoMoreInput,
     Gone,

@@ -256,7 +256,6 @@ fn whole_characters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Parses the bytes after an escape character.
 fn escape(rest: &[u8]) -> KeyParse {
     match rest {
         [] | [b'[' | b'O' | b']'] => KeyParse::Incomplete,

@@ -8,7 +8,6 @@ use crate::ui::keys::{self, Action};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Maximum rows of the input.
 const MAX_ROWS: usize = 12;
 /// Screens with so many rows have a rule above the input.
 const RULE_ABOVE_FROM: usize = 11;

@@ -19,7 +19,6 @@ use crate::ui::text::width;
 use amounts::{gauge, money, tokens};
 use fit::{StatusPart, priority};
 
-/// Maximum columns of the running command.
 const MAX_COMMAND_COLUMNS: usize = 30;
 
 fn provider_symbol(provider: &str) -> &'static str {
@@ -248,6 +247,7 @@ mod tests {
     use super::*;
     use crate::app::session::session_cost::SessionCost;
     use crate::app::session::ui_update::RunningCall;
+    use crate::base::testing::assert_has;
     use crate::store::sessions::record::Spent;
     use crate::ui::text::theme::ColorMode;
     use crate::ui::tui::tests::stage;
@@ -340,10 +340,7 @@ mod tests {
         let mut free = status();
         free.cost.session.cost = 0.0;
         let line = shown(&free, 80);
-        assert!(
-            line.contains(" · 1.2k in (900 cached), 34 out · "),
-            "{line}"
-        );
+        assert_has(&line, &[" · 1.2k in (900 cached), 34 out · "]);
         assert!(!line.contains('$'), "{line}");
         assert!(shown(&free, 50).contains(" · 1.2k in, 34 out"));
         free.tokens = Tokens::default();

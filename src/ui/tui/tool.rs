@@ -245,12 +245,7 @@ mod tests {
     use crate::ui::text::theme::{ColorMode, Theme};
 
     fn call(name: &str, args: &str) -> ToolCallCell {
-        let call = ToolCall {
-            id: "1".to_owned(),
-            name: name.to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        };
+        let call = ToolCall::new("1", name, args);
         ToolCallCell::new(&call, &Registry::default())
     }
 

@@ -21,7 +21,6 @@ use crate::app::profile;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// One command.
 pub(crate) struct CommandSpec {
     /// Names without a mark, the preferred one first.
     pub names: &'static [&'static str],
@@ -390,12 +389,9 @@ pub(crate) static ROWS: &[CommandSpec] = &[
 
 /// The name of the command that runs a shell command.
 const SHELL: &str = "sh";
-/// The mark of a shell command, and of a command.
 const SHELL_MARK: char = '!';
-/// The mark of a command.
 const MARK: char = '/';
 
-/// A line that is a command.
 pub(super) struct SessionCommand<'a> {
     row: &'static CommandSpec,
     /// The text after its name.
@@ -405,10 +401,6 @@ pub(super) struct SessionCommand<'a> {
 }
 
 impl SessionCommand<'_> {
-    /// Runs the command.
-    ///
-    /// # Errors
-    /// The words after the name are wrong, or it cannot be done.
     pub(super) fn run(&self, parts: Parts<'_>, call: Call<'_>) -> Outcome<()> {
         let call = &mut Call {
             rest: self.rest,
@@ -539,7 +531,6 @@ pub(crate) fn described() -> Vec<(String, &'static str)> {
     rows.map(|row| (row.synopsis(), row.about)).collect()
 }
 
-/// The text of `/help`.
 pub(crate) fn help() -> String {
     let usages: Vec<String> = ROWS.iter().map(CommandSpec::synopsis).collect();
     let width = usages.iter().map(|usage| usage.chars().count()).max();

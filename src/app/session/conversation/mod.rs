@@ -69,7 +69,6 @@ impl Conversation {
         self.number
     }
 
-    /// The session on disk.
     pub(super) fn saved(&self) -> &SavedSession {
         &self.saved
     }

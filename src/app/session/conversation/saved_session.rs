@@ -25,7 +25,6 @@ const NAME_CHARS: usize = 80;
 const FORK: &str = "--fork-session";
 const CHANGE_SESSION: &str = "change the session";
 
-/// The session that a conversation is written to.
 #[derive(Default)]
 pub(in crate::app::session) struct SavedSession {
     /// Absent when there is no place for it.
@@ -250,9 +249,6 @@ impl Conversation {
     }
 
     /// `/name`: changes the name of the session.
-    ///
-    /// # Errors
-    /// There is no name, or no session.
     pub(in crate::app::session) fn rename(
         &self,
         text: &str,

@@ -31,12 +31,10 @@ use memory_writer::MemoryWriter;
 /// Notes that wait for a message that takes the flow; the oldest is dropped.
 const MAX_NOTES: usize = 20;
 
-/// The state of the flow in a session.
 #[derive(Default)]
 pub(super) struct Flow {
     /// What `/flow` chose.
     chosen: Option<FlowMode>,
-    /// The settings of a profile.
     settings: Option<(String, ReplySettings)>,
     /// Settings are being read.
     is_loading: bool,
@@ -46,7 +44,6 @@ pub(super) struct Flow {
     begun: Option<SaidBefore>,
     /// What the model was told beside what was said, and when; until the next message that takes the flow.
     notes: Vec<(Timestamp, String)>,
-    /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
     memory: MemoryWriter,
 }
@@ -57,7 +54,6 @@ impl Flow {
         self.begun = Some(said);
     }
 
-    /// The conversation is another one.
     pub(super) fn leave_conversation(&mut self) {
         self.begun = None;
         self.notes.clear();
@@ -260,9 +256,6 @@ impl Flow {
     }
 
     /// `/flow`: shows or changes when the flow answers.
-    ///
-    /// # Errors
-    /// There is no such mode.
     pub(super) fn change(
         &mut self,
         word: &str,

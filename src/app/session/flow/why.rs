@@ -15,7 +15,6 @@ const MAX_NOTE_CHARS: usize = 200;
 /// Columns of a line, so that it fits into a terminal of 80 with what the interface puts beside it.
 const MAX_COLUMNS: usize = 74;
 
-/// The report as text.
 pub(super) fn table(report: &ReplyReport) -> String {
     let mut out = format!(
         "{}\n{} in {}, with {}.\n",

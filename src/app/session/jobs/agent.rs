@@ -24,7 +24,6 @@ const KEPT_STEPS: usize = 12;
 const LOG_LINES: usize = 30;
 const LOG_BYTES: u64 = 8 << 10;
 
-/// A running agent.
 pub(super) struct Agent {
     pub(super) number: u64,
     /// The conversation in which it was launched, and its profile.
@@ -65,7 +64,6 @@ impl Agent {
         }
     }
 
-    /// Its row in a list.
     pub(super) fn row(&self) -> String {
         format!(
             "{}  {}{}  {}  {}",

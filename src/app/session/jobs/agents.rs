@@ -23,7 +23,6 @@ const TITLE_CHARS: usize = 60;
 /// Characters of a report that the user is shown at its end.
 const REPORT_CHARS: usize = 4_000;
 
-/// The agents that run.
 #[derive(Default)]
 pub(in crate::app::session) struct Agents {
     running: Vec<Agent>,
@@ -31,7 +30,6 @@ pub(in crate::app::session) struct Agents {
     last: u64,
 }
 
-/// The end of an agent.
 pub(in crate::app::session) struct EndedAgent {
     pub(in crate::app::session) conversation: u64,
     pub(in crate::app::session) profile: String,
@@ -131,7 +129,6 @@ impl Agents {
         }
     }
 
-    /// An agent has questions.
     pub(in crate::app::session) fn ask(&mut self, questions: AgentQuestions, orders: &mut Orders) {
         let number = questions.number;
         let Some(agent) = self.find(number) else {
@@ -157,7 +154,6 @@ impl Agents {
         self.running.iter_mut().find(|one| one.number == number)
     }
 
-    /// An agent has ended.
     pub(in crate::app::session) fn ended(
         &mut self,
         number: u64,
@@ -216,9 +212,6 @@ impl Agents {
     }
 
     /// `/stop N`.
-    ///
-    /// # Errors
-    /// There is no agent of this number.
     pub(super) fn stop(&self, word: &str) -> Outcome<()> {
         match word.parse().is_ok_and(|number| self.stop_one(number)) {
             true => Ok(()),
@@ -237,9 +230,6 @@ impl Agents {
     }
 
     /// `/agents`: lists those that run. With a number, shows what that one does; with words after it, answers its questions.
-    ///
-    /// # Errors
-    /// There is no agent of this number, or it asks nothing.
     pub(in crate::app::session) fn command(
         &mut self,
         rest: &str,

@@ -32,7 +32,6 @@ use crate::tools::engine::registry::FinishedCall;
 /// The tool that does what `/profile` does.
 const SWITCH_PROFILE: &str = "switch_profile";
 
-/// A running job.
 pub(super) struct Job {
     id: u64,
     /// The conversation in which it was started, and its profile.
@@ -48,7 +47,6 @@ pub(super) struct Job {
     _with_session: OnFire,
 }
 
-/// The jobs that run.
 #[derive(Default)]
 pub(super) struct Jobs {
     running: Vec<Job>,
@@ -56,7 +54,6 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Starts a job in this conversation.
     pub(super) fn start(
         &mut self,
         (command, background): (String, bool),
@@ -116,7 +113,6 @@ impl Jobs {
         }
     }
 
-    /// A job has ended.
     pub(super) fn ended(&mut self, id: u64) -> Option<Job> {
         let index = self.running.iter().position(|job| job.id == id)?;
         Some(self.running.remove(index))
@@ -130,9 +126,6 @@ impl Jobs {
     }
 
     /// `/stop`: stops what runs in the background, or the agent of this number.
-    ///
-    /// # Errors
-    /// There is no agent of this number.
     pub(super) fn stop_background(&self, number: &str, orders: &mut Orders) -> Outcome<()> {
         if !number.is_empty() {
             return self.agents.stop(number);
@@ -166,9 +159,6 @@ impl Job {
 }
 
 /// `/tool`: runs one tool without a model.
-///
-/// # Errors
-/// The words are wrong, or there is no such tool.
 pub(super) fn call_tool(words: &[String], run: &Run, orders: &mut Orders) -> Outcome<()> {
     let command = DirectCommand::read(words)?;
     let (tool, args) = match command.resolve(&run.context)? {

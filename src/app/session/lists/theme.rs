@@ -19,9 +19,6 @@ pub(in crate::app::session) fn first(run: &Run, warn: &mut dyn FnMut(String)) ->
 }
 
 /// Lists the themes, or takes another one and stores it for later sessions.
-///
-/// # Errors
-/// There is no such theme.
 pub(in crate::app::session) fn change(word: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
     if word.is_empty() {
         offer(run, orders);
@@ -45,7 +42,6 @@ pub(in crate::app::session) fn change(word: &str, run: &Run, orders: &mut Orders
     Ok(())
 }
 
-/// Shows the themes.
 fn offer(run: &Run, orders: &mut Orders) {
     let current = run.context.modules.get::<CurrentTheme>().get();
     let widest = ThemeChoice::ALL.iter().map(|(_, name, _)| name.len()).max();

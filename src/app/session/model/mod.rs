@@ -28,7 +28,6 @@ use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
 use set_up::SetUp;
 
-/// The state of the provider.
 #[derive(Default)]
 pub(super) enum Backend {
     #[default]
@@ -264,9 +263,6 @@ impl Model {
     }
 
     /// `/effort`: shows the reasoning effort, or changes that of the messages to come.
-    ///
-    /// # Errors
-    /// There is no such effort.
     pub(super) fn change_effort(
         &mut self,
         word: &str,

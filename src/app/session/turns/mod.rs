@@ -29,7 +29,6 @@ use running_turn::RunningTurn;
 /// is killed.
 pub(super) const GRACE: Duration = Duration::from_millis(120);
 
-/// Messages on their way.
 #[derive(Default)]
 pub(super) struct Turns {
     queue: VecDeque<Queued>,
@@ -72,7 +71,6 @@ impl Turns {
         self.has_failed
     }
 
-    /// An answer is on its way.
     pub(super) fn is_answering(&self) -> bool {
         self.running.is_some()
     }
@@ -298,7 +296,6 @@ impl Turns {
         self.attaching.is_reading_clipboard()
     }
 
-    /// The clipboard was read.
     pub(super) fn pasted(&mut self, outcome: Outcome<ClipboardContent>, orders: &mut Orders) {
         if let Some(update) = self.attaching.pasted(outcome) {
             orders.show(update);

@@ -13,16 +13,13 @@ use crate::chat::event::Event;
 use crate::chat::message::Message;
 use crate::llm::failure::FailureKind;
 
-/// A turn that runs.
 pub(in crate::app::session) struct RunningTurn {
     pub(in crate::app::session) id: u64,
-    /// The conversation that it answers.
     pub(in crate::app::session) conversation: u64,
     pub(in crate::app::session) stop: Cancel,
     pub(in crate::app::session) _with_session: OnFire,
     pub(in crate::app::session) since: Instant,
     pub(in crate::app::session) message: String,
-    /// The message was spoken.
     pub(in crate::app::session) spoken: Option<Spoken>,
     /// The profile it was sent under; a tool may change the profile during the turn.
     pub(in crate::app::session) profile: String,

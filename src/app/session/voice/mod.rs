@@ -31,7 +31,6 @@ const DEFAULT_SECONDS: u64 = 5;
 /// Steps of the meter that a status line shows.
 const SHOWN_LEVELS: usize = 8;
 
-/// The state of voice in a session.
 #[derive(Default)]
 pub(super) struct Voice {
     mode: VoiceMode,

@@ -13,7 +13,6 @@ use crate::chat::event::Event;
 use crate::reply::speech::stream::SpeechStream;
 use crate::voice::speech::{Speech, SpeechOptions};
 
-/// The speech of one answer.
 pub(super) struct RunningSpeech {
     id: u64,
     stream: SpeechStream,
@@ -72,7 +71,6 @@ impl Voice {
         }
     }
 
-    /// Whether answers are read aloud.
     pub(in crate::app::session) fn reads_aloud(&self) -> bool {
         matches!(&self.mode, VoiceMode::On(Some(_)))
     }

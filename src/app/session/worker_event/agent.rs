@@ -12,7 +12,6 @@ pub(in crate::app::session) enum AgentEvent {
     Launch(Box<AgentLaunch>),
     /// Something happened to the agent of this number.
     Happened(u64, PipelineEvent),
-    /// One has questions.
     Asks(AgentQuestions),
     /// The questions of this agent are no longer waiting for an answer.
     Unanswered(u64),
@@ -20,7 +19,6 @@ pub(in crate::app::session) enum AgentEvent {
     Ended(u64, Outcome<String>),
 }
 
-/// An agent that is to be started.
 pub(in crate::app::session) struct AgentLaunch {
     pub(in crate::app::session) task: AgentTask,
     /// Gets its number, or why it was not started.

@@ -16,7 +16,6 @@ use crate::proc::last_lines::LastLines;
 use place::PlaceState;
 use reviews::ReviewList;
 
-/// Where the session works.
 #[derive(Default)]
 pub(super) struct Workplace {
     place: PlaceState,
@@ -73,10 +72,6 @@ impl Workplace {
         self.shell = Some(dir);
     }
 
-    /// A line in shell mode.
-    ///
-    /// # Errors
-    /// It is no command, or changes to a folder that does not exist.
     pub(super) fn shell_line(&mut self, line: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
         let Some(dir) = self.shell.clone() else {
             return Ok(());
@@ -94,9 +89,6 @@ impl Workplace {
 }
 
 /// `/sh`: runs a command in the session's folder.
-///
-/// # Errors
-/// There is none, or it would change nothing.
 pub(super) fn run_command(line: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
     let (text, background) = shell::command(line)?;
     let dir = run.command_dir();

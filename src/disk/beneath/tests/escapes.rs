@@ -43,24 +43,13 @@ fn paths_that_lead_out_are_refused() {
         ] {
             refused(&yard, path, "Absolute paths not allowed");
         }
-        for path in [
-            "..",
-            "../",
-            "../secret.txt",
-            "./../secret.txt",
-            "../app/README.md",
-            "../app-secret/in/key",
-            "src/..",
-            "src/../../secret.txt",
-            "src/../README.md",
-            "src/./../../secret.txt",
-            "src/deep/../../../secret.txt",
-            "src//..//..//secret.txt",
-            "missing/../../secret.txt",
-            "README.md/../../secret.txt",
-            "src/deep/..",
-            ".././secret.txt",
-        ] {
+        for path in
+            ".. ../ ../secret.txt ./../secret.txt ../app/README.md ../app-secret/in/key src/.. \
+            src/../../secret.txt src/../README.md src/./../../secret.txt \
+            src/deep/../../../secret.txt src//..//..//secret.txt missing/../../secret.txt \
+            README.md/../../secret.txt src/deep/.. .././secret.txt"
+                .split_ascii_whitespace()
+        {
             refused(&yard, path, "Path traversal not allowed");
         }
         refused(&yard, "src/../.tickets/m-1.md", "ticket tools");
@@ -109,31 +98,13 @@ fn links_that_lead_out_are_refused() {
         yard.link("file-abs", above.join("secret.txt"));
         yard.link("dir-abs", above);
         yard.link("sibling-abs", above.join("app-secret"));
-        for path in [
-            "file",
-            "file-abs",
-            "dir/secret.txt",
-            "dir/new.txt",
-            "dir/new/new.txt",
-            "dir-abs/secret.txt",
-            "sibling/in/key",
-            "sibling/new",
-            "sibling-abs/in/key",
-            "sibling-abs/in/new/x",
-            "to-root/etc/passwd",
-            "magic/etc/passwd",
-            "magic-cwd/x",
-            "chain1",
-            "chain2",
-            "src/chain3",
-            "dchain1/secret.txt",
-            "dchain1/app/README.md",
-            "src/dchain3/new/x",
-            "mixed",
-            "dangling-out",
-            "dangling-dir-out/x",
-            "back",
-        ] {
+        for path in "file file-abs dir/secret.txt dir/new.txt dir/new/new.txt dir-abs/secret.txt \
+            sibling/in/key sibling/new sibling-abs/in/key sibling-abs/in/new/x \
+            to-root/etc/passwd magic/etc/passwd magic-cwd/x chain1 chain2 src/chain3 \
+            dchain1/secret.txt dchain1/app/README.md src/dchain3/new/x mixed dangling-out \
+            dangling-dir-out/x back"
+            .split_ascii_whitespace()
+        {
             fails(yard.read(path), "leads outside", path);
             fails(yard.root.check_write(path), "leads outside", path);
             // Removing a link, or moving a file over it, changes only the inside.

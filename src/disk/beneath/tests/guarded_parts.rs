@@ -25,16 +25,10 @@ fn guarded_folders_are_found_under_any_name() {
         yard.link("conf", ".git/config");
         yard.link("h", "vendor/lib/.git/hooks");
         yard.link("u", ".marvin/upstream");
-        for path in [
-            "t/m-1.md",
-            "tt/m-1.md",
-            "tt/new",
-            "src/t/m-1.md",
-            "src/t/sub/new",
-            "one",
-            "tabs/m-1.md",
-            "tabs/new/new",
-        ] {
+        for path in
+            "t/m-1.md tt/m-1.md tt/new src/t/m-1.md src/t/sub/new one tabs/m-1.md tabs/new/new"
+                .split_ascii_whitespace()
+        {
             match path.ends_with("new/new") {
                 true => assert!(yard.read(path).is_err(), "{path}"),
                 false => names_the_ticket_tools(yard.read(path), path),
@@ -46,20 +40,10 @@ fn guarded_folders_are_found_under_any_name() {
             names_the_ticket_tools(yard.root.list(&yard.rel(path)), path);
         }
         assert_eq!(yard.read(".git/config").unwrap(), "[core]");
-        for path in [
-            ".git/hooks/pre-commit",
-            ".git/config",
-            ".git",
-            ".git/new/x",
-            "g/hooks/pre-commit",
-            "g/config",
-            "g/new/x",
-            "conf",
-            "h/post-checkout",
-            "vendor/lib/.git/hooks/x",
-            "src/.git",
-            "src/.git/hooks/x",
-        ] {
+        for path in ".git/hooks/pre-commit .git/config .git .git/new/x g/hooks/pre-commit g/config \
+            g/new/x conf h/post-checkout vendor/lib/.git/hooks/x src/.git src/.git/hooks/x"
+            .split_ascii_whitespace()
+        {
             let problem = fails(yard.root.check_write(path), "by git alone", path);
             assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem}");
             let rel = yard.rel(path);

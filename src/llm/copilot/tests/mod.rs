@@ -171,7 +171,6 @@ impl Stage {
     }
 }
 
-/// Waits for a condition.
 fn becomes_true(mut condition: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(10);
     while Instant::now() < until {

@@ -10,6 +10,7 @@ use super::calls::Calls;
 use super::output_items::{OutputItems, SavedOutput};
 use super::template::Template;
 use super::think::{ThinkPart, ThinkSplitter};
+use crate::base::word_list::WordList;
 use crate::chat::message::ProviderState;
 use crate::chat::usage::Tokens;
 use crate::llm::catalog::ProviderSpec;
@@ -110,7 +111,6 @@ impl ReplyDraft {
         self.queue(false, from..self.text.len());
     }
 
-    /// Adds thinking.
     pub(super) fn think(&mut self, thinking: &str) {
         let from = self.reasoning.len();
         self.reasoning.push_str(thinking);
@@ -333,23 +333,13 @@ pub(super) fn is_limit(word: &str) -> bool {
 /// True for a finish reason that means a content filter: OpenAI's word, those of Gemini (<https://ai.google.dev/api/generate-content#FinishReason>), which
 /// its compatible endpoint passes on, and those of Bedrock and Z.ai.
 fn is_filter(word: &str) -> bool {
-    const WORDS: [&str; 13] = [
-        "content_filter",
-        "content_filtered",
-        "guardrail_intervened",
-        "sensitive",
-        "safety",
-        "recitation",
-        "blocklist",
-        "prohibited_content",
-        "spii",
-        "model_armor",
-        "image_safety",
-        "image_prohibited_content",
-        "image_recitation",
-    ];
+    const WORDS: WordList = WordList(
+        "content_filter content_filtered guardrail_intervened sensitive safety recitation \
+         blocklist prohibited_content spii model_armor image_safety image_prohibited_content \
+         image_recitation",
+    );
     let lower = word.to_lowercase();
-    WORDS.contains(&lower.as_str()) || lower.starts_with("content_filter:")
+    WORDS.has(&lower) || lower.starts_with("content_filter:")
 }
 
 /// True for a finish reason by which a server says that the reply is not complete: Anthropic pauses a turn, Ollama only loads or unloads the model,

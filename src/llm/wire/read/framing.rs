@@ -151,7 +151,6 @@ impl BodyReader {
         }
     }
 
-    /// The body ended.
     pub(super) fn finish(&mut self) -> Result<(), ProtocolError> {
         let read = if self.draft.done { Ok(()) } else { self.end() };
         self.draft.end_text();

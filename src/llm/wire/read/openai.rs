@@ -49,7 +49,6 @@ struct Choice<'a> {
     content_filter_results: Option<&'a RawValue>,
 }
 
-/// A delta or a message.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct DeltaMessage<'a> {

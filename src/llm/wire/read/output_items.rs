@@ -12,7 +12,6 @@ pub(super) struct ItemKey<'a> {
     pub(super) or_newest: bool,
 }
 
-/// One item.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OutputItem {
     index: Option<u64>,

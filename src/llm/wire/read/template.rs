@@ -22,7 +22,6 @@ const PADDING: [(&[u8], Hole); 4] = [
 /// What may differ between two payloads of one template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hole {
-    /// The text.
     Text,
     /// The inside of a string without escapes.
     Quoted,

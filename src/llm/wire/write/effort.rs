@@ -329,7 +329,6 @@ impl Think {
     }
 }
 
-/// The effort of the Responses wire.
 pub(super) fn responses(dialect: Dialect, request: &Request<'_>) -> Option<&'static str> {
     Thinking::of(dialect, request).map(Thinking::word)
 }

@@ -28,7 +28,6 @@ const FRAME_BYTES: usize = 1024;
 /// What is written around the text of a message, about.
 const MESSAGE_BYTES: usize = 64;
 
-/// The body of `request` in `dialect`.
 pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     let tools = &request.offer.tools;
     let sends = |member| !dialect.without.has(member);

@@ -14,7 +14,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::pipeline::record::RunRecord;
 use crate::pipeline::run::{self, RunRequest};
-use crate::pipeline::steering::Steering;
 use crate::pipeline::worktree::merge::{self, MergeForm, MergeOrder};
 use crate::pipeline::worktree::remove;
 use crate::pipeline::worktree::start::{self, Workplace};
@@ -100,16 +99,7 @@ impl Project {
             RunRequest {
                 root: Arc::new(root()),
                 task: task.to_owned(),
-                ticket: None,
-                design_first: true,
-                tdd: false,
-                branch: None,
-                allow_dirty: false,
-                tiers: self.stage.run.tiers.clone(),
-                max_cost: None,
-                program: self.stage.run.program.clone(),
-                supervisor: None,
-                steering: Steering::default(),
+                ..self.stage.request()
             },
         )
         .map(drop)

@@ -78,7 +78,6 @@ struct Script {
     events: Mutex<Vec<Event>>,
     /// What tools were searched for.
     searched: Mutex<Vec<String>>,
-    /// Stops the reply.
     stop: Cancel,
     /// The user stops the reply when a tool is done.
     stops_after_tool: bool,
@@ -237,7 +236,6 @@ impl Run {
         outputs(&self.rows)
     }
 
-    /// The calls, in order.
     fn calls(&self) -> Vec<&ToolCall> {
         let calls = self.rows.iter().filter_map(|row| match row {
             Message::Assistant(assistant) => Some(&assistant.calls),

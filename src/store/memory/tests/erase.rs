@@ -1,6 +1,7 @@
 //! Forgetting, and the memory as one file.
 
 use super::*;
+use crate::base::testing::assert_lacks;
 use crate::store::memory::exchange::ImportCount;
 
 #[test]
@@ -131,10 +132,7 @@ fn no_byte_of_a_forgotten_word_stays() {
     );
     assert_eq!(preview.nodes, ["User > Pets > Pixel"]);
     let after = all_bytes(&file(home.path(), ""));
-    assert!(
-        !after.contains("pixel") && !after.contains("p\\u0069xel"),
-        "{after}"
-    );
+    assert_lacks(&after, &["pixel", "p\\u0069xel"]);
     let left = store(home.path());
     assert_eq!(left.diary_all().unwrap().len(), 1);
     assert_eq!(left.node("user").unwrap().unwrap().data, "Likes tea");

@@ -11,9 +11,7 @@ use crate::base::problem::Outcome;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CallQuestion {
     pub tool: String,
-    /// Id of the call.
     pub call: String,
-    /// Its arguments.
     pub input: Map<String, Value>,
     /// What would happen, in a few words.
     pub title: String,
@@ -30,7 +28,6 @@ pub(crate) struct CallApproval {
     /// Rules that hold from now on.
     pub allow: Vec<Rule>,
     pub deny: Vec<Rule>,
-    /// The mode from now on.
     pub mode: Option<PermissionMode>,
 }
 

@@ -37,7 +37,6 @@ pub(crate) struct KnownTool {
     pub subject: Option<SubjectKind>,
 }
 
-/// The subject of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallSubject {
     /// Its tool has none.
@@ -49,10 +48,8 @@ pub(crate) enum CallSubject {
     Name(String),
 }
 
-/// A path in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallPath {
-    /// As it was given.
     pub given: String,
     /// Relative to the working directory, normalised; none for one that is absolute or climbs.
     pub relative: Option<String>,

@@ -20,7 +20,6 @@ use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::owned_tool::ToolRef;
 
-/// A call that may run.
 #[derive(Debug)]
 pub(crate) struct ClearedCall {
     /// Its arguments, which whoever was asked may have changed.
@@ -233,7 +232,6 @@ fn title(call: &CallFacts<'_>) -> String {
     format!("{}: {}", call.tool, clip(&one_line(&subject), 200))
 }
 
-/// The arguments as an object.
 fn input(args: &ParsedArguments) -> Map<String, Value> {
     match args {
         ParsedArguments::Named(map) => map.clone(),

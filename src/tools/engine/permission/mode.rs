@@ -61,7 +61,6 @@ impl CallKind {
     }
 }
 
-/// A row of the table.
 pub(crate) struct ModeRow {
     pub mode: PermissionMode,
     /// The word that chooses it.
@@ -148,10 +147,6 @@ impl PermissionMode {
         }
     }
 
-    /// Reads the word of a mode.
-    ///
-    /// # Errors
-    /// There is none of that name, or it is `auto`.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let word = word.trim();
         let words = || MODES.iter().map(|row| row.word);
@@ -177,6 +172,7 @@ impl PermissionMode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::tools::all;
 
     #[test]
@@ -235,11 +231,7 @@ mod tests {
             assert_eq!(PermissionMode::parse(row.word).unwrap(), row.mode);
         }
         let words = |word: &str| PermissionMode::parse(word).unwrap_err().one_line();
-        assert!(
-            words("dontask").contains("Did you mean \"dontAsk\"?"),
-            "{}",
-            words("dontask")
-        );
+        assert_has(&words("dontask"), &["Did you mean \"dontAsk\"?"]);
         assert!(words("accept-edits").contains("acceptEdits"));
         assert!(words("auto").contains("not built"));
         assert!(words("").contains("Modes: bypassPermissions, acceptEdits"));

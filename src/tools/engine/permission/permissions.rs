@@ -23,7 +23,6 @@ pub(crate) struct PermissionRules {
     pub deny: Vec<Rule>,
 }
 
-/// The permissions of a session.
 #[derive(Default)]
 pub(crate) struct Permissions {
     rules: RwLock<PermissionRules>,
@@ -74,7 +73,6 @@ impl Permissions {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The mode in force.
     pub(crate) fn mode(&self) -> PermissionMode {
         self.rules().mode.unwrap_or(PermissionMode::Bypass)
     }
@@ -116,7 +114,6 @@ impl Permissions {
         Ok(())
     }
 
-    /// Adds rules that deny.
     pub(crate) fn deny(&self, deny: Vec<Rule>) {
         self.rules_mut().deny.extend(deny);
     }

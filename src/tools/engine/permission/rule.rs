@@ -7,7 +7,6 @@ use super::second_names;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
-/// Maximum bytes of a list of rules.
 const MAX_LIST_BYTES: usize = 256 * 1024;
 /// Separates the name of a server from that of its tool. Servers come and go, so such names are not checked.
 const SERVER_MARK: &str = "__";
@@ -56,9 +55,6 @@ impl Rule {
     }
 
     /// A rule about the tool `name` and, if given, the part of its calls that `content` says.
-    ///
-    /// # Errors
-    /// The name fits no tool, or the tool takes no such content.
     pub(crate) fn new(name: &str, content: Option<&str>, known: &[KnownTool]) -> Outcome<Self> {
         let content = content
             .map(str::trim)

@@ -14,6 +14,7 @@ use super::rule::Rule;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::testing::assert_has;
 use crate::chat::event::{CallEnd, CallState, DenialReason, Event, EventSink};
 use crate::chat::message::ToolCall;
 use crate::disk::beneath::Root;
@@ -233,11 +234,7 @@ fn a_denied_tool_is_refused_in_every_mode_and_under_every_name() {
         let bench = Bench::new(mode, "run_command", "Bash");
         let refused = bench.command("touch a");
         assert!(refused.output.failed && !bench.has("a"));
-        assert!(
-            refused.output.text.contains("--disallowed-tools"),
-            "{}",
-            refused.output.text
-        );
+        assert_has(&refused.output.text, &["--disallowed-tools"]);
         assert_eq!(bench.denials(), [DenialReason::Rule]);
     }
     let policy = ToolPolicy {
@@ -369,11 +366,7 @@ fn a_no_is_the_result_and_may_end_the_turn() {
             ..bench
         };
         let refused = bench.command("touch a");
-        assert!(
-            refused.output.text.contains("Rather not."),
-            "{}",
-            refused.output.text
-        );
+        assert_has(&refused.output.text, &["Rather not."]);
         assert_eq!(refused.end, CallEnd::Declined);
         assert_eq!(turn.is_fired(), interrupt);
         assert!(!bench.has("a"));
@@ -381,13 +374,7 @@ fn a_no_is_the_result_and_may_end_the_turn() {
     }
     let bench = Bench::new(Some(PermissionMode::Default), "", "")
         .answered(|_, _| Err(Problem::refused("Nobody answered.")));
-    assert!(
-        bench
-            .command("touch a")
-            .output
-            .text
-            .contains("Nobody answered.")
-    );
+    assert_has(&bench.command("touch a").output.text, &["Nobody answered."]);
     assert_eq!(bench.denials(), [DenialReason::Other]);
 }
 
@@ -406,11 +393,7 @@ fn other_arguments_are_checked_like_any() {
     assert!(bench.has("b") && !bench.has("a"));
     let bench = with(json!({"timeout": "soon"}));
     let failed = bench.command("touch a");
-    assert!(
-        failed.output.text.contains("command: required"),
-        "{}",
-        failed.output.text
-    );
+    assert_has(&failed.output.text, &["command: required"]);
     assert!(bench.denials().is_empty() && !bench.has("a"));
     let bench = with(json!({"command": "touch c; rm c"}));
     assert!(bench.command("touch a").output.failed && !bench.has("c"));

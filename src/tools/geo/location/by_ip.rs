@@ -12,14 +12,12 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
 use crate::tools::output::found::short_line;
 
-/// Timeout of each service.
 const EACH: Duration = Duration::from_secs(5);
 /// Time reserved for each service that comes later.
 const SPARE: Duration = Duration::from_secs(2);
 /// Pause for ip-api.com when it does not name one: clients that insist are blocked for an hour.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The location of an IP address.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct IpLocation {
     pub(super) point: Coordinates,
@@ -27,7 +25,6 @@ pub(super) struct IpLocation {
     pub(super) name: String,
     /// Such as `Europe/Paris`.
     pub(super) zone: Option<String>,
-    /// The service that reported it.
     pub(super) service_name: &'static str,
 }
 

@@ -12,25 +12,13 @@ use crate::tools::output::web_links::{GOOGLE_MAPS, OPENSTREETMAP};
 use serde_json::Value;
 
 use crate::base::json::JsonExt;
+use crate::base::word_list::WordList;
 
 /// OpenStreetMap keys that say what a place is, the most specific first.
-const MAIN: [&str; 15] = [
-    "amenity",
-    "shop",
-    "tourism",
-    "leisure",
-    "healthcare",
-    "office",
-    "craft",
-    "historic",
-    "natural",
-    "aeroway",
-    "railway",
-    "highway",
-    "landuse",
-    "place",
-    "building",
-];
+const MAIN: WordList = WordList(
+    "amenity shop tourism leisure healthcare office craft historic natural aeroway railway \
+     highway landuse place building",
+);
 /// Types of Google that carry no information.
 const EMPTY: [&str; 2] = ["point_of_interest", "establishment"];
 /// How many kinds of a place are shown.
@@ -116,7 +104,6 @@ impl PlaceEntry {
         (entry.name.is_some() || entry.address.is_some() || entry.point.is_some()).then_some(entry)
     }
 
-    /// A place from Nominatim.
     pub(super) fn spot(spot: &OsmPlace) -> Self {
         let tag = |key: &str| spot.tags.text(key).map(short_line);
         // The label starts with the name.
@@ -137,7 +124,6 @@ impl PlaceEntry {
         }
     }
 
-    /// A place from Overpass.
     pub(super) fn element(element: &Element) -> Self {
         let tag = |key: &str| element.tag(key).map(str::to_owned);
         let main = MAIN

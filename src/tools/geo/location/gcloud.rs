@@ -14,7 +14,6 @@ use crate::tools::output::found::short_line;
 
 /// Timeout for a token; a run that exceeds it is not repeated.
 const TOKEN: Duration = Duration::from_secs(4);
-/// Longest token in bytes.
 const MAX_TOKEN_BYTES: usize = 8_192;
 /// Variables for gcloud that are passed on.
 const VARIABLES: [&str; 6] = [
@@ -27,9 +26,6 @@ const VARIABLES: [&str; 6] = [
 ];
 
 /// The token, fetched once per session.
-///
-/// # Errors
-/// `Cancelled`.
 pub(super) fn token(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
     remembered(ctx).token.get(|| ask(ctx))
 }
@@ -61,9 +57,6 @@ fn ask(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
 }
 
 /// The configured project; `None` for `(unset)`.
-///
-/// # Errors
-/// `Cancelled`.
 pub(super) fn project(ctx: &ToolContext) -> Outcome<Option<String>> {
     let output = match run(ctx, &["config", "get-value", "project"], TOKEN)? {
         GcloudOutcome::Text(text) => text,
@@ -89,9 +82,6 @@ pub(super) enum GcloudOutcome {
 }
 
 /// Runs `gcloud` with `args`. It never prompts: its input is empty and prompts are disabled.
-///
-/// # Errors
-/// `Cancelled`; there is no such program.
 pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<GcloudOutcome> {
     let env = &ctx.session.env;
     let program = find_program("gcloud", env)

@@ -125,7 +125,6 @@ mosque amenity=place_of_worship&religion=muslim
 synagogue amenity=place_of_worship&religion=jewish
 hindu_temple amenity=place_of_worship&religion=hindu";
 
-/// Every type with its tags.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     KINDS.lines().filter_map(|line| line.split_once(' '))
 }

@@ -248,6 +248,7 @@ fn element(value: &Value) -> Option<Element> {
 mod tests {
     use super::*;
     use crate::base::problem::ProblemKind;
+    use crate::base::testing::assert_has;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -294,10 +295,9 @@ mod tests {
             late.what,
             "Overpass did not finish the query: Query ran out of memory. Until then 1 element had been found."
         );
-        assert!(
-            problem(200, "<?xml version=\"1.0\"?><osm/>")
-                .what
-                .contains("in XML")
+        assert_has(
+            &problem(200, "<?xml version=\"1.0\"?><osm/>").what,
+            &["in XML"],
         );
         for odd in ["{}", "[]", "", "{\"elements\": 5}"] {
             assert_eq!(problem(200, odd).kind, ProblemKind::Network, "{odd}");

@@ -40,7 +40,6 @@ impl Mode {
         }
     }
 
-    /// The service that has its data.
     pub(super) fn service(self) -> &'static Service {
         match self {
             Self::Driving => &OSRM_CAR,
@@ -108,6 +107,7 @@ impl RequestedMode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     #[test]
     fn words_of_people_are_known_and_others_are_told() {
@@ -118,11 +118,9 @@ mod tests {
         assert!(read("walking").notice().is_none());
         let requests = read("by \u{1b}[31mballoon");
         assert_eq!(requests.mode, Mode::Driving);
-        assert!(
-            requests
-                .notice()
-                .unwrap()
-                .contains("no mode \"by \\x1b[31mballoon\"")
+        assert_has(
+            &requests.notice().unwrap(),
+            &["no mode \"by \\x1b[31mballoon\""],
         );
     }
 

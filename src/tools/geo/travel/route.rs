@@ -23,7 +23,6 @@ const FAR: f64 = 1_000.0;
 /// A point farther from a road than this cannot be what the caller meant, in metres.
 const ABSURD: f64 = 50_000.0;
 
-/// A requested route.
 #[derive(Debug)]
 pub(super) struct RouteRequest {
     pub(super) mode: Mode,
@@ -37,7 +36,6 @@ pub(super) struct Route {
     pub(super) distance: f64,
     /// In seconds, without traffic.
     pub(super) duration: f64,
-    /// Steps of each leg.
     pub(super) legs: Vec<Vec<Value>>,
     /// For each point the metres to the nearest road, and that road's name.
     pub(super) snaps: Vec<(f64, String)>,

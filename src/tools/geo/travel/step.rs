@@ -6,7 +6,6 @@ use super::route::name;
 use crate::base::json::JsonExt;
 use crate::tools::output::measures::compass;
 
-/// The end of a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegEnd {
     /// At the waypoint with this number.
@@ -23,7 +22,6 @@ pub(super) fn counts(step: &Value) -> bool {
             .map_or(kind.is_some(), |metres| metres > 0.0)
 }
 
-/// The step as an instruction.
 pub(super) fn instruction(step: &Value, end: LegEnd) -> String {
     let kind = step.text("maneuver/type").unwrap_or_default();
     let way = StepModifier::of(step.text("maneuver/modifier").unwrap_or_default());
@@ -115,7 +113,6 @@ fn lower(text: &str) -> String {
     })
 }
 
-/// The `modifier` of a maneuver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepModifier {
     None,
@@ -179,7 +176,6 @@ impl StepModifier {
         }
     }
 
-    /// The direction of a lane.
     fn lane(self) -> String {
         match self {
             Self::None => String::new(),
@@ -189,7 +185,6 @@ impl StepModifier {
         }
     }
 
-    /// The side of the destination.
     fn side(self) -> String {
         match self {
             Self::None | Self::Back => String::new(),

@@ -14,7 +14,6 @@ pub(super) const WIDE: usize = 80;
 /// Shown for an unknown value.
 const DASH: &str = "-";
 
-/// One day of the forecast.
 #[derive(Debug)]
 pub(super) struct Day {
     /// Such as `Mon 4 May`.
@@ -124,7 +123,6 @@ pub(super) fn plain(number: f64, unit: &str) -> String {
     trim_decimals(number, if unit == "in" { 2 } else { 1 })
 }
 
-/// A number with its unit.
 pub(super) fn amount(number: f64, unit: &str) -> String {
     format!("{} {unit}", plain(number, unit))
 }

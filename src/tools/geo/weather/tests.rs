@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::tools::test_mutate::spoiled;
 
 /// A made-up answer in the service's format.
@@ -93,19 +94,13 @@ fn one_day_has_no_chart_and_none_is_told() {
         3,
         DistanceUnit::Km,
     );
-    assert!(
-        text.contains("Now  Fog\n") && text.contains("No days were given."),
-        "{text}"
-    );
+    assert_has(&text, &["Now  Fog\n", "No days were given."]);
     let text = shown(
         &json!({"daily": {"time": ["2027-02-03"], "weather_code": [45]}}),
         3,
         DistanceUnit::Km,
     );
-    assert!(
-        text.contains("Nothing is known about the weather now."),
-        "{text}"
-    );
+    assert_has(&text, &["Nothing is known about the weather now."]);
     assert!(text.contains("Wed  3 Feb  fog"), "{text}");
 }
 
@@ -114,10 +109,7 @@ fn a_week_of_one_temperature_and_no_rain_is_a_chart_too() {
     let value = json!({"daily": {"time": ["2027-02-03", "2027-02-04"], "temperature_2m_max": [0, 0], "temperature_2m_min": [0, 0],
         "precipitation_sum": [0, 0]}});
     let text = shown(&value, 7, DistanceUnit::Km);
-    assert!(
-        text.contains("0.0 °C") && text.contains("No precip"),
-        "{text}"
-    );
+    assert_has(&text, &["0.0 °C", "No precip"]);
     assert!(text.contains(&format!("│{}│", "█".repeat(36))), "{text}");
 }
 

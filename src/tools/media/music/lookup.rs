@@ -23,7 +23,6 @@ const PAGE_ITEMS: usize = 100;
 const PAGES: usize = 3;
 /// Maximum tracks of a release.
 const MAX_TRACKS: usize = 150;
-/// Maximum releases of a recording.
 const MAX_RELEASES: usize = 10;
 /// Kinds of release groups: the API's name, the heading of the list, and how many are shown.
 const GROUPS: [(&str, &str, usize); 3] = [
@@ -137,7 +136,6 @@ fn joined_or_none(parts: impl IntoIterator<Item = Option<String>>) -> Option<Str
     (!text.is_empty()).then_some(text)
 }
 
-/// An artist's origin.
 fn origin(artist: &Value) -> Option<String> {
     let area = name(artist, "area/name");
     let country = name(artist, "country");
@@ -300,7 +298,6 @@ fn track_line(track: &Value, whole: Option<&str>) -> String {
     )
 }
 
-/// Releases that contain a recording.
 fn releases(recording: &Value) -> Vec<String> {
     let rows = objects(recording, "releases").into_iter().map(|release| {
         let format = release
@@ -333,6 +330,7 @@ fn releases(recording: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use serde_json::json;
 
     #[test]
@@ -368,9 +366,9 @@ mod tests {
             text.starts_with("\nAlbums (22):\n  1999        T21\n  2000        T20\n"),
             "{text}"
         );
-        assert!(
-            text.contains("  and 2 later ones\n\nSingles (1):\n  no date     Undated\n"),
-            "{text}"
+        assert_has(
+            &text,
+            &["  and 2 later ones\n\nSingles (1):\n  no date     Undated\n"],
         );
         assert!(text.ends_with("Of other kinds: 1, not listed."), "{text}");
     }

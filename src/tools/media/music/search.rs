@@ -12,10 +12,6 @@ use crate::net::service::encoded;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{count, joined, name, numbered, objects, shown_of, track_length};
 
-/// Searches MusicBrainz.
-///
-/// # Errors
-/// An empty query; errors of MusicBrainz.
 pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
     let query = escaped(&args.query);
     if query.is_empty() {
@@ -57,7 +53,6 @@ pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
     ))
 }
 
-/// One hit in a line.
 fn describe(kind: Entity, hit: &Value) -> String {
     let id = name(hit, "id").map(|id| format!("MBID {id}"));
     let by = |title: String| match credit(hit) {
@@ -109,7 +104,6 @@ fn describe(kind: Entity, hit: &Value) -> String {
     }
 }
 
-/// The number of tracks of a release.
 pub(super) fn tracks(release: &Value) -> Option<String> {
     let whole = release.whole("track-count");
     let media = || {

@@ -15,7 +15,6 @@ use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::name;
 
-/// Maximum tracks of one request.
 const MAX_BATCH_TRACKS: usize = 100;
 /// Maximum queries of one call.
 const MAX_QUERIES: usize = 500;
@@ -27,7 +26,6 @@ const ADDING: Duration = Duration::from_secs(11);
 /// The longest requested wait that is granted within that time.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(8);
 
-/// A query and its track.
 struct QueryMatch {
     requested: String,
     uri: String,
@@ -35,10 +33,6 @@ struct QueryMatch {
     called: Option<String>,
 }
 
-/// Adds tracks.
-///
-/// # Errors
-/// No playlist; nothing could be added.
 pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> {
     let playlist = playlist(&args.playlist_id)?;
     let queries: Vec<String> = args
@@ -220,7 +214,6 @@ fn called(track: &Value) -> String {
     }
 }
 
-/// The report of added and skipped tracks.
 fn report(
     playlist: &str,
     count: usize,

@@ -13,7 +13,6 @@ use crate::base::variables::MARVIN_SPOTIFY_PORT;
 /// The default port of the callback address, and the variable that overrides it.
 const DEFAULT_PORT: u16 = 8888;
 const VARIABLE: &str = MARVIN_SPOTIFY_PORT.name;
-/// Polling interval for connections.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Maximum simultaneous connections; browsers open some that they never use.
 const MAX_CONNECTIONS: usize = 32;
@@ -23,7 +22,6 @@ const SENDING: Duration = Duration::from_secs(2);
 /// Maximum bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// The port of the redirect address.
 pub(super) fn port(env: &Env) -> u16 {
     let own = env.get(VARIABLE).and_then(|port| port.trim().parse().ok());
     own.unwrap_or(DEFAULT_PORT)
@@ -40,7 +38,6 @@ pub(super) struct CallbackServer {
     port: u16,
 }
 
-/// One connection of a browser.
 struct Connection {
     stream: TcpStream,
     head: Vec<u8>,
@@ -55,9 +52,6 @@ pub(super) struct Callback {
 
 impl CallbackServer {
     /// Listens on the port; 0 means a free one.
-    ///
-    /// # Errors
-    /// The port is in use.
     pub(super) fn open(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -65,15 +59,11 @@ impl CallbackServer {
         Ok(Self { listener, port })
     }
 
-    /// The port.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
     /// Waits for a callback with this state; others are rejected. `None` on timeout.
-    ///
-    /// # Errors
-    /// `Cancelled`; the socket fails.
     pub(super) fn wait(
         self,
         state: &str,

@@ -8,7 +8,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::formats::address::decoded;
 use crate::net::service::encoded;
 
-/// The requested scopes.
 pub(super) const SCOPES: [&str; 2] = ["playlist-modify-private", "playlist-modify-public"];
 
 /// 43 random characters.

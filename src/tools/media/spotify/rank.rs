@@ -3,7 +3,6 @@
 /// Minimum score of a track that is added without asking.
 const MIN_SCORE: f64 = 0.45;
 
-/// A track's title and artists.
 pub(super) struct TrackName<'a> {
     pub(super) title: &'a str,
     pub(super) artists: Vec<&'a str>,

@@ -44,7 +44,6 @@ pub(super) fn run(ctx: &ToolContext, args: SteamAppDetails) -> Outcome<String> {
     }
 }
 
-/// All about one app.
 fn render(data: &Value, requested: i64) -> String {
     let name = text_at(data, "name").unwrap_or_else(|| "An app without a name".to_owned());
     let kind = text_at(data, "type").map_or_else(String::new, |kind| format!("{kind}, "));

@@ -21,7 +21,6 @@ const FEATURED_LISTS: [&str; 4] = [
 ];
 /// Maximum featured items.
 const MAX_FEATURED: usize = 8;
-/// Maximum specials.
 const MAX_SPECIALS: usize = 10;
 
 pub(super) fn run(ctx: &ToolContext, _: SteamFeatured) -> Outcome<String> {

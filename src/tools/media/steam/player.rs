@@ -16,7 +16,6 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{count, numbered, objects, text_at};
 use crate::tools::output::labeled::{LabeledText, plain};
 
-/// Maximum games that are shown.
 const MAX_SHOWN: usize = 20;
 
 pub(super) fn games(ctx: &ToolContext, args: SteamUserGames) -> Outcome<String> {

@@ -15,7 +15,6 @@ use crate::net::services::STEAM_API;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{count, numbered, text_at};
 
-/// Maximum achievements that are shown.
 const MAX_SHOWN: usize = 10;
 /// The wait before retrying a refusal that occurs at random.
 pub(super) const RETRY_WAIT: Duration = Duration::from_millis(1_500);

@@ -149,7 +149,6 @@ fn reply(answer: &ServiceResponse) -> Outcome<Option<Value>> {
     }
 }
 
-/// The message in a failure response.
 fn failure(value: &Value) -> Option<String> {
     let words = value.text("Error");
     let failed = match value.at("Response") {

@@ -189,7 +189,6 @@ fn metacritic(game: &Value) -> Option<String> {
     Some(trim_decimals(score, 0))
 }
 
-/// A game in a list, on one line.
 fn line(game: &Value) -> String {
     let mut parts = vec![text_at(game, "name").unwrap_or_else(|| "Untitled".to_owned())];
     parts.extend(released(game));

@@ -11,7 +11,6 @@ const MAX_RESULTS: usize = 10;
 
 /// A service's key, and where to get one.
 pub(crate) struct ServiceKey {
-    /// The service that needs it.
     pub(crate) service: &'static Service,
     /// Where to get a key.
     pub(crate) page: &'static str,
@@ -25,7 +24,6 @@ impl ServiceKey {
         self.service.key_in(&ctx.session.env)
     }
 
-    /// Its variable.
     pub(crate) fn variable(&self) -> &'static str {
         self.service.key.unwrap_or_default()
     }

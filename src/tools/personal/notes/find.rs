@@ -25,7 +25,6 @@ const NAMES: usize = 5;
 /// A file with a NUL in its first bytes is not text.
 const SNIFF: usize = 8_000;
 
-/// Search results.
 #[derive(Debug, Default)]
 pub(super) struct NoteHits {
     lines: Vec<String>,
@@ -36,9 +35,6 @@ pub(super) struct NoteHits {
 }
 
 /// Searches the files below `root`, ignoring case and white space between words; symlinks are not followed.
-///
-/// # Errors
-/// Cancelled, or the words cannot be searched for.
 pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHits> {
     let mut finder = Finder {
         pattern: pattern(query)?,
@@ -53,7 +49,6 @@ pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHit
     Ok(finder.found)
 }
 
-/// A search in progress.
 struct Finder<'a> {
     pattern: Regex,
     stop: &'a Cancel,

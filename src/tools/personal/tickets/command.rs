@@ -82,7 +82,6 @@ pub(crate) struct TicketCli<'a> {
     pub current: PathBuf,
     pub env: &'a Env,
     pub clock: &'a Clock,
-    /// Cancels the work.
     pub stop: &'a Cancel,
 }
 
@@ -413,9 +412,6 @@ impl TicketCli<'_> {
 }
 
 /// The dependency tree of the ticket with the id `given`, or the only one whose id contains it.
-///
-/// # Errors
-/// None or several do.
 pub(crate) fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
     let graph = Graph::new(folder.load(stop)?);
     let id = pick(given.trim(), graph.tickets.iter().map(|t| t.id.as_str()))?;

@@ -44,7 +44,6 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(25);
 /// Time limit for git to list tracked files.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 
-/// A search request.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchQuery<'a> {
     /// Regular expression in the `regex` crate's syntax.
@@ -80,9 +79,6 @@ pub(crate) fn search(
 }
 
 /// Searches and returns `path:line:text`, one hit a line; the flag says that there were more.
-///
-/// # Errors
-/// As [`search`].
 pub(crate) fn hits(
     root: &Root,
     query: &SearchQuery<'_>,
@@ -124,7 +120,6 @@ fn find(root: &Root, query: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outco
     Ok(found)
 }
 
-/// A running search.
 struct Finder<'a> {
     root: &'a Root,
     query: &'a SearchQuery<'a>,

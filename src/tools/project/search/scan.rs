@@ -30,7 +30,6 @@ const TIME_CHECK_LINES: u64 = 1_024;
 /// Number of false candidates after which a file is searched line by line: the pattern then matches across lines.
 const MAX_FALSE_CANDIDATES: usize = 32;
 
-/// Limits that end a search.
 pub(super) struct SearchLimits<'a> {
     pub(super) stop: &'a Cancel,
     pub(super) until: Instant,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::disk::beneath::ListingOptions;
 
 fn run(dir: &Path, query: &SearchQuery<'_>) -> Outcome<String> {
@@ -105,10 +106,7 @@ proptest::proptest! {
 fn hidden_ignored_binary_and_vendored_files_are_not_searched() {
     let dir = tree();
     let text = text(dir.path(), "TODO", "*.rs", 1, 20);
-    assert!(
-        text.contains("src/main.rs") && text.contains("TODO dash") && text.contains("5 hits"),
-        "{text}"
-    );
+    assert_has(&text, &["src/main.rs", "TODO dash", "5 hits"]);
     for absent in ["vendored", "hidden", "ignored", "binary", "notes"] {
         assert!(!text.contains(absent), "{absent} in {text}");
     }

@@ -9,12 +9,9 @@ use crate::tools::output::untrusted::line;
 /// Maximum element depth; deeper elements are not read.
 const MAX_DEPTH: usize = 64;
 
-/// A parsed feed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PaperFeed {
-    /// The total number of papers.
     pub(super) total: Option<u64>,
-    /// Its papers.
     pub(super) papers: Vec<Paper>,
     /// Why there are no papers: arXiv reports errors as entries.
     pub(super) error: Option<String>,

@@ -12,7 +12,6 @@ use crate::net::service::RequestBuilder;
 use crate::net::services::{STACKEXCHANGE, variable};
 use crate::tools::engine::context::ToolContext;
 
-/// API version.
 const VERSION: &str = "/2.3";
 /// Wait before retrying a failed server once.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -198,6 +197,7 @@ pub(super) fn quota_line(value: &Value, keyed: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use serde_json::json;
 
     #[test]
@@ -235,15 +235,13 @@ mod tests {
             line(json!(10), Value::Null).unwrap(),
             "Requests left today: 10"
         );
-        assert!(
-            line(json!(9), json!(300))
-                .unwrap()
-                .contains("Only 9 requests are left")
+        assert_has(
+            &line(json!(9), json!(300)).unwrap(),
+            &["Only 9 requests are left"],
         );
-        assert!(
-            line(json!(1), json!(300))
-                .unwrap()
-                .contains("Only 1 request is left")
+        assert_has(
+            &line(json!(1), json!(300)).unwrap(),
+            &["Only 1 request is left"],
         );
         assert!(line(json!(0), json!(300)).unwrap().contains("midnight UTC"));
         assert_eq!(line(Value::Null, json!(300)), None);

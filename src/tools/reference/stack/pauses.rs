@@ -10,7 +10,6 @@ const MAX_PAUSE_SECONDS: u64 = 24 * 3_600;
 /// When each paused method may be used again. The key contains the base address, so that another server has its own pauses.
 static PAUSES: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
-/// Remaining pause of `method`.
 pub(super) fn remaining(method: &str) -> Option<Duration> {
     let until = *lock().get(method)?;
     until
@@ -18,7 +17,6 @@ pub(super) fn remaining(method: &str) -> Option<Duration> {
         .filter(|remaining| !remaining.is_zero())
 }
 
-/// Pauses `method` for `seconds` from now.
 pub(super) fn pause(method: &str, seconds: u64) {
     let until = Instant::now() + Duration::from_secs(seconds.min(MAX_PAUSE_SECONDS));
     let mut pauses = lock();

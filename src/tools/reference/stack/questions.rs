@@ -118,7 +118,6 @@ fn question(value: &Value, site: &str) -> Option<String> {
     ))
 }
 
-/// The creation day.
 pub(super) fn day(value: &Value) -> Option<String> {
     let second = value.whole("creation_date")?;
     let time = jiff::Timestamp::from_second(second).ok()?;

@@ -15,7 +15,6 @@ use crate::tools::engine::context::ToolContext;
 /// Rates change on working days only.
 const CACHE_TIME: Duration = Duration::from_secs(3_600);
 
-/// A rate and its day.
 struct Rate {
     value: Number,
     date: Option<String>,

@@ -11,7 +11,6 @@ use crate::net::service::body_so_far;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
-/// Maximum redirects.
 const MAX_REDIRECTS: usize = 5;
 /// Maximum size of a feed.
 const MAX_FEED_BYTES: usize = 5_000_000;
@@ -64,7 +63,6 @@ pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
     }
 }
 
-/// The problem with an error status.
 fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let host = &address.host;
     let (kind, what) = match status {

@@ -155,7 +155,6 @@ const ALIASES: [(&str, &str); 9] = [
     ("dk", "da"),
 ];
 
-/// A requested language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Language {
     /// Its code: `en`, `pt-BR`, `zh-Hant`, `ceb`.
@@ -174,10 +173,6 @@ fn named(code: &str) -> Option<&'static str> {
     names.split('|').next()
 }
 
-/// Finds a language by code or name.
-///
-/// # Errors
-/// An unknown one, with the most similar.
 pub(super) fn language(text: &str) -> Outcome<Language> {
     let line = single_spaced(text);
     let lower = line.to_lowercase();
@@ -226,6 +221,7 @@ fn tag(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use proptest::prelude::*;
 
     #[test]
@@ -248,11 +244,7 @@ mod tests {
         assert_eq!(language("pt-BR").unwrap().name(), "Brazilian Portuguese");
         assert_eq!(language("ceb").unwrap().name(), "ceb");
         let said = |text: &str| language(text).unwrap_err().one_line();
-        assert!(
-            said("Italien").contains("Did you mean \"Italian\""),
-            "{}",
-            said("Italien")
-        );
+        assert_has(&said("Italien"), &["Did you mean \"Italian\""]);
         for text in ["xx", "", "en|fr", "e", "en-", "en-<x>", "klingonese"] {
             assert!(said(text).contains("is not a known language"), "{text}");
         }

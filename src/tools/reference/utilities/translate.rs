@@ -21,7 +21,6 @@ const MAX_TEXT_BYTES: usize = 8_000;
 /// Longer translations are fenced.
 const MAX_UNFENCED_CHARS: usize = 200;
 
-/// The translation of a chunk.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
     text: String,
@@ -108,7 +107,6 @@ fn shown(text: &str, done: &[Translated], source: Option<&Language>, target: &La
     }
 }
 
-/// Translates one chunk.
 fn translate_chunk(
     ctx: &ToolContext,
     text: &str,
@@ -297,6 +295,7 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use serde_json::json;
 
     fn judged(status: u16, value: &Value) -> Outcome<Translated> {
@@ -354,10 +353,7 @@ mod tests {
             "MYMEMORY WARNING: ALL USED. NEXT AVAILABLE IN  02 HOURS 00 MINUTES 9 SECONDSVISIT X";
         for status in [json!(200), json!("429"), json!(429), json!(null)] {
             let message = fails(200, &with(words, status));
-            assert!(
-                message.contains("used up") && message.contains("again in 2 h"),
-                "{message}"
-            );
+            assert_has(&message, &["used up", "again in 2 h"]);
         }
         let mut value = with("bene", json!(200));
         value["quotaFinished"] = json!(true);
@@ -366,22 +362,24 @@ mod tests {
             let message = fails(200, &with("PLEASE SELECT TWO DISTINCT LANGUAGES", status));
             assert!(message.contains("already"), "{message}");
         }
-        assert!(
-            fails(200, &with("INVALID EMAIL PROVIDED", json!("403"))).contains("MARVIN_CONTACT")
+        assert_has(
+            &fails(200, &with("INVALID EMAIL PROVIDED", json!("403"))),
+            &["MARVIN_CONTACT"],
         );
-        assert!(
-            fails(200, &with("QUERY LENGTH LIMIT EXCEEDED. X", json!("403"))).contains("too long")
+        assert_has(
+            &fails(200, &with("QUERY LENGTH LIMIT EXCEEDED. X", json!("403"))),
+            &["too long"],
         );
-        assert!(
-            fails(
+        assert_has(
+            &fails(
                 200,
-                &with("'XX' IS AN INVALID TARGET LANGUAGE . X", json!("403"))
-            )
-            .contains("does not translate")
+                &with("'XX' IS AN INVALID TARGET LANGUAGE . X", json!("403")),
+            ),
+            &["does not translate"],
         );
-        assert!(
-            fails(200, &with("SOMETHING ELSE", json!("500")))
-                .contains("failed (500): SOMETHING ELSE.")
+        assert_has(
+            &fails(200, &with("SOMETHING ELSE", json!("500"))),
+            &["failed (500): SOMETHING ELSE."],
         );
         assert!(fails(503, &json!({"message": "x"})).contains("failed (503)"));
         assert!(fails(200, &json!({})).contains("cannot be read"));

@@ -17,7 +17,6 @@ use crate::tools::engine::context::ToolContext;
 const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(2);
 /// Maximum wait before the retry.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
-/// Temporary errors.
 const TEMPORARY_ERRORS: [&str; 3] = ["maxlag", "ratelimited", "readonly"];
 
 /// A request to the Action API of the Wikipedia in `language`; `fill` adds the query.

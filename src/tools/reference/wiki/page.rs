@@ -8,7 +8,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::tools::output::untrusted::line;
 
-/// An article.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WikiArticle {
     /// Its own title, with redirects resolved.
@@ -19,7 +18,6 @@ pub(super) struct WikiArticle {
     pub(super) description: Option<String>,
     /// Its address.
     pub(super) url: Option<String>,
-    /// Whether it is a disambiguation page.
     pub(super) is_disambiguation: bool,
 }
 
@@ -132,7 +130,6 @@ fn is_garbled(value: &Value) -> bool {
     }
 }
 
-/// The problem of a missing article.
 pub(super) fn missing(requested: &Title, value: &Value) -> Problem {
     let other = value.text("query/interwiki/0/iw").map(line);
     match other {

@@ -18,7 +18,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum names kept for one article.
 const MAX_NAMES: usize = 50;
 
-/// A saved article.
 #[derive(Debug)]
 pub(super) struct SavedArticle {
     pub(super) title: String,
@@ -123,6 +122,7 @@ fn articles(bytes: &[u8]) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     fn title(text: &str) -> Title {
         Title::new(text).unwrap()
@@ -152,11 +152,7 @@ mod tests {
         }
         let problem = find(&dir, &title("Tide mile")).unwrap_err();
         assert!(problem.one_line().contains("wiki_full"));
-        assert!(
-            problem.one_line().contains("Did you mean \"Tide mill\"?"),
-            "{}",
-            problem.one_line()
-        );
+        assert_has(&problem.one_line(), &["Did you mean \"Tide mill\"?"]);
         // The redirect changes its target later.
         save(&dir, &requested, &title("Mill"), None, "Flour.").unwrap();
         assert_eq!(find(&dir, &requested).unwrap().text, "Flour.");

@@ -13,7 +13,6 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{count, shown_of};
 use crate::tools::output::untrusted::{fenced, line};
 
-/// Search results.
 pub(super) struct WikiHits {
     total: Option<u64>,
     suggestion: Option<String>,

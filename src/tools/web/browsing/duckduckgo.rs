@@ -11,7 +11,6 @@ use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, Service};
 use crate::tools::engine::context::ToolContext;
 
-/// Pause after a bot check.
 pub(super) const BOT_CHECK_PAUSE: Duration = Duration::from_secs(600);
 /// Maximum size of a page; a usual one has forty thousand bytes.
 pub(super) const MAX_PAGE_BYTES: usize = 2 << 20;

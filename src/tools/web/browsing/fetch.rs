@@ -16,25 +16,18 @@ const MAX_PAGE_BYTES: usize = 10_000_000;
 /// Bytes examined to detect the type of a body.
 const SNIFF_BYTES: usize = 1024;
 
-/// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
-    /// HTML.
     Html,
     /// Text verbatim.
     Text,
 }
 
-/// A page.
 #[derive(Debug)]
 pub(super) struct FetchedPage {
-    /// The final address.
     pub(super) address: Address,
-    /// The response status.
     pub(super) status: u16,
-    /// Its format.
     pub(super) kind: ContentKind,
-    /// Its text.
     pub(super) text: String,
 }
 
@@ -47,9 +40,6 @@ pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage
 }
 
 /// [`fetch`] with a client of its own.
-///
-/// # Errors
-/// As there.
 pub(super) fn fetch_with(
     ctx: &ToolContext,
     client: &GuardedClient,

@@ -10,14 +10,12 @@ const CACHE_TIME: Duration = Duration::from_secs(300);
 const MAX_PAGES: usize = 16;
 const BYTES: usize = 16 << 20;
 
-/// One page as text.
 #[derive(Debug)]
 pub(super) struct CachedPage {
     /// Notes to show before its text.
     pub(super) head: String,
     /// The final address.
     pub(super) source: String,
-    /// Its text.
     pub(super) text: String,
 }
 
@@ -26,7 +24,6 @@ pub(super) struct CachedPage {
 pub(super) struct Pages(Mutex<VecDeque<(String, Instant, Arc<CachedPage>)>>);
 
 impl Pages {
-    /// The page at `address`, if it is cached.
     pub(super) fn get(&self, address: &str) -> Option<Arc<CachedPage>> {
         let now = Instant::now();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +32,6 @@ impl Pages {
         found.map(|(.., page)| Arc::clone(page))
     }
 
-    /// Caches a page.
     pub(super) fn put(&self, address: String, page: &Arc<CachedPage>) {
         self.keep(address, page, CACHE_TIME);
     }

@@ -19,7 +19,6 @@ const NO_RESULTS: [&str; 2] = ["No results.", "No more results."];
 /// A parsed page.
 #[derive(Debug, Default)]
 pub struct ResultPage {
-    /// The results, in order.
     pub hits: Vec<Hit>,
     /// It is a bot check.
     pub robot: bool,

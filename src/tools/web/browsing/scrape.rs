@@ -44,7 +44,6 @@ const FRAME_ELEMENTS: [&str; 6] = ["script", "style", "nav", "header", "footer",
 /// Extracts the parts of a page inside the browser.
 const SCRIPT: &str = include_str!("scrape.js");
 
-/// The extracted parts of a page.
 struct PageExtract {
     address: Address,
     title: Option<String>,
@@ -157,7 +156,6 @@ impl Browser {
     }
 }
 
-/// Loads the page in `browser`.
 fn load_in(
     ctx: &ToolContext,
     args: &ScrapePage,
@@ -289,7 +287,6 @@ fn blocked(gateway: &FilteringProxy, address: &Address) -> Option<Problem> {
     )
 }
 
-/// Extracts from the page as served.
 fn from_response(args: &ScrapePage, fetched: FetchedPage, reason: String) -> Outcome<PageExtract> {
     let mut extracted = from_source(args, &fetched.text, fetched.address, Some(&reason))?;
     extracted.notes.push(reason);

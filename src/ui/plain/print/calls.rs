@@ -224,12 +224,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> ToolCall {
-        ToolCall {
-            id: id.to_owned(),
-            name: "read_file".to_owned(),
-            args: format!(r#"{{"path": "{id}.txt"}}"#),
-            provider_state: None,
-        }
+        ToolCall::new(id, "read_file", format!(r#"{{"path": "{id}.txt"}}"#))
     }
 
     #[test]

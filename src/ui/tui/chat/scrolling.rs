@@ -25,7 +25,6 @@ impl From<ScrollAnchor> for FrameTop {
 }
 
 impl Chat {
-    /// The `height` visible rows.
     pub(in crate::ui::tui) fn visible_rows(
         &mut self,
         height: usize,

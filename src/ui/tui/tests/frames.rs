@@ -3,6 +3,7 @@
 use super::stage::{Stage, rows};
 use crate::app::session::ui_update::{FoundFiles, Place, TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
+use crate::base::testing::assert_lacks;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, Event};
 use crate::chat::reply_event::ReplyEvent;
@@ -389,10 +390,7 @@ fn undo_hides_the_last_exchange_of_the_profile() {
     profile(&mut stage, "main");
     stage.show(&UiUpdate::Undone("Of main.".to_owned()));
     let rows = visible_rows(&mut stage, (60, 24)).join("\n");
-    assert!(
-        !rows.contains("of main") && !rows.contains("Of main"),
-        "{rows}"
-    );
+    assert_lacks(&rows, &["of main", "Of main"]);
     for kept in ["Of work.", "Answer of work.", "Profile work.", "Undone."] {
         assert!(rows.contains(kept), "no {kept}:\n{rows}");
     }
@@ -404,10 +402,7 @@ fn undo_hides_the_last_exchange_of_the_profile() {
     profile(&mut stage, "work");
     stage.show(&UiUpdate::Undone("Of work.".to_owned()));
     let rows = visible_rows(&mut stage, (60, 24)).join("\n");
-    assert!(
-        !rows.contains("Of work.") && !rows.contains("Answer of"),
-        "{rows}"
-    );
+    assert_lacks(&rows, &["Of work.", "Answer of"]);
 }
 
 #[test]

@@ -27,7 +27,6 @@ use crate::ui::editor::Editor;
 use crate::ui::snapshot;
 use crate::ui::text::theme::{ColorMode, Theme};
 
-/// The sizes that are tested.
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 
 /// A model of Groq.
@@ -129,12 +128,7 @@ impl Stage {
         let ids: Vec<String> = calls.iter().map(|(id, ..)| (*id).to_owned()).collect();
         let calls = calls
             .iter()
-            .map(|(id, name, args)| ToolCall {
-                id: (*id).to_owned(),
-                name: (*name).to_owned(),
-                args: (*args).to_owned(),
-                provider_state: None,
-            })
+            .map(|(id, name, args)| ToolCall::new(*id, *name, *args))
             .collect();
         self.show(&UiUpdate::Event(Event::ToolsStarted(calls)));
         for id in ids {

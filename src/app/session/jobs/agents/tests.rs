@@ -8,6 +8,7 @@ use crossbeam_channel::{Receiver, bounded};
 use super::*;
 use crate::app::session::orders::Order;
 use crate::app::session::ui_update::UiUpdate;
+use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::context::Agents as RunsAgents;
@@ -130,11 +131,7 @@ fn the_ninth_agent_is_refused_until_one_has_ended() {
         assert_eq!(alone.started("Do it."), number);
     }
     let refused = alone.launch("Do it.").try_recv().unwrap().unwrap_err();
-    assert!(
-        refused.one_line().contains("8 agents run"),
-        "{}",
-        refused.one_line()
-    );
+    assert_has(&refused.one_line(), &["8 agents run"]);
     assert!(alone.agents.ended(3, Ok("done".to_owned())).is_some());
     assert_eq!(alone.started("Do it."), 9);
     assert_eq!(alone.works().len(), 9, "one work for each that was started");

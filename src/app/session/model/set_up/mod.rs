@@ -32,13 +32,10 @@ enum Step {
     /// Nothing is being set up.
     #[default]
     Closed,
-    /// One of the lists.
     List,
-    /// The key of a provider.
     Key(&'static ProviderSpec),
     /// The address of their own server.
     Address,
-    /// The key of that server.
     ServerKey(OwnServer),
     /// The name of a model there.
     ServerModel(OwnServer),

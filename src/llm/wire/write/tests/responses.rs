@@ -37,7 +37,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires/responses")
 }
 
-/// The reply in `body`, as `model` gave it.
 fn decoded(body: &[u8], model: &str) -> Result<Reply, Failure> {
     let mut context = ErrorContext::new(row("openai").unwrap());
     model.clone_into(&mut context.model);

@@ -5,74 +5,28 @@
 use std::ops::Range;
 
 use super::simple_command::{SimpleCommand, Word};
+use crate::base::word_list::WordList;
 
 /// Programs that run the command in their arguments.
-const WRAPPERS: [&str; 52] = [
-    "builtin",
-    "busybox",
-    "bwrap",
-    "caffeinate",
-    "chronic",
-    "chroot",
-    "chrt",
-    "command",
-    "coproc",
-    "dbus-run-session",
-    "doas",
-    "env",
-    "exec",
-    "fakeroot",
-    "find",
-    "firejail",
-    "flock",
-    "gtimeout",
-    "ionice",
-    "ltrace",
-    "nice",
-    "nohup",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "perf",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "runuser",
-    "script",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "torsocks",
-    "toybox",
-    "trap",
-    "unbuffer",
-    "unshare",
-    "valgrind",
-    "watch",
-    "xargs",
-    "xvfb-run",
-];
+const WRAPPERS: WordList = WordList(
+    "builtin busybox bwrap caffeinate chronic chroot chrt command coproc dbus-run-session doas \
+     env exec fakeroot find firejail flock gtimeout ionice ltrace nice nohup nsenter numactl \
+     parallel perf pkexec prlimit proot runuser script setarch setpriv setsid ssh stdbuf strace \
+     su sudo systemd-run taskset time timeout torsocks toybox trap unbuffer unshare valgrind \
+     watch xargs xvfb-run",
+);
 
 /// Wrappers that fill in words that are not in their arguments.
 const FILLING: [&str; 3] = ["find", "parallel", "xargs"];
 
 /// Programs that run a script: that of `-c`, else a file, else their standard input.
-const SHELLS: [&str; 21] = [
-    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "oksh", "osh", "pdksh",
-    "posh", "pwsh", "rbash", "rksh", "rzsh", "sh", "tcsh", "yash", "zsh",
-];
+const SHELLS: WordList = WordList(
+    "ash bash csh dash elvish fish ksh mksh nu oksh osh pdksh posh pwsh rbash rksh rzsh sh tcsh \
+     yash zsh",
+);
 
 /// Builtins that run a file.
-const SOURCES: [&str; 2] = [".", "source"];
+const SOURCES: WordList = WordList(". source");
 
 /// Words of the grammar that a command may follow.
 const KEYWORDS: [&str; 13] = [
@@ -80,18 +34,8 @@ const KEYWORDS: [&str; 13] = [
 ];
 
 /// Builtins that run a script which is not in the place of a command, or not in the text; and the word before patterns.
-const OPAQUE: [&str; 10] = [
-    "alias",
-    "at",
-    "batch",
-    "bind",
-    "case",
-    "compgen",
-    "complete",
-    "enable",
-    "mapfile",
-    "readarray",
-];
+const OPAQUE: WordList =
+    WordList("alias at batch bind case compgen complete enable mapfile readarray");
 
 /// What a simple command runs.
 pub(super) struct Found {
@@ -140,38 +84,37 @@ impl SimpleCommand {
 
 impl Found {
     fn look_for_scripts(&mut self, command: &SimpleCommand) {
-        let named = |names: &'static [&'static str]| {
-            let is_named =
-                move |at: &usize| name(command, *at).is_some_and(|name| names.contains(&name));
+        let named = |names: WordList| {
+            let is_named = move |at: &usize| name(command, *at).is_some_and(|name| names.has(name));
             command.starts().filter(is_named)
         };
         let after = |at: usize| command.words.get(at + 1..).unwrap_or_default();
         // What comes after the first is also what comes after the others.
-        if let Some(first) = named(&SHELLS).next()
+        if let Some(first) = named(SHELLS).next()
             && after(first).iter().any(|word| has_letter(word, 'c'))
         {
             for word in after(first).iter().filter(|word| !is_option(word)) {
                 self.is_whole &= word.is_known;
                 self.scripts.push(word.text.clone());
             }
-        } else if let Some(last) = named(&SHELLS).next_back() {
+        } else if let Some(last) = named(SHELLS).next_back() {
             self.is_whole &= reads_file(after(last));
         }
-        if let Some(first) = named(&["eval"]).next() {
+        if let Some(first) = named(WordList("eval")).next() {
             let words: Vec<&str> = after(first).iter().map(|word| word.text.as_str()).collect();
             self.is_whole &= after(first).iter().all(|word| word.is_known) && !command.is_open;
             self.scripts.push(words.join(" "));
         }
-        if let Some(last) = named(&SOURCES).next_back() {
+        if let Some(last) = named(SOURCES).next_back() {
             self.is_whole &= reads_file(after(last));
         }
-        self.is_whole &= named(&OPAQUE).next().is_none();
+        self.is_whole &= named(OPAQUE).next().is_none();
     }
 }
 
 /// Whether one of the words behind `name` may be the name of what runs. Shells look for their file on the search path too.
 fn runs_its_words(name: &str) -> bool {
-    WRAPPERS.contains(&name) || SHELLS.contains(&name) || SOURCES.contains(&name)
+    WRAPPERS.has(name) || SHELLS.has(name) || SOURCES.has(name)
 }
 
 fn is_option(word: &Word) -> bool {

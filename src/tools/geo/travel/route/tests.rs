@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::net::services::{OSRM_CAR, OSRM_FOOT};
 use crate::tools::test_mutate::spoiled;
 
@@ -104,10 +105,7 @@ fn a_wrong_address_is_named_by_its_variable() {
         .parse_response(&answer, true)
         .unwrap_err()
         .one_line();
-    assert!(
-        message.contains("MARVIN_URL_OSRM_FOOT must be the address"),
-        "{message}"
-    );
+    assert_has(&message, &["MARVIN_URL_OSRM_FOOT must be the address"]);
 }
 
 #[test]
@@ -158,9 +156,9 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
     far["waypoints"][2]["distance"] = json!(50_001);
     let route = judged(200, &far.to_string()).unwrap();
     let message = trip.check_near_roads(&route).unwrap_err().one_line();
-    assert!(
-        message.contains("The destination (1.2, 2.2) is 50 km from the nearest road"),
-        "{message}"
+    assert_has(
+        &message,
+        &["The destination (1.2, 2.2) is 50 km from the nearest road"],
     );
     assert!(message.contains("swapped"), "{message}");
     // Without a distance, it is calculated from the location.

@@ -30,14 +30,10 @@ pub(super) enum Family {
     Chromium,
 }
 
-/// A driver and its browser.
 #[derive(Debug, Clone)]
 pub(super) struct DriverPair {
-    /// The browser family.
     pub(super) family: Family,
-    /// The driver's program.
     pub(super) driver: PathBuf,
-    /// The browser's.
     pub(super) browser: PathBuf,
 }
 

@@ -31,7 +31,6 @@ const GRACE: Duration = Duration::ZERO;
 /// Maximum length of the path of the temporary folder. The path of a Unix socket has at most 107 bytes on Linux and 103 on macOS, and Chromium's adds
 /// `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
 const MAX_TEMP_DIR_BYTES: usize = 34;
-/// Prefix of its folder's name.
 const PREFIX: &str = "marvin-browser-";
 /// How long the end of a call waits for its folder to be removed, the same after cancellation, and the pause between two attempts.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -40,7 +39,6 @@ const AGAIN: Duration = Duration::from_millis(5);
 
 /// A running driver; dropping it ends it and its browser.
 pub(in super::super) struct Process {
-    /// Its loopback port.
     pub(super) port: u16,
     stop: Cancel,
     thread: Option<JoinHandle<()>>,

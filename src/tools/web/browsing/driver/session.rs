@@ -37,7 +37,6 @@ pub(in super::super) enum DriverError {
 }
 
 impl DriverError {
-    /// As a problem.
     pub(in super::super) fn problem(self) -> Problem {
         match self {
             Self::Reported(error, message) if message.is_empty() || message == error => {
@@ -117,9 +116,6 @@ impl WebDriverSession {
     }
 
     /// Runs `script` in the page and returns what it returns.
-    ///
-    /// # Errors
-    /// The script failed, or took too long.
     pub(in super::super) fn script(
         &self,
         script: &str,
@@ -131,17 +127,11 @@ impl WebDriverSession {
     }
 
     /// The final address of the page.
-    ///
-    /// # Errors
-    /// The session is gone.
     pub(in super::super) fn current_url(&self) -> Result<String, DriverError> {
         self.get(&self.own("/url"))
     }
 
     /// The page as HTML, in its current state.
-    ///
-    /// # Errors
-    /// The session is gone.
     pub(in super::super) fn source(&self) -> Result<String, DriverError> {
         self.get(&self.own("/source"))
     }
@@ -215,7 +205,6 @@ fn client(limit: Duration) -> Client {
     })
 }
 
-/// The value in a response.
 fn value(mut response: Response) -> Result<Value, DriverError> {
     let status = response.status;
     let bytes = body(&mut response, MAX_ANSWER_BYTES)

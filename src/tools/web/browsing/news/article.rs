@@ -21,13 +21,11 @@ const TRACKING_PARAMETERS: [&str; 14] = [
     "ref", "ref_src", "smid", "taid",
 ];
 
-/// One article.
 #[derive(Debug)]
 pub(super) struct Article {
     pub(super) title: String,
     pub(super) outlet: Option<String>,
     pub(super) time: Option<Timestamp>,
-    /// The source of the article.
     pub(super) source: &'static str,
     pub(super) url: Option<String>,
     pub(super) description: String,

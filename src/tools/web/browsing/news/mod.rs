@@ -33,7 +33,6 @@ struct NewsQuery {
     from: Timestamp,
 }
 
-/// A source and its result.
 type SourceNews = (&'static Source, Outcome<Vec<Article>>);
 
 impl NewsAge {

@@ -13,7 +13,6 @@ use crate::net::service::ServiceResponse;
 use crate::net::services::{DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
 use crate::tools::engine::context::ToolContext;
 
-/// A source.
 pub(super) struct Source {
     pub(super) service: &'static Service,
     pub(super) query_sources: fn(&ToolContext, &NewsQuery) -> Outcome<Vec<Article>>,
