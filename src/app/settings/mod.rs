@@ -18,6 +18,7 @@ use crate::base::variables::{
     MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
+use crate::pipeline::feature::FeatureName;
 use crate::pipeline::tier::TierOverrides;
 use crate::pipeline::{approval, phase};
 use crate::proc::supervise::{self, SupervisedInput};
@@ -65,6 +66,8 @@ pub(crate) struct PipelineFlags {
     pub allow_dirty: bool,
     /// Work in the folder itself and not in a worktree.
     pub in_place: bool,
+    /// The feature that is built.
+    pub feature: Option<FeatureName>,
     /// The phase after which it stops.
     pub until: Option<&'static str>,
     /// The phase from which on it is done again.
@@ -138,6 +141,7 @@ impl Settings {
             allow_dirty,
             in_place,
             branch,
+            feature,
             until,
             from,
             approve,
@@ -186,6 +190,7 @@ impl Settings {
                 branch,
                 allow_dirty,
                 in_place,
+                feature,
                 until,
                 from,
                 approve,
@@ -237,6 +242,8 @@ pub(crate) struct CliArgs {
     pub in_place: bool,
     /// `--branch`.
     pub branch: Option<String>,
+    /// `--feature`.
+    pub feature: Option<FeatureName>,
     /// `--until`.
     pub until: Option<&'static str>,
     /// `--from`.
@@ -424,6 +431,16 @@ static FLAGS: &[Flag] = &[
         "Let the pipeline work on this branch, which is made when there is none; implies --in-place.",
         |args, value| {
             args.branch = Some(text(value, "--branch")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "feature",
+        FlagGroup::Pipeline,
+        ValueMode::Value("NAME"),
+        "Let the pipeline build this feature, with documents in specs/NNN-NAME; one that was begun goes on.",
+        |args, value| {
+            args.feature = Some(FeatureName::parse(&text(value, "--feature")?)?);
             Ok(())
         },
     ),

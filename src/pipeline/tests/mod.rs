@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::Run;
+use super::places::RunPlaces;
 use super::repository::{self, Uncommitted};
 use super::tier::{OwnModel, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
@@ -117,7 +118,7 @@ impl Stage {
         let run = Run {
             supervisor: None,
             program,
-            root: session.working_dir.root().unwrap(),
+            places: RunPlaces::of_project(session.working_dir.root().unwrap()),
             task: "Build a clock.".to_owned(),
             ticket: "cl-0001".to_owned(),
             tiers: TierModels::resolve(&overrides, &session.env, &own, &session.clock),

@@ -19,7 +19,7 @@ fn start(stage: &Stage, steering: Steering) -> Outcome<RunOutcome> {
     run::run(
         &stage.run.ctx,
         RunRequest {
-            root: Arc::clone(&stage.run.root),
+            places: stage.run.places.clone(),
             task: stage.run.task.clone(),
             ticket: None,
             design_first: true,
@@ -65,7 +65,7 @@ fn paused(outcome: &RunOutcome) -> &'static str {
 }
 
 fn recorded(stage: &Stage) -> Option<String> {
-    state::recorded(&stage.run.root).unwrap()
+    state::recorded(&stage.run.places).unwrap()
 }
 
 fn steered(stage: &Stage) -> String {
@@ -156,14 +156,14 @@ fn a_run_waits_for_approval_and_the_same_command_gives_it() {
     assert_eq!(paused(&outcome), "1b_review");
     assert!(!stage.labels().contains(&"implementer".to_owned()));
     assert_eq!(
-        approval::read(&stage.run.root).unwrap().waiting,
+        approval::read(&stage.run.places).unwrap().waiting,
         "1b_review"
     );
     assert_eq!(
         start(&stage, approve("1b_review")).unwrap(),
         RunOutcome::Done
     );
-    let all = approval::read(&stage.run.root).unwrap();
+    let all = approval::read(&stage.run.places).unwrap();
     assert_has(
         &all.of("1b_review").unwrap().how,
         &["running the command again"],
@@ -175,8 +175,8 @@ fn a_run_waits_for_approval_and_the_same_command_gives_it() {
 fn an_approval_from_elsewhere_counts_and_one_of_other_work_does_not() {
     let stage = Stage::new(WORKERS);
     start(&stage, approve("1b_review")).unwrap();
-    let root = &stage.run.root;
-    approval::approve(root, "1b_review", "yesterday".to_owned(), "elsewhere").unwrap();
+    let places = &stage.run.places;
+    approval::approve(places, "1b_review", "yesterday".to_owned(), "elsewhere").unwrap();
     // The document changes after its approval: it is reviewed, and asked about, again.
     let edited = stage.read(".marvin/design.md") + "One more line.\n";
     fs::write(stage.path(".marvin/design.md"), edited).unwrap();
@@ -184,7 +184,7 @@ fn an_approval_from_elsewhere_counts_and_one_of_other_work_does_not() {
         paused(&start(&stage, approve("1b_review")).unwrap()),
         "1b_review"
     );
-    approval::approve(root, "1b_review", "today".to_owned(), "elsewhere").unwrap();
+    approval::approve(places, "1b_review", "today".to_owned(), "elsewhere").unwrap();
     let first = stage.labels().len();
     assert_eq!(
         start(&stage, approve("1b_review")).unwrap(),
@@ -264,7 +264,7 @@ impl ApprovalPrompt for Answers {
     ) -> Outcome<UserDecision> {
         let next = self.0.lock().unwrap().pop_front().unwrap();
         if next == UserDecision::Edited {
-            let path = pending.root.path().join(pending.documents[0]);
+            let path = pending.root.path().join(&pending.documents[0]);
             let text = fs::read_to_string(&path).unwrap();
             fs::write(&path, format!("Edited here.\n{text}")).unwrap();
         }
@@ -287,7 +287,7 @@ fn on_a_terminal_words_go_to_the_fixer_and_edits_are_reviewed_before_it_is_asked
         words: "The hands turn the wrong way.".to_owned(),
     };
     let answers = vec![
-        wrong(Some(".marvin/design.md")),
+        wrong(Some(".marvin/design.md".to_owned())),
         UserDecision::Edited,
         UserDecision::Stop,
     ];

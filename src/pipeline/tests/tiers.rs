@@ -58,7 +58,7 @@ fn whole_run() -> Stage {
     let session = Arc::clone(&stage.run.ctx.session);
     stage.run.tiers = TierModels::resolve(&overrides, &session.env, &own, &session.clock);
     let request = RunRequest {
-        root: Arc::clone(&stage.run.root),
+        places: stage.run.places.clone(),
         task: TASK.to_owned(),
         ticket: None,
         design_first: true,
