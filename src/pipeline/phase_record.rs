@@ -244,6 +244,10 @@ pub(crate) fn save_document(run: &Run, path: &str, commit: &str) -> Outcome<()> 
 /// The record cannot be written.
 pub(crate) fn mark_edited(run: &Run, path: &str) -> Outcome<bool> {
     let mut record = read(run);
+    if record.rewritten.iter().any(|own| own == path) {
+        // It is under review already: what changed is that review's.
+        return Ok(false);
+    }
     let Some(left) = record.documents.get(path).cloned() else {
         return Ok(false);
     };

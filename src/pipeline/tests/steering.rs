@@ -11,6 +11,8 @@ use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::pipeline::approval::{self, ApprovalPrompt, PendingApproval, UserDecision};
+use crate::pipeline::phase_record;
+use crate::pipeline::places::DocumentKind;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::state;
 use crate::pipeline::steering::{RunOutcome, Steering};
@@ -169,6 +171,22 @@ fn a_run_waits_for_approval_and_the_same_command_gives_it() {
         &["running the command again"],
     );
     assert_eq!(all.waiting, "");
+}
+
+#[test]
+fn what_the_fixer_of_an_edited_document_did_before_a_kill_is_no_edit_of_the_users() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, until("1a_review")).unwrap();
+    let path = stage.run.places.document(DocumentKind::Spec);
+    let edit = |line: &str| stage.put(&path, &format!("{}{line}\n", stage.read(&path)));
+    edit("Of the user.");
+    assert!(phase_record::mark_edited(&stage.run, &path).unwrap());
+    phase_record::save_round(&stage.run, "1a_review", "spec.md", 1).unwrap();
+    // Its fixer is at work in the second round, and the run is killed.
+    edit("Of the fixer.");
+    assert!(!phase_record::mark_edited(&stage.run, &path).unwrap());
+    let done = phase_record::rounds(&stage.run, "1a_review", "spec.md");
+    assert_eq!(done, 1, "the review goes on where it was");
 }
 
 #[test]
