@@ -232,6 +232,13 @@ fn earlier_messages(settings: &Settings, session: &SessionContext) -> Outcome<Op
     Ok(begun.replay)
 }
 
+/// Whether a feature is named and nothing else.
+fn continues_feature(settings: &Settings) -> Outcome<bool> {
+    let flags = settings.pipeline.as_ref();
+    let is_named = flags.is_some_and(|flags| flags.feature.is_some());
+    Ok(is_named && settings.prompt.first()?.is_none())
+}
+
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |text: String| say(&format!("Warning: {text}"));
@@ -242,6 +249,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             ));
         }
         true => None,
+        // A feature that was begun knows its task.
+        false if continues_feature(settings)? => None,
         false => Some(
             settings
                 .prompt

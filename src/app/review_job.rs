@@ -14,6 +14,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{MARVIN_REVIEW_CODEBASE_FIXER, MARVIN_REVIEW_CODEBASE_MODEL};
 use crate::chat::event::{Event, EventSink};
 use crate::pipeline::Run;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::review_job::work;
 use crate::tools::engine::context::ToolContext;
 
@@ -63,7 +64,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
             ctx,
             program: pipeline_run::program(&settings)?,
             supervisor: settings.process.executable.clone(),
-            root,
+            places: RunPlaces::of_project(root),
             task: String::new(),
             ticket: String::new(),
             tiers,

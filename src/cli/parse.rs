@@ -151,6 +151,7 @@ fn together(typed: &CliArgs) -> Outcome<()> {
         (typed.allow_dirty, "--allow-dirty"),
         (typed.in_place, "--in-place"),
         (typed.branch.is_some(), "--branch"),
+        (typed.feature.is_some(), "--feature"),
         (typed.until.is_some(), "--until"),
         (typed.from.is_some(), "--from"),
         (!typed.approve.is_empty(), "--approve"),

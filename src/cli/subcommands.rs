@@ -73,15 +73,15 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "pipeline",
         "Plan, follow, steer and merge a run of the pipeline.",
         "plan --prompt TEXT [--working-dir DIR] [--json]\tphases, models, cost and time of a run with these flags, before anything is paid\n\
-         approve [POINT] [--working-dir DIR]\tlet a run go on that waits for your approval (--approve)\n\
-         status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
-         report [--html FILE] [--working-dir DIR] [--json]\teach requirement with its design, tests, commits and findings, and what it cost\n\
-         log [PHASE] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named\n\
+         approve [POINT] [--feature NAME] [--working-dir DIR]\tlet a run go on that waits for your approval (--approve)\n\
+         status [--feature NAME] [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
+         report [--html FILE] [--feature NAME] [--working-dir DIR] [--json]\teach requirement with its design, tests, commits and findings, and what it cost\n\
+         log [PHASE] [--feature NAME] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named\n\
          merge [NAME] [--squash|--all] [--force] [--working-dir DIR]\tbring the work of its worktree into your branch, as one commit unless all are wanted\n\
          merge [NAME] --resolve [--working-dir DIR]\thave a child resolve what conflicts, in the worktree\n\
          worktrees [--remove NAME [--force]] [--working-dir DIR]\tlist the worktrees of runs and reviews, or remove one",
     )
-    .flags(&["working-dir", "provider", "model", "max-cost"]),
+    .flags(&["working-dir", "feature", "provider", "model", "max-cost"]),
     subcommand(
         "memory",
         "Show, search, export and erase what Marvin remembers.",

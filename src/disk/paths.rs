@@ -20,15 +20,16 @@ pub(crate) const PROJECT_MEMORIES: &str = ".marvin/memories";
 /// Notes of coding mode.
 pub(crate) const PROJECT_NOTES: &str = ".marvin/notes";
 /// What a project says about itself.
-pub(crate) const PROJECT_DOCUMENTS: [&str; 3] = [SPEC_DOCUMENT, UX_DOCUMENT, DESIGN_DOCUMENT];
-/// The product specification.
-pub(crate) const SPEC_DOCUMENT: &str = ".marvin/spec.md";
-/// The user experience.
-pub(crate) const UX_DOCUMENT: &str = ".marvin/ux.md";
-/// Architecture and test plan.
-pub(crate) const DESIGN_DOCUMENT: &str = ".marvin/design.md";
-/// The last phase of the pipeline that is done.
-pub(crate) const PIPELINE_STATE: &str = ".marvin/pipeline_state";
+pub(crate) const PROJECT_DOCUMENTS: [&str; 3] =
+    [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+/// The features of a project, each in a folder of its own.
+pub(crate) const FEATURES: &str = "specs";
+/// In a feature's folder: its tests.
+pub(crate) const FEATURE_TESTS: &str = "tests.md";
+/// In a project's or a feature's folder: the last phase of the pipeline that is done.
+pub(crate) const PIPELINE_STATE: &str = "pipeline_state";
+/// How the names of the histories of reviews begin there.
+pub(crate) const REVIEW_HISTORY: &str = "review-history-";
 /// Records of background jobs.
 pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
 /// Documents of the project above, which nobody here changes.

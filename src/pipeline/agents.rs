@@ -9,6 +9,7 @@ use super::child::environment::check_depth;
 use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View};
 use super::documents;
+use super::places::{DocumentKind, RunPlaces};
 use super::review_job::start::{self, JobProcess};
 use super::run::{self, RunRequest};
 use super::steering::Steering;
@@ -142,7 +143,7 @@ impl PipelineAgents {
             },
             program: self.program.clone(),
             supervisor: Some(self.program.clone()),
-            root,
+            places: RunPlaces::of_project(root),
             task: task.to_owned(),
             ticket: ticket.to_owned(),
             tiers,
@@ -204,7 +205,7 @@ impl PipelineAgents {
         run::run(
             &ctx,
             RunRequest {
-                root: Arc::clone(&task.root),
+                places: RunPlaces::of_project(Arc::clone(&task.root)),
                 task: task.prompt.clone(),
                 ticket: Some(ticket.to_owned()),
                 design_first: task.design_first,
@@ -233,7 +234,7 @@ fn begin(ctx: &ToolContext, task: &AgentTask) -> Outcome<(Folder, String)> {
     if task.tdd && !task.design_first && !has_design(&task.root) {
         return Err(Problem::missing(format!(
             "tdd needs a design document, and {} is missing or too short.",
-            documents::DESIGN.path
+            design(&task.root)
         ))
         .next("Set design_first too, or write the document first."));
     }
@@ -276,9 +277,13 @@ fn workable(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
     .next("Have those done first, or remove the dependency (tk: undep)."))
 }
 
-fn has_design(root: &Root) -> bool {
+fn design(root: &Arc<Root>) -> String {
+    RunPlaces::of_project(Arc::clone(root)).document(DocumentKind::Design)
+}
+
+fn has_design(root: &Arc<Root>) -> bool {
     let state = root
-        .check(documents::DESIGN.path)
+        .check(&design(root))
         .and_then(|rel| documents::state(root, &rel));
     matches!(state, Ok(Ok(())))
 }

@@ -1,4 +1,4 @@
-//! Where a run waits for the user, and what was approved: `.marvin/logs/pipeline-approvals.json`, changed under a lock of its own, because an approval may come
+//! Where a run waits for the user, and what was approved: `pipeline-approvals.json` in its logs, changed under a lock of its own, because an approval may come
 //! from another terminal while the run holds the lock of the project.
 
 use std::fmt;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::phase;
+use super::places::RunPlaces;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, one_line};
 use crate::disk::beneath::Root;
 use crate::disk::lock;
-use crate::disk::paths::PROJECT_LOGS;
 
 /// Names of points, and the phase after which each is.
 pub(crate) const POINTS: [(&str, &str); 4] = [
@@ -97,15 +97,17 @@ impl Approvals {
     }
 }
 
-fn path(root: &Root) -> Outcome<PathBuf> {
-    root.make_folder(&root.check(PROJECT_LOGS)?)?;
-    let rel = root.check_write(&format!("{PROJECT_LOGS}/{FILE}"))?;
+fn path(places: &RunPlaces) -> Outcome<PathBuf> {
+    let root = &places.root;
+    root.make_folder(&root.check(&places.logs())?)?;
+    let rel = root.check_write(&places.log(FILE))?;
     Ok(root.path().join(rel.as_str()))
 }
 
-fn parse(bytes: &[u8]) -> Outcome<Approvals> {
+fn parse(places: &RunPlaces, bytes: &[u8]) -> Outcome<Approvals> {
     serde_json::from_slice(bytes).map_err(|error| {
-        Problem::config(format!("{PROJECT_LOGS}/{FILE} cannot be read: {error}."))
+        let path = places.log(FILE);
+        Problem::config(format!("{path} cannot be read: {error}."))
             .next("Remove it; what was approved is asked again.")
     })
 }
@@ -114,21 +116,22 @@ fn parse(bytes: &[u8]) -> Outcome<Approvals> {
 ///
 /// # Errors
 /// It cannot be read.
-pub(crate) fn read(root: &Root) -> Outcome<Approvals> {
-    let rel = root.check(&format!("{PROJECT_LOGS}/{FILE}"))?;
+pub(crate) fn read(places: &RunPlaces) -> Outcome<Approvals> {
+    let root = &places.root;
+    let rel = root.check(&places.log(FILE))?;
     match root.exists(&rel)? {
-        true => parse(&root.read(&rel, CAP)?),
+        true => parse(places, &root.read(&rel, CAP)?),
         false => Ok(Approvals::default()),
     }
 }
 
 /// Changes what is recorded. Returns what is recorded then.
-fn change(root: &Root, change: impl FnOnce(&mut Approvals)) -> Outcome<Approvals> {
+fn change(places: &RunPlaces, change: impl FnOnce(&mut Approvals)) -> Outcome<Approvals> {
     let mut now = Approvals::default();
-    lock::update(&path(root)?, LOCK_WAIT, |bytes| {
+    lock::update(&path(places)?, LOCK_WAIT, |bytes| {
         let before = bytes
             .as_deref()
-            .map_or_else(|| Ok(Approvals::default()), parse)?;
+            .map_or_else(|| Ok(Approvals::default()), |bytes| parse(places, bytes))?;
         now = before.clone();
         change(&mut now);
         Ok((now != before).then(|| serde_json::to_vec_pretty(&now).unwrap_or_default()))
@@ -140,21 +143,21 @@ fn change(root: &Root, change: impl FnOnce(&mut Approvals)) -> Outcome<Approvals
 ///
 /// # Errors
 /// It cannot be recorded.
-pub(crate) fn wait(root: &Root, phase: &str) -> Outcome<()> {
-    change(root, |all| phase.clone_into(&mut all.waiting)).map(drop)
+pub(crate) fn wait(places: &RunPlaces, phase: &str) -> Outcome<()> {
+    change(places, |all| phase.clone_into(&mut all.waiting)).map(drop)
 }
 
 /// Records an approval, unless there is one. Returns the one that counts: the first.
 ///
 /// # Errors
 /// It cannot be recorded.
-pub(crate) fn approve(root: &Root, phase: &str, at: String, how: &str) -> Outcome<Approved> {
+pub(crate) fn approve(places: &RunPlaces, phase: &str, at: String, how: &str) -> Outcome<Approved> {
     let own = Approved {
         phase: phase.to_owned(),
         at,
         how: how.to_owned(),
     };
-    let all = change(root, |all| {
+    let all = change(places, |all| {
         if all.of(phase).is_none() {
             all.approved.push(own.clone());
         }
@@ -169,8 +172,8 @@ pub(crate) fn approve(root: &Root, phase: &str, at: String, how: &str) -> Outcom
 ///
 /// # Errors
 /// It cannot be recorded.
-pub(crate) fn withdraw(root: &Root, is_gone: impl Fn(&str) -> bool) -> Outcome<()> {
-    if read(root)? == Approvals::default() {
+pub(crate) fn withdraw(places: &RunPlaces, is_gone: impl Fn(&str) -> bool) -> Outcome<()> {
+    if read(places)? == Approvals::default() {
         return Ok(());
     }
     let forget = |all: &mut Approvals| {
@@ -179,7 +182,7 @@ pub(crate) fn withdraw(root: &Root, is_gone: impl Fn(&str) -> bool) -> Outcome<(
             all.waiting.clear();
         }
     };
-    change(root, forget).map(drop)
+    change(places, forget).map(drop)
 }
 
 /// Asks the user on a terminal.
@@ -201,8 +204,8 @@ pub(crate) trait ApprovalPrompt: fmt::Debug + Send + Sync {
 pub(crate) struct PendingApproval<'a> {
     pub phase: &'static str,
     pub about: &'static str,
-    /// What there is to read: documents of the phase, else words.
-    pub documents: &'static [&'static str],
+    /// What there is to read: the paths of the phase's documents.
+    pub documents: &'a [String],
     /// The project.
     pub root: &'a Root,
 }
@@ -215,7 +218,7 @@ pub(crate) enum UserDecision {
     Edited,
     /// Something is wrong: in this document, if the phase has some.
     Wrong {
-        document: Option<&'static str>,
+        document: Option<String>,
         words: String,
     },
     Stop,
@@ -239,10 +242,10 @@ mod tests {
     #[test]
     fn the_first_of_two_approvals_counts_and_redone_work_has_none() {
         let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        wait(&root, "1b_review").unwrap();
+        let places = RunPlaces::at(dir.path());
+        wait(&places, "1b_review").unwrap();
         let approve = |at: &str| {
-            approve(&root, "1b_review", at.to_owned(), "here")
+            approve(&places, "1b_review", at.to_owned(), "here")
                 .unwrap()
                 .at
         };
@@ -251,11 +254,11 @@ mod tests {
             (approve("today"), other.join().unwrap())
         });
         assert_eq!(both.0, both.1);
-        let all = read(&root).unwrap();
+        let all = read(&places).unwrap();
         assert_eq!((all.approved.len(), all.waiting.as_str()), (1, ""));
-        withdraw(&root, |phase| phase == "2b").unwrap();
-        assert!(read(&root).unwrap().of("1b_review").is_some());
-        withdraw(&root, |phase| phase == "1b_review").unwrap();
-        assert_eq!(read(&root).unwrap(), Approvals::default());
+        withdraw(&places, |phase| phase == "2b").unwrap();
+        assert!(read(&places).unwrap().of("1b_review").is_some());
+        withdraw(&places, |phase| phase == "1b_review").unwrap();
+        assert_eq!(read(&places).unwrap(), Approvals::default());
     }
 }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::Run;
 use super::child::{Access, ChildTask};
+use super::places::DocumentKind;
 use super::prompts;
 use super::shown_documents;
 use super::tier::Tier;
+use super::upstream;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::base::text::{counted, head};
 use crate::disk::beneath::{ListingOptions, RelPath};
-use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_MEMORIES, PROJECT_UPSTREAM};
+use crate::disk::paths::PROJECT_MEMORIES;
 use crate::store::project_texts::ProjectTexts;
 
 /// How much a child is shown of the project.
@@ -20,7 +22,7 @@ pub(crate) enum View {
     /// Everything that there is to know.
     Project,
     /// Nothing but this document: the child judges it by itself.
-    DocumentAlone(&'static str),
+    DocumentAlone(DocumentKind),
 }
 
 impl View {
@@ -48,13 +50,13 @@ const LISTING: ListingOptions = ListingOptions {
 pub(crate) fn prompt(run: &Run, access: &Access, view: View, instructions: &str) -> String {
     let facts = match view {
         View::Project => project(run),
-        View::DocumentAlone(path) => shown_documents::part(run, &[path]),
+        View::DocumentAlone(kind) => shown_documents::part(run, &[kind]),
     };
     fill(
         prompts::CONTEXT,
         &[
             ("facts", &facts),
-            ("access", &access_words(access)),
+            ("access", &access_words(run, access)),
             ("no_mocks", prompts::NO_MOCKS.trim_end()),
             ("instructions", instructions.trim_end()),
         ],
@@ -87,15 +89,15 @@ pub(crate) fn writer_task<'a>(
 
 /// Name and place, task, documents, files, upstream documents and memory, the texts between marks: they are data.
 fn project(run: &Run) -> String {
-    let dir = run.root.path();
+    let dir = run.root().path();
     let name = dir.file_name().unwrap_or(dir.as_os_str());
     let mut parts = vec![
         format!("Name: {}\nDirectory: {}", name.display(), dir.display()),
         format!("## Task\n{}", enclosed("task", "", run.task.trim())),
-        shown_documents::part(run, &PROJECT_DOCUMENTS),
+        shown_documents::part(run, &DocumentKind::ALL),
     ];
     parts.retain(|part| !part.is_empty());
-    if let Ok(listing) = run.root.listing(&RelPath::here(), &LISTING) {
+    if let Ok(listing) = run.root().listing(&RelPath::here(), &LISTING) {
         parts.push(format!("## Files\n{}", enclosed("listing", "", &listing)));
     }
     if let Some(upstream) = upstream(run) {
@@ -127,7 +129,7 @@ fn extract(run: &Run, path: &str, most: usize) -> Option<String> {
 /// The first `max` bytes of an ordinary file of the project as text; `None` when there is no such file, or nothing in it.
 pub(crate) fn beginning(run: &Run, path: &str, max: usize) -> Option<String> {
     use std::io::Read;
-    let file = run.root.open_read(&run.root.check(path).ok()?).ok()?;
+    let file = run.root().open_read(&run.root().check(path).ok()?).ok()?;
     let mut bytes = Vec::new();
     file.take(max as u64 + 4).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -136,34 +138,30 @@ pub(crate) fn beginning(run: &Run, path: &str, max: usize) -> Option<String> {
 }
 
 fn upstream(run: &Run) -> Option<String> {
-    let entries = run
-        .root
-        .list(&run.root.check(PROJECT_UPSTREAM).ok()?)
-        .ok()?;
-    let names: Vec<String> = entries
-        .iter()
-        .map(|entry| format!("{PROJECT_UPSTREAM}/{}", entry.name))
-        .collect();
-    (!names.is_empty()).then(|| {
+    let paths = upstream::paths(run);
+    (!paths.is_empty()).then(|| {
+        let about = match run.places.feature() {
+            Some(_) => "These are of the project above and of the features before this one, to be looked up: what is built has to agree with them. They are read-only and no part of the project's code.",
+            None => "These were copied in to be looked up. They are read-only and no part of the project's code.",
+        };
         format!(
-            "## Upstream documents\nThese were copied in to be looked up. They are read-only and no part of the project's code.\n{}",
-            enclosed("listing", "", &names.join("\n"))
+            "## Upstream documents\n{about}\n{}",
+            enclosed("listing", "", &paths.join("\n"))
         )
     })
 }
 
 /// What the child may do, and what it has to do about tickets and commits.
-fn access_words(access: &Access) -> String {
+fn access_words(run: &Run, access: &Access) -> String {
     match access {
         Access::Read | Access::Research => prompts::ACCESS_READ.trim_end().to_owned(),
         Access::WriteFiles(files) => fill(prompts::ACCESS_FILES, &[("files", &files.join(", "))]),
-        Access::Write { ticket } if ticket.is_empty() => {
-            prompts::ACCESS_WRITE.trim_end().to_owned()
+        Access::Write { ticket } => {
+            let words = prompts::placed(run, prompts::ACCESS_WRITE);
+            match ticket.as_str() {
+                "" => words,
+                ticket => format!("{words}\n{}", fill(prompts::TICKETS, &[("ticket", ticket)])),
+            }
         }
-        Access::Write { ticket } => format!(
-            "{}\n{}",
-            prompts::ACCESS_WRITE.trim_end(),
-            fill(prompts::TICKETS, &[("ticket", ticket)])
-        ),
     }
 }

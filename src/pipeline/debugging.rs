@@ -31,9 +31,9 @@ pub(crate) fn debug(run: &Run) -> Outcome<PhaseEnd> {
     let most = MARVIN_DEBUG_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
     let mut rounds = DebugRounds::new("4a", most);
     rounds.until_green(run)?;
-    let before = files::states(&run.root, &run.ctx.stop);
+    let before = files::states(run.root(), &run.ctx.stop);
     code::review_sources(run, "4a")?;
-    if files::states(&run.root, &run.ctx.stop) != before {
+    if files::states(run.root(), &run.ctx.stop) != before {
         rounds.until_green(run)?;
     }
     Ok(PhaseEnd::Done)
@@ -86,9 +86,9 @@ impl DebugRounds {
                 return Ok(false);
             }
             self.used += 1;
-            let before = files::states(&run.root, &run.ctx.stop);
+            let before = files::states(run.root(), &run.ctx.stop);
             let outcome = self.round(run, &tests);
-            let is_idle = files::states(&run.root, &run.ctx.stop) == before;
+            let is_idle = files::states(run.root(), &run.ctx.stop) == before;
             idle = if is_idle { idle + 1 } else { 0 };
             match outcome {
                 Ok(()) => failed = 0,

@@ -6,6 +6,7 @@ use super::Run;
 use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::phase::PhaseEnd;
+use super::places::DocumentKind;
 use super::tier::Tier;
 use super::{limits, phase_record, prompts, repository};
 use crate::base::ids;
@@ -13,36 +14,36 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::thousands;
 use crate::disk::beneath::{RelPath, Root};
-use crate::disk::paths::{DESIGN_DOCUMENT, PROJECT_LOGS, SPEC_DOCUMENT, UX_DOCUMENT};
 
 /// A document that the pipeline writes.
 pub(crate) struct Document {
-    /// Its path.
-    pub path: &'static str,
-    /// Its name in messages and histories.
-    pub name: &'static str,
+    pub kind: DocumentKind,
     writer: &'static str,
     prompt: &'static str,
 }
 
+impl Document {
+    /// Its path in the project of `run`.
+    pub(crate) fn path(&self, run: &Run) -> String {
+        run.places.document(self.kind)
+    }
+}
+
 /// The product specification.
 pub(crate) static SPEC: Document = Document {
-    path: SPEC_DOCUMENT,
-    name: "spec.md",
+    kind: DocumentKind::Spec,
     writer: "spec-writer",
     prompt: prompts::SPEC,
 };
 /// The user experience.
 pub(crate) static UX: Document = Document {
-    path: UX_DOCUMENT,
-    name: "ux.md",
+    kind: DocumentKind::Ux,
     writer: "ux-writer",
     prompt: prompts::UX,
 };
 /// Architecture and test plan.
 pub(crate) static DESIGN: Document = Document {
-    path: DESIGN_DOCUMENT,
-    name: "design.md",
+    kind: DocumentKind::Design,
     writer: "design-writer",
     prompt: prompts::DESIGN,
 };
@@ -71,28 +72,31 @@ pub(crate) const MIN_BYTES: u64 = 1_000;
 
 /// Writes a document that does not exist yet.
 fn write(run: &Run, document: &Document, phase: &str) -> Outcome<()> {
-    let rel = run.root.check(document.path)?;
-    let mut is_there = state(&run.root, &rel)?.is_ok();
-    if is_there && phase_record::was_writing(run, phase, document.path) {
+    let path = document.path(run);
+    let rel = run.root().check(&path)?;
+    let mut is_there = state(run.root(), &rel)?.is_ok();
+    if is_there && phase_record::was_writing(run, phase, &path) {
         // Long enough, but nobody knows whether its writer had come to the end.
         let kept = set_aside(run, &rel).unwrap_or_else(|| "nowhere".to_owned());
         run.warn(format!(
-            "The writer of {} was interrupted, so it is written again; what was there is in {kept}.",
-            document.path
+            "The writer of {path} was interrupted, so it is written again; what was there is in {kept}."
         ));
         is_there = false;
     }
     if is_there {
         return Ok(());
     }
-    if super::state::is_done(&run.root, phase)? {
-        phase_record::set_rewritten(run, document.path)?;
+    if super::state::is_done(&run.places, phase)? {
+        phase_record::set_rewritten(run, &path)?;
     }
-    phase_record::set_writing(run, phase, document.path)?;
-    let before = content(&run.root, &rel);
-    let access = Access::WriteFiles(vec![document.path.to_owned()]);
+    phase_record::set_writing(run, phase, &path)?;
+    let before = content(run.root(), &rel);
+    let access = Access::WriteFiles(vec![path.clone()]);
     let writing = fill(prompts::WRITING, &[("min_bytes", &thousands(MIN_BYTES))]);
-    let instructions = fill(document.prompt, &[("writing", &writing)]);
+    let instructions = fill(
+        &prompts::placed(run, document.prompt),
+        &[("writing", &writing)],
+    );
     let written = child::run(
         run,
         &ChildTask {
@@ -104,7 +108,7 @@ fn write(run: &Run, document: &Document, phase: &str) -> Outcome<()> {
             withhold: &[],
             limit: limits::DOCUMENT,
             after_failure: Some(&|| reset(run, &rel, before.as_deref())),
-            check: &|_| state(&run.root, &rel).map_err(|problem| problem.one_line())?,
+            check: &|_| state(run.root(), &rel).map_err(|problem| problem.one_line())?,
         },
     );
     if written.is_err() {
@@ -114,10 +118,10 @@ fn write(run: &Run, document: &Document, phase: &str) -> Outcome<()> {
     if let Err(problem) = written {
         return Err(match problem.kind {
             ProblemKind::Cancelled => problem,
-            _ => problem.next(format!("{} was not written.", document.path)),
+            _ => problem.next(format!("{path} was not written.")),
         });
     }
-    repository::checkpoint(run, &format!("{}: written", document.name))
+    repository::checkpoint(run, &format!("{}: written", document.kind.name()))
 }
 
 /// Whether `rel` is a document: an ordinary file inside the project, of text, of at least [`MIN_BYTES`]. Otherwise a sentence that says what is wrong.
@@ -189,15 +193,15 @@ pub(crate) fn put_back(
     run.warn(format!(
         "{words} It was put back as it was before the fixer."
     ));
-    run.root.put(rel, before)
+    run.root().put(rel, before)
 }
 
 /// Makes a document what it was `before` an attempt that failed: half of one may be long enough to pass for a whole one. What the attempt wrote is set
 /// aside. Returns what the next attempt is told about that; `None` when the document is as it was anyway.
 pub(crate) fn reset(run: &Run, rel: &RelPath, before: Option<&[u8]>) -> Option<String> {
-    let is_there = run.root.exists(rel).unwrap_or(false);
+    let is_there = run.root().exists(rel).unwrap_or(false);
     // What no attempt touched is not ours to move.
-    if is_there == before.is_some() && content(&run.root, rel).as_deref() == before {
+    if is_there == before.is_some() && content(run.root(), rel).as_deref() == before {
         return None;
     }
     let kept = match is_there {
@@ -205,7 +209,7 @@ pub(crate) fn reset(run: &Run, rel: &RelPath, before: Option<&[u8]>) -> Option<S
         false => None,
     };
     if let Some(before) = before
-        && let Err(problem) = run.root.put(rel, before)
+        && let Err(problem) = run.root().put(rel, before)
     {
         run.warn(format!(
             "{rel} could not be made what it was: {}",
@@ -222,20 +226,20 @@ pub(crate) fn reset(run: &Run, rel: &RelPath, before: Option<&[u8]>) -> Option<S
 /// Moves a document to the logs and returns where it is; `None` when it could not be kept, or not be removed.
 pub(super) fn set_aside(run: &Run, rel: &RelPath) -> Option<String> {
     let keep = || -> Outcome<String> {
-        let bytes = run.root.read(rel, MAX_BYTES)?;
+        let bytes = run.root().read(rel, MAX_BYTES)?;
         let name = rel.as_str().rsplit('/').next().unwrap_or_default();
         let stem = name.trim_end_matches(".md");
         let time = run.ctx.session.clock.now().timestamp();
-        let path = format!(
-            "{PROJECT_LOGS}/{stem}-{}-{}.left.md",
+        let path = run.places.log(&format!(
+            "{stem}-{}-{}.left.md",
             time.strftime("%Y%m%d-%H%M%S"),
             ids::hex(2)
-        );
-        run.root.create_new(&run.root.check(&path)?, &bytes)?;
+        ));
+        run.root().create_new(&run.root().check(&path)?, &bytes)?;
         Ok(path)
     };
     let kept = keep();
-    if let Err(problem) = run.root.remove_file(rel) {
+    if let Err(problem) = run.root().remove_file(rel) {
         run.warn(format!(
             "What an attempt left could not be removed: {}",
             problem.one_line()

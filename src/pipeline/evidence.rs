@@ -33,10 +33,10 @@ pub(crate) fn has_used(run: &Run, report: &ChildReport, tools: &[&str]) -> bool 
 fn used(run: &Run, report: &ChildReport) -> BTreeSet<String> {
     let text = report
         .tool_log
-        .strip_prefix(run.root.path())
+        .strip_prefix(run.root().path())
         .ok()
-        .and_then(|rel| run.root.check(rel.to_str()?).ok())
-        .and_then(|rel| run.root.read(&rel, MAX_BYTES).ok())
+        .and_then(|rel| run.root().check(rel.to_str()?).ok())
+        .and_then(|rel| run.root().read(&rel, MAX_BYTES).ok())
         .unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let registry = run.ctx.session.registry();

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
+use super::places;
 use crate::base::cancel::Cancel;
 use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkVisitor};
 use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
@@ -31,6 +32,7 @@ pub(crate) fn is_own(path: &str) -> bool {
     let mut parts = path.split('/');
     parts.clone().all(|part| !PACKAGES.contains(&part))
         && parts.next().is_some_and(|first| !COPIES.contains(&first))
+        && !places::is_of_feature(path)
 }
 
 /// Whether `path` is named like a test, as the common languages name theirs.

@@ -45,7 +45,7 @@ pub(crate) fn check_front_end(run: &Run) -> Outcome<PhaseEnd> {
 
 /// Whether a file outside of tests and documentation is a page, or code with a page in it.
 fn serves_pages(run: &Run) -> bool {
-    let (root, stop) = (&run.root, &run.ctx.stop);
+    let (root, stop) = (run.root(), &run.ctx.stop);
     let is_product = |path: &str| {
         !files::is_test(path) && !path.starts_with("docs/") && !path.starts_with("doc/")
     };

@@ -5,9 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
+use super::places::RunPlaces;
 use crate::base::problem::{Outcome, Problem};
-use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_LOGS;
 
 /// A file whose time of change is the moment.
 const FILE: &str = "pipeline-alive";
@@ -24,8 +23,9 @@ impl Heartbeat {
     ///
     /// # Errors
     /// The folder of logs is not writable; no thread can be started.
-    pub(super) fn start(root: &Root) -> Outcome<Self> {
-        let rel = root.check(&format!("{PROJECT_LOGS}/{FILE}"))?;
+    pub(super) fn start(places: &RunPlaces) -> Outcome<Self> {
+        let root = &places.root;
+        let rel = root.check(&places.log(FILE))?;
         root.put(&rel, format!("{}\n", std::process::id()).as_bytes())?;
         let file = root.open_read(&rel)?;
         let (ends, ended) = bounded::<()>(0);
@@ -53,8 +53,9 @@ impl Drop for Heartbeat {
 }
 
 /// When children of the last run can have written at the latest; `None` when that is not known.
-pub(super) fn last_write(root: &Root) -> Option<SystemTime> {
-    let rel = root.check(&format!("{PROJECT_LOGS}/{FILE}")).ok()?;
+pub(super) fn last_write(places: &RunPlaces) -> Option<SystemTime> {
+    let root = &places.root;
+    let rel = root.check(&places.log(FILE)).ok()?;
     let about = root.open_read(&rel).ok()?.metadata().ok()?;
     about.modified().ok()?.checked_add(SLACK)
 }

@@ -30,7 +30,7 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
         run,
         &ChildTask {
             check: &|_| {
-                let now = files::states(&run.root, &run.ctx.stop);
+                let now = files::states(run.root(), &run.ctx.stop);
                 // A task by itself may be to find something out, and a phase that is done again may find everything done.
                 match run.is_staged && files::changed(before, &now).is_empty() && !is_there(run) {
                     true => Err("No file of the project has changed.".to_owned()),
@@ -42,7 +42,7 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
                 "implementer",
                 Tier::Codex,
                 limits::IMPLEMENTATION,
-                prompts::IMPLEMENT,
+                &prompts::placed(run, prompts::IMPLEMENT),
             )
         },
     )?;

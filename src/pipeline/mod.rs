@@ -20,6 +20,7 @@ mod documents;
 mod earlier_rounds;
 mod epic;
 mod evidence;
+pub(crate) mod feature;
 pub(crate) mod files;
 mod front_end;
 mod heartbeat;
@@ -29,6 +30,7 @@ mod next_task;
 mod nothing_to_change;
 pub(crate) mod phase;
 mod phase_record;
+pub(crate) mod places;
 pub(crate) mod plan;
 mod prompts;
 mod quality;
@@ -60,6 +62,7 @@ use crate::chat::event::Event;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::ToolContext;
+use places::RunPlaces;
 use tier::TierModels;
 
 /// What the phases of a run share.
@@ -70,8 +73,8 @@ pub(crate) struct Run {
     pub program: PathBuf,
     /// This program, where children get a supervisor, with whose end everything that they started ends.
     pub supervisor: Option<PathBuf>,
-    /// The project.
-    pub root: Arc<Root>,
+    /// Its project, and where it keeps what there.
+    pub places: RunPlaces,
     /// The whole task, as the user wrote it.
     pub task: String,
     /// Id of the ticket that the children's tickets descend from.
@@ -89,6 +92,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The project.
+    pub(crate) fn root(&self) -> &Arc<Root> {
+        &self.places.root
+    }
+
     /// Tells whoever watches.
     pub(crate) fn emit(&self, event: PipelineEvent) {
         self.ctx.listener.emit(Event::Pipeline(event));

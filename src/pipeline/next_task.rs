@@ -1,17 +1,17 @@
 //! A task for a project whose last run is done: what that run left is set aside with a name, and the state begins again.
 
 use super::Run;
+use super::places::RunPlaces;
 use super::record::RunRecord;
+use super::review::history::History;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::{DirEntry, Root};
-use crate::disk::paths::{PIPELINE_STATE, PROJECT_DOCUMENTS, PROJECT_FOLDER, PROJECT_LOGS};
+use crate::disk::paths::PROJECT_FOLDER;
 
 /// The folder of what earlier runs left, in Marvin's own; a folder for each by its ticket.
 const EARLIER: &str = "earlier";
 /// Largest file in bytes that is set aside.
 const CAP: u64 = 64 << 20;
-/// How the names of the histories of reviews begin.
-const HISTORY: &str = "review-history-";
 
 /// Whether `task` is another one than that of the last run, and that one is done.
 pub(super) fn begins(task: &str, earlier: Option<&RunRecord>) -> bool {
@@ -23,10 +23,10 @@ pub(super) fn begins(task: &str, earlier: Option<&RunRecord>) -> bool {
 /// # Errors
 /// A file cannot be moved.
 pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
-    let root = &run.root;
+    let root = run.root();
     let folder = folder(root, earlier)?;
     let mut moved = 0;
-    for path in left(root)? {
+    for path in left(&run.places)? {
         let name = path.rsplit('/').next().unwrap_or_default();
         let from = root.check(&path)?;
         root.put(
@@ -37,7 +37,7 @@ pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
         moved += 1;
     }
     // What was done inside of its last phase is no part of the next run.
-    let phase = root.check(&format!("{PROJECT_LOGS}/phase.json"))?;
+    let phase = root.check(&run.places.log("phase.json"))?;
     if root.exists(&phase)? {
         root.remove_file(&phase)?;
     }
@@ -67,15 +67,17 @@ fn folder(root: &Root, earlier: &RunRecord) -> Outcome<String> {
 }
 
 /// Documents, state and histories of reviews that are there; the state last, because without it the documents would be written again.
-fn left(root: &Root) -> Outcome<Vec<String>> {
-    let entries = root.list(&root.check(PROJECT_FOLDER)?)?;
-    let is_history = |entry: &&DirEntry| entry.name.starts_with(HISTORY);
+pub(super) fn left(places: &RunPlaces) -> Outcome<Vec<String>> {
+    let (root, folder) = (&places.root, places.folder());
+    let entries = root.list(&root.check(&folder)?)?;
+    let is_history = |entry: &&DirEntry| History::is_one(&entry.name);
     let histories = entries.iter().filter(is_history);
-    let histories = histories.map(|entry| format!("{PROJECT_FOLDER}/{}", entry.name));
-    let documents = PROJECT_DOCUMENTS.into_iter().map(str::to_owned);
-    let mut paths: Vec<String> = documents
+    let histories = histories.map(|entry| format!("{folder}/{}", entry.name));
+    let mut paths: Vec<String> = places
+        .documents()
+        .into_iter()
         .chain(histories)
-        .chain([PIPELINE_STATE.to_owned()])
+        .chain([places.state()])
         .collect();
     paths.retain(|path| {
         root.check(path)

@@ -1,8 +1,8 @@
 //! The phases of a run, in order.
 
+use super::places::DocumentKind;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
-use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
 
 /// Which runs have a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct Phase {
     /// Words that the state file may hold before the phase is done: its rounds, in order.
     pub steps: &'static [&'static str],
     /// The documents it leaves behind; without them it is not done, whatever the state file says.
-    pub documents: &'static [&'static str],
+    pub documents: &'static [DocumentKind],
     /// What it does.
     pub work: PhaseWork,
 }
@@ -65,7 +65,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "specification and user experience",
         part: Part::Design,
         steps: NONE,
-        documents: &[SPEC_DOCUMENT, UX_DOCUMENT],
+        documents: &[DocumentKind::Spec, DocumentKind::Ux],
         work: PhaseWork::Specify,
     },
     Phase {
@@ -82,7 +82,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1a_review_ux_iii",
             "1a_review_ux_iv",
         ],
-        documents: &[SPEC_DOCUMENT, UX_DOCUMENT],
+        documents: &[DocumentKind::Spec, DocumentKind::Ux],
         work: PhaseWork::ReviewSpecification,
     },
     Phase {
@@ -90,7 +90,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "architecture and test plan",
         part: Part::Design,
         steps: NONE,
-        documents: &[DESIGN_DOCUMENT],
+        documents: &[DocumentKind::Design],
         work: PhaseWork::Design,
     },
     Phase {
@@ -103,7 +103,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1b_review_iii",
             "1b_review_iv",
         ],
-        documents: &[DESIGN_DOCUMENT],
+        documents: &[DocumentKind::Design],
         work: PhaseWork::ReviewDesign,
     },
     Phase {
@@ -111,7 +111,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "functional tests, which must fail",
         part: Part::Tests,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::FunctionalTests,
     },
     Phase {
@@ -119,7 +119,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "integration tests, which must fail",
         part: Part::Tests,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::IntegrationTests,
     },
     Phase {
@@ -127,7 +127,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "implementation",
         part: Part::Always,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::Implement,
     },
     Phase {
@@ -135,7 +135,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "tests run and mended until green",
         part: Part::Tests,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::Debug,
     },
     Phase {
@@ -143,7 +143,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "the program started and tried",
         part: Part::Tests,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::SmokeTest,
     },
     Phase {
@@ -151,7 +151,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "served pages checked",
         part: Part::Tests,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::FrontEnd,
     },
     Phase {
@@ -159,7 +159,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "attempts to break it, and fixes",
         part: Part::Tests,
         steps: NONE,
-        documents: NONE,
+        documents: &[],
         work: PhaseWork::Quality,
     },
 ];

@@ -10,7 +10,6 @@ use super::files::{self, FileStates};
 use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::RelPath;
-use crate::disk::paths::PROJECT_LOGS;
 
 const FILE: &str = "phase.json";
 /// Largest record in bytes.
@@ -61,11 +60,11 @@ impl PhaseRecord {
 }
 
 fn path(run: &Run) -> Outcome<RelPath> {
-    run.root.check(&format!("{PROJECT_LOGS}/{FILE}"))
+    run.root().check(&run.places.log(FILE))
 }
 
 fn read(run: &Run) -> PhaseRecord {
-    let bytes = path(run).and_then(|rel| run.root.read(&rel, CAP));
+    let bytes = path(run).and_then(|rel| run.root().read(&rel, CAP));
     bytes
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
@@ -89,7 +88,7 @@ fn of(run: &Run, phase: &str) -> PhaseRecord {
 
 fn write(run: &Run, record: &PhaseRecord) -> Outcome<()> {
     let bytes = serde_json::to_vec(record).unwrap_or_default();
-    run.root.put(&path(run)?, &bytes)
+    run.root().put(&path(run)?, &bytes)
 }
 
 fn change(run: &Run, phase: &str, change: impl FnOnce(&mut PhaseRecord)) -> Outcome<()> {
@@ -107,7 +106,7 @@ pub(crate) fn files_at_start(run: &Run, phase: &str) -> Outcome<FileStates> {
     if let Some(kept) = of(run, phase).files {
         return Ok(kept);
     }
-    let now = files::states(&run.root, &run.ctx.stop);
+    let now = files::states(run.root(), &run.ctx.stop);
     change(run, phase, |record| record.files = Some(now.clone()))?;
     Ok(now)
 }
@@ -210,7 +209,7 @@ pub(crate) fn set_reviewed(run: &Run, path: &str) -> Outcome<()> {
 }
 
 fn digest(run: &Run, path: &str) -> Option<u64> {
-    let bytes = run.root.read(&run.root.check(path).ok()?, CAP).ok()?;
+    let bytes = run.root().read(&run.root().check(path).ok()?, CAP).ok()?;
     Some(ids::stable_hash(&String::from_utf8_lossy(&bytes)))
 }
 
@@ -245,6 +244,10 @@ pub(crate) fn save_document(run: &Run, path: &str, commit: &str) -> Outcome<()> 
 /// The record cannot be written.
 pub(crate) fn mark_edited(run: &Run, path: &str) -> Outcome<bool> {
     let mut record = read(run);
+    if record.rewritten.iter().any(|own| own == path) {
+        // It is under review already: what changed is that review's.
+        return Ok(false);
+    }
     let Some(left) = record.documents.get(path).cloned() else {
         return Ok(false);
     };
@@ -284,11 +287,11 @@ pub(crate) fn edited_since(run: &Run, path: &str) -> Option<String> {
 ///
 /// # Errors
 /// The record cannot be written.
-pub(crate) fn forget(run: &Run, documents: &[&str]) -> Outcome<()> {
+pub(crate) fn forget(run: &Run, documents: &[String]) -> Outcome<()> {
     let mut record = of(run, "");
     for path in documents {
-        record.documents.remove(*path);
-        record.edited.remove(*path);
+        record.documents.remove(path);
+        record.edited.remove(path);
         record.rewritten.retain(|own| own != path);
     }
     write(run, &record)
@@ -300,12 +303,12 @@ pub(crate) fn forget(run: &Run, documents: &[&str]) -> Outcome<()> {
 /// The record cannot be written.
 pub(crate) fn end_phase(run: &Run) -> Outcome<()> {
     let rel = path(run)?;
-    if !run.root.exists(&rel)? {
+    if !run.root().exists(&rel)? {
         return Ok(());
     }
     let record = of(run, "");
     match record == PhaseRecord::default() {
-        true => run.root.remove_file(&rel),
+        true => run.root().remove_file(&rel),
         false => write(run, &record),
     }
 }

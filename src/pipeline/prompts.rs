@@ -1,5 +1,8 @@
 //! Prompts for children: Markdown files under `src/prompts/pipeline`, built in, with `{{slot}}`s filled by name.
 
+use super::Run;
+use crate::base::template::fill;
+
 macro_rules! prompts {
     ($( $(#[$doc:meta])* $name:ident = $file:literal; )*) => {
         $( $(#[$doc])* pub(crate) const $name: &str = include_str!(concat!("../prompts/pipeline/", $file)); )*
@@ -98,19 +101,33 @@ prompts! {
     QUALITY_FIX = "quality_fix.md";
 }
 
+/// A prompt with the places of the run in their slots.
+pub(crate) fn placed(run: &Run, prompt: &str) -> String {
+    let [spec, ux, design] = run.places.documents();
+    let own = run.places.own_folders();
+    let slots = [
+        ("spec_path", spec.as_str()),
+        ("ux_path", &ux),
+        ("design_path", &design),
+        ("own_folders", &own),
+    ];
+    fill(prompt, &slots)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 34] = [
+    const SLOTS: [&str; 38] = [
         "access",
         "angle",
         "area",
         "base",
         "base_changes",
         "changes",
+        "design_path",
         "documents",
         "earlier",
         "facts",
@@ -127,16 +144,19 @@ mod tests {
         "no_mocks",
         "ours",
         "outcome",
+        "own_folders",
         "passing",
         "path",
         "round",
         "severity",
         "source",
+        "spec_path",
         "stat",
         "subject",
         "theirs",
         "ticket",
         "told",
+        "ux_path",
         "words",
         "writing",
     ];

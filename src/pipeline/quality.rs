@@ -79,7 +79,7 @@ fn attempt(run: &Run, number: u64, most: u64) -> Outcome<ChildReport> {
         most,
     });
     let instructions = fill(
-        prompts::QUALITY,
+        &prompts::placed(run, prompts::QUALITY),
         &[
             ("round", &number.to_string()),
             ("most", &most.to_string()),
@@ -108,8 +108,8 @@ fn attempt(run: &Run, number: u64, most: u64) -> Outcome<ChildReport> {
 
 /// Lets the findings be corrected, and makes sure that the tests still pass; returns why nothing was changed, if the fixer says so.
 fn fix(run: &Run, number: u64, findings: &str) -> Outcome<Option<String>> {
-    let before = files::states(&run.root, &run.ctx.stop);
-    let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
+    let before = files::states(run.root(), &run.ctx.stop);
+    let has_changed = || files::states(run.root(), &run.ctx.stop) != before;
     let instructions = fill(prompts::QUALITY_FIX, &[("findings", findings)]);
     let outcome = child::run(
         run,

@@ -1,10 +1,13 @@
 //! What is kept about a run beside its state: its lock, its task and ticket, and whether it was interrupted.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::feature;
+use super::places::RunPlaces;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::{DirEntry, Root};
@@ -57,14 +60,15 @@ impl RunRecord {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn read(root: &Root) -> Outcome<Option<Self>> {
-        let rel = root.check(&format!("{PROJECT_LOGS}/{FILE}"))?;
+    pub(crate) fn read(places: &RunPlaces) -> Outcome<Option<Self>> {
+        let (root, path) = (&places.root, places.log(FILE));
+        let rel = root.check(&path)?;
         if !root.exists(&rel)? {
             return Ok(None);
         }
         let bytes = root.read(&rel, CAP)?;
         serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-            Problem::config(format!("{PROJECT_LOGS}/{FILE} cannot be read: {error}."))
+            Problem::config(format!("{path} cannot be read: {error}."))
                 .next("Remove it to go on; the recorded phase is kept elsewhere.")
         })
     }
@@ -73,26 +77,28 @@ impl RunRecord {
     ///
     /// # Errors
     /// The disk is full or not writable.
-    pub(crate) fn write(&self, root: &Root) -> Outcome<()> {
+    pub(crate) fn write(&self, places: &RunPlaces) -> Outcome<()> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| {
             Problem::internal(format!("The record of the run is no JSON: {error}."))
         })?;
-        root.put(&root.check(&format!("{PROJECT_LOGS}/{FILE}"))?, &text)
+        let root = &places.root;
+        root.put(&root.check(&places.log(FILE))?, &text)
     }
 }
 
 /// The commit since which everything is the work of the run; `None` when no run has recorded one. An id and nothing else: git would take other words for
 /// options.
-pub(crate) fn base(root: &Root) -> Option<String> {
-    let record = RunRecord::read(root).ok()??;
+pub(crate) fn base(places: &RunPlaces) -> Option<String> {
+    let record = RunRecord::read(places).ok()??;
     let is_id = |id: &String| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     [record.begun, record.base].into_iter().find(is_id)
 }
 
 /// US dollars that the starts of the run have spent so far.
-pub(crate) fn spent(root: &Root) -> f64 {
+pub(crate) fn spent(places: &RunPlaces) -> f64 {
+    let root = &places.root;
     let text = root
-        .check(&format!("{PROJECT_LOGS}/{SPENT}"))
+        .check(&places.log(SPENT))
         .and_then(|rel| root.read(&rel, 64));
     let spent = text
         .ok()
@@ -106,9 +112,9 @@ pub(crate) fn spent(root: &Root) -> f64 {
 ///
 /// # Errors
 /// The disk is full or not writable.
-pub(crate) fn save_spent(root: &Root, dollars: f64) -> Outcome<()> {
-    let rel = root.check(&format!("{PROJECT_LOGS}/{SPENT}"))?;
-    root.put(&rel, format!("{dollars:.6}\n").as_bytes())
+pub(crate) fn save_spent(places: &RunPlaces, dollars: f64) -> Outcome<()> {
+    let rel = places.root.check(&places.log(SPENT))?;
+    places.root.put(&rel, format!("{dollars:.6}\n").as_bytes())
 }
 
 /// Tells later runs that a child works here, for as long as the lock is held.
@@ -123,8 +129,8 @@ pub(crate) fn attend(root: &Root) -> Outcome<Lock> {
 ///
 /// # Errors
 /// They do not end.
-pub(crate) fn wait_for_children(root: &Root, stop: &Cancel) -> Outcome<()> {
-    let lock = Lock::take(&lock_path(root, CHILDREN)?, CHILDREN_WAIT, stop);
+pub(crate) fn wait_for_children(places: &RunPlaces, stop: &Cancel) -> Outcome<()> {
+    let lock = Lock::take(&lock_path(&places.root, CHILDREN)?, CHILDREN_WAIT, stop);
     let _lock = lock.map_err(|problem| match problem.kind {
         ProblemKind::Limit => {
             Problem::refused("Children of an earlier run are still at work in this directory.")
@@ -132,29 +138,34 @@ pub(crate) fn wait_for_children(root: &Root, stop: &Cancel) -> Outcome<()> {
         }
         _ => problem,
     })?;
-    remove_prompts(root);
+    remove_prompts(places);
     Ok(())
 }
 
 /// Removes the prompts that a killed run left, while no child reads one. They hold the task, and nobody else removes them.
-fn remove_prompts(root: &Root) {
-    let entries = root.check(PROJECT_LOGS).and_then(|rel| root.list(&rel));
+fn remove_prompts(places: &RunPlaces) {
+    let root = &places.root;
+    let entries = root.check(&places.logs()).and_then(|rel| root.list(&rel));
     let is_prompt = |entry: &DirEntry| entry.name.ends_with(PROMPT_ENDING);
     for entry in entries
         .unwrap_or_default()
         .iter()
         .filter(|one| is_prompt(one))
     {
-        let rel = root.check(&format!("{PROJECT_LOGS}/{}", entry.name));
+        let rel = root.check(&places.log(&entry.name));
         let _ = rel.and_then(|rel| root.remove_file(&rel));
     }
 }
 
 /// The path in the folder of logs whose lock is meant. Through the fence: `.marvin` may be a link to somewhere else.
 fn lock_path(root: &Root, name: &str) -> Outcome<PathBuf> {
-    root.make_folder(&root.check(PROJECT_LOGS)?)?;
-    root.check_write(&format!("{PROJECT_LOGS}/{name}.lock"))?;
-    Ok(root.path().join(PROJECT_LOGS).join(name))
+    let path = format!("{PROJECT_LOGS}/{name}");
+    let folder = path
+        .rsplit_once('/')
+        .map_or(PROJECT_LOGS, |(folder, _)| folder);
+    root.make_folder(&root.check(folder)?)?;
+    root.check_write(&format!("{path}.lock"))?;
+    Ok(root.path().join(path))
 }
 
 /// The process that runs in the project, if one does: its id, if it is known.
@@ -168,18 +179,51 @@ pub(crate) fn running(root: &Root) -> Option<Option<u32>> {
     }
 }
 
+/// Who runs the run of `places`. Several runs of one project have its lock in turn, and a feature one of its own besides.
+///
+/// # Errors
+/// The lock cannot be looked at.
+pub(crate) fn lock_state(places: &RunPlaces) -> Outcome<LockState> {
+    let root = &places.root;
+    let state = |logs: &str| -> Outcome<LockState> {
+        let rel = root.check(&format!("{logs}/{LOCKED}.lock"))?;
+        match root.exists(&rel)? {
+            true => lock::state(&mut root.open_read(&rel)?),
+            false => Ok(LockState::Free),
+        }
+    };
+    let own = state(&places.logs())?;
+    if places.feature().is_some() || own == LockState::Free {
+        return Ok(own);
+    }
+    for feature in feature::in_tree(root) {
+        let other = RunPlaces::of_feature(Arc::clone(root), &feature);
+        if state(&other.logs())? != LockState::Free {
+            return Ok(LockState::Free);
+        }
+    }
+    Ok(own)
+}
+
 /// Whether a run is in progress in the project.
 pub(crate) fn is_running(root: &Root) -> bool {
     running(root).is_some()
 }
 
-/// Takes the lock of the project: one run at a time.
+/// The locks of a run.
+pub(crate) struct RunLock {
+    _project: Lock,
+    /// By which it can be told which of the project's runs it is.
+    _feature: Option<Lock>,
+}
+
+/// Takes the lock of the project, and that of the feature if it is one: one run at a time.
 ///
 /// # Errors
 /// Another run has it; the message names its process.
-pub(crate) fn lock(root: &Root, stop: &Cancel) -> Outcome<Lock> {
-    let path = lock_path(root, LOCKED)?;
-    Lock::take(&path, LOCK_WAIT, stop).map_err(|problem| match problem.kind {
+pub(crate) fn lock(places: &RunPlaces, stop: &Cancel) -> Outcome<RunLock> {
+    let path = lock_path(&places.root, LOCKED)?;
+    let project = Lock::take(&path, LOCK_WAIT, stop).map_err(|problem| match problem.kind {
         ProblemKind::Limit => {
             let holder = std::fs::read_to_string(path.with_extension("lock")).unwrap_or_default();
             let holder = holder.trim().parse::<u32>();
@@ -192,5 +236,16 @@ pub(crate) fn lock(root: &Root, stop: &Cancel) -> Outcome<Lock> {
             .next("Watch it with marvin pipeline status, or wait until it has ended.")
         }
         _ => problem,
+    })?;
+    let feature = match places.feature() {
+        Some(feature) => {
+            let path = lock_path(&places.root, &format!("{feature}/{LOCKED}"))?;
+            Some(Lock::take(&path, LOCK_WAIT, stop)?)
+        }
+        None => None,
+    };
+    Ok(RunLock {
+        _project: project,
+        _feature: feature,
     })
 }

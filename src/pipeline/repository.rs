@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{Run, files, record, working_tree};
+use super::{Run, files, places, record, working_tree};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
-use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
+use crate::disk::paths::TICKETS;
 use crate::proc::git::checkpoint as git_checkpoint;
 use crate::proc::git::{Git, repository};
 use crate::tools::engine::context::ToolContext;
@@ -31,13 +31,13 @@ pub(crate) enum Uncommitted {
 }
 
 fn git(run: &Run) -> Outcome<Git<'_>> {
-    if !run.root.path().is_dir() {
+    if !run.root().path().is_dir() {
         return Err(Problem::missing(format!(
             "The folder of this run is gone: {}. Somebody removed it.",
-            run.root.path().display()
+            run.root().path().display()
         )));
     }
-    Git::open(run.root.path(), &run.ctx.session.env, &run.ctx.stop)
+    Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop)
 }
 
 /// Whether there is a repository around the project.
@@ -59,8 +59,8 @@ pub(crate) fn prepare(
     uncommitted: Uncommitted,
     is_own: bool,
 ) -> Outcome<()> {
-    let (dir, session) = (run.root.path(), &run.ctx.session);
-    if !exists(&run.root)? {
+    let (dir, session) = (run.root().path(), &run.ctx.session);
+    if !exists(run.root())? {
         git_checkpoint::init(dir, &session.env, &run.ctx.stop)?;
     }
     // Before its first commit, everything in a repository that the run made was here before, whether it was made now or by a start that was killed.
@@ -128,8 +128,7 @@ pub(crate) fn prepare(
 
 /// Marvin's own files and the tickets are no work of the user.
 pub(super) fn is_users(path: &str) -> bool {
-    let first = path.split('/').next();
-    first != Some(PROJECT_FOLDER) && first != Some(TICKETS)
+    !places::is_own(path) && path.split('/').next() != Some(TICKETS)
 }
 
 /// Whether a file was changed after `moment`. One that is gone does not say when.
@@ -190,7 +189,7 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         "" => message.to_owned(),
         ticket => format!("{message}\n\nTicket: {ticket}"),
     };
-    let _index = git_index::hold(run.root.path(), &run.ctx.stop)?;
+    let _index = git_index::hold(run.root().path(), &run.ctx.stop)?;
     let git = git(run)?;
     working_tree::check_branch(run, &git)?;
     let note = git
@@ -234,7 +233,7 @@ pub(crate) fn diff_of(run: &Run, commit: &str, paths: &[&str]) -> Outcome<(Strin
 
 /// Whether the run has made a checkpoint with this message, as far as can be told.
 pub(crate) fn has_checkpoint(run: &Run, message: &str) -> bool {
-    let Some(base) = record::base(&run.root) else {
+    let Some(base) = record::base(&run.places) else {
         return false;
     };
     let log = || -> Outcome<String> {

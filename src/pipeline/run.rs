@@ -1,13 +1,13 @@
 //! One run of the pipeline, from top to bottom.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::child::environment::check_depth;
 use super::documents;
 use super::heartbeat::{self, Heartbeat};
 use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
+use super::places::RunPlaces;
 use super::record::{self, RunRecord};
 use super::repository::{self, Uncommitted};
 use super::review::document;
@@ -19,15 +19,14 @@ use super::{
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
-use crate::disk::beneath::Root;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct RunRequest {
-    /// The project.
-    pub root: Arc<Root>,
+    /// The project, and where the run keeps what there.
+    pub places: RunPlaces,
     /// The whole task.
     pub task: String,
     /// The ticket of the task; a new epic when there is none.
@@ -59,13 +58,14 @@ pub(crate) struct RunRequest {
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome> {
     check_depth(&ctx.session)?;
-    let root = Arc::clone(&request.root);
-    let _lock = record::lock(&root, &ctx.stop)?;
-    record::wait_for_children(&root, &ctx.stop)?;
+    let places = request.places.clone();
+    let _lock = record::lock(&places, &ctx.stop)?;
+    record::wait_for_children(&places, &ctx.stop)?;
     scratch::hide(ctx);
-    let earlier = RunRecord::read(&root)?;
-    let recorded = state::recorded(&root)?;
-    let is_next = next_task::begins(&request.task, earlier.as_ref());
+    let earlier = RunRecord::read(&places)?;
+    let recorded = state::recorded(&places)?;
+    // Another task is another feature.
+    let is_next = places.feature().is_none() && next_task::begins(&request.task, earlier.as_ref());
     let (done, earlier, recorded) = match is_next {
         true => (earlier, None, None),
         false => (None, earlier, recorded),
@@ -75,7 +75,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         ctx: ctx.clone(),
         program: request.program.clone(),
         supervisor: request.supervisor.clone(),
-        root,
+        places,
         task: request.task.clone(),
         ticket: String::new(),
         tiers: request.tiers.clone(),
@@ -90,7 +90,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let uncommitted = match (request.allow_dirty, was_interrupted) {
         (true, _) => Uncommitted::Take,
         (false, true) => {
-            heartbeat::last_write(&run.root).map_or(Uncommitted::Take, Uncommitted::TakeUntil)
+            heartbeat::last_write(&run.places).map_or(Uncommitted::Take, Uncommitted::TakeUntil)
         }
         (false, false) => Uncommitted::Refuse,
     };
@@ -105,18 +105,18 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         return finish(&run, &request, Ok(RunOutcome::Done));
     }
     let own_repository = own_repository(&run, earlier.as_ref())?;
-    let mut tree = working_tree::share(&run.root)?;
+    let mut tree = working_tree::share(run.root())?;
     if request.branch.is_none()
         && let Some(earlier) = earlier.as_ref().filter(|earlier| !earlier.finished)
-        && repository::exists(&run.root)?
+        && repository::exists(run.root())?
     {
         run.branch.clone_from(&earlier.branch);
         repository::check_branch(&run)?;
     }
     repository::prepare(&run, request.branch.as_deref(), uncommitted, own_repository)?;
-    run.branch = repository::branch(ctx, &run.root).unwrap_or_default();
+    run.branch = repository::branch(ctx, run.root()).unwrap_or_default();
     if tree.is_none() {
-        tree = working_tree::share(&run.root)?;
+        tree = working_tree::share(run.root())?;
     }
     if let Some(done) = &done {
         next_task::set_aside(&run, done)?;
@@ -137,7 +137,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         .as_ref()
         .is_some_and(|earlier| goes_back || !earlier.finished);
     if !is_continued {
-        approval::withdraw(&run.root, |_| true)?;
+        approval::withdraw(&run.places, |_| true)?;
     }
     if let Some(earlier) = earlier {
         // Until what the interrupted run left is committed, it was interrupted still.
@@ -145,15 +145,15 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
             (earlier.started, earlier.base, earlier.working);
         record.begun = earlier.begun;
     }
-    record.write(&run.root)?;
-    let _alive = Heartbeat::start(&run.root)?;
+    record.write(&run.places)?;
+    let _alive = Heartbeat::start(&run.places)?;
     // An earlier start in this process is in the ledger.
     let here = ctx.session.ledger.totals().cost;
     run.spent_before = Some(match is_continued {
-        true => (record::spent(&run.root) - here).max(0.0),
+        true => (record::spent(&run.places) - here).max(0.0),
         false => 0.0,
     });
-    record::save_spent(&run.root, run.spent())?;
+    record::save_spent(&run.places, run.spent())?;
     let gone_back = match request.steering.from {
         Some(from) => Some(steering::go_back(&run, from)?),
         None => None,
@@ -180,7 +180,7 @@ fn own_repository(run: &Run, earlier: Option<&RunRecord>) -> Outcome<bool> {
     if earlier.is_some_and(|earlier| earlier.made_repository) {
         return Ok(true);
     }
-    if repository::exists(&run.root)? {
+    if repository::exists(run.root())? {
         return Ok(false);
     }
     let record = RunRecord {
@@ -189,7 +189,7 @@ fn own_repository(run: &Run, earlier: Option<&RunRecord>) -> Outcome<bool> {
         made_repository: true,
         ..earlier.cloned().unwrap_or_default()
     };
-    record.write(&run.root)?;
+    record.write(&run.places)?;
     Ok(true)
 }
 
@@ -198,7 +198,7 @@ fn announce(run: &Run, request: &RunRequest, resumed: bool) -> Outcome<()> {
         task: first_line(&run.task),
         ticket: run.ticket.clone(),
         tiers: run.tiers.all(),
-        phases: outline(request, &run.root)?,
+        phases: outline(request)?,
         resumed,
     });
     Ok(())
@@ -220,7 +220,7 @@ fn begin(run: &Run, was_interrupted: bool) -> Outcome<()> {
 fn record_beginning(run: &Run, record: &mut RunRecord, is_continued: bool) -> Outcome<()> {
     if record.begun.is_empty() && (!is_continued || record.base.is_empty()) {
         record.begun = repository::head(run)?;
-        record.write(&run.root)?;
+        record.write(&run.places)?;
     }
     Ok(())
 }
@@ -247,7 +247,7 @@ fn end(run: &Run, record: &mut RunRecord) -> Outcome<()> {
     repository::checkpoint(run, "The pipeline is done")?;
     record.working.clear();
     record.finished = true;
-    record.write(&run.root)
+    record.write(&run.places)
 }
 
 /// Every phase in order, until the user wants a stop.
@@ -260,12 +260,13 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<Opti
         loop {
             if again {
                 // Whatever was approved was other work.
-                approval::withdraw(&run.root, |other| other == phase.name)?;
+                approval::withdraw(&run.places, |other| other == phase.name)?;
                 do_phase(run, phase, record)?;
             }
             // After the last phase, and where the run is further already, nothing is asked.
             let Some(next) = next else { break };
-            if state::is_done(&run.root, next.name)? && request.steering.until != Some(phase.name) {
+            if state::is_done(&run.places, next.name)? && request.steering.until != Some(phase.name)
+            {
                 break;
             }
             match steering::gate(run, &request.steering, phase)? {
@@ -296,7 +297,7 @@ fn review_edited(run: &Run, done: &[&'static Phase], record: &mut RunRecord) -> 
 fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     let mut mark = |working: &str| {
         working.clone_into(&mut record.working);
-        record.write(&run.root)
+        record.write(&run.places)
     };
     run.ctx.stop.check()?;
     run.budget_left()?;
@@ -306,7 +307,7 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     // Stopped: whatever a child was writing is left, and the record says so.
     run.ctx.stop.check()?;
     if outcome.is_ok() {
-        state::save(&run.root, phase.name)?;
+        state::save(&run.places, phase.name)?;
         phase_record::end_phase(run)?;
     }
     // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
@@ -366,18 +367,18 @@ fn do_work(run: &Run, work: PhaseWork) -> Outcome<PhaseEnd> {
 
 /// Whether a phase is recorded as done and what it left is still there.
 fn is_complete(run: &Run, phase: &Phase) -> Outcome<bool> {
-    let is_recorded = state::is_done(&run.root, phase.name)?;
+    let is_recorded = state::is_done(&run.places, phase.name)?;
     Ok(is_recorded && missing_document(run, phase).is_none() && rewritten(run, phase).is_none())
 }
 
 /// Says why a phase that is recorded as done is done again.
 fn tell_what_is_missing(run: &Run, phase: &Phase) -> Outcome<()> {
-    if state::is_done(&run.root, phase.name)? {
+    if state::is_done(&run.places, phase.name)? {
         let name = phase.name;
         if let Some(path) = missing_document(run, phase) {
             run.warn(format!("{path} is missing or too short, although phase {name} is recorded as done; it is done again."));
         } else if let Some(path) = rewritten(run, phase)
-            && phase_record::edited_since(run, path).is_none()
+            && phase_record::edited_since(run, &path).is_none()
         {
             run.warn(format!(
                 "{path} was written again after its review, so it is reviewed again."
@@ -388,25 +389,27 @@ fn tell_what_is_missing(run: &Run, phase: &Phase) -> Outcome<()> {
 }
 
 /// The document of a review that is not the one that was reviewed.
-fn rewritten<'a>(run: &Run, phase: &'a Phase) -> Option<&'a str> {
+fn rewritten(run: &Run, phase: &Phase) -> Option<String> {
     if phase.steps.is_empty() {
         return None;
     }
-    let mut documents = phase.documents.iter().copied();
-    documents.find(|path| phase_record::is_rewritten(run, path))
+    let documents = phase.documents.iter();
+    let mut paths = documents.map(|kind| run.places.document(*kind));
+    paths.find(|path| phase_record::is_rewritten(run, path))
 }
 
 /// The first of the documents that a finished phase left which is not there any more.
-fn missing_document<'a>(run: &Run, phase: &'a Phase) -> Option<&'a str> {
+fn missing_document(run: &Run, phase: &Phase) -> Option<String> {
     let stands = |path: &str| {
         let state = run
-            .root
+            .root()
             .check(path)
-            .map(|rel| documents::state(&run.root, &rel));
+            .map(|rel| documents::state(run.root(), &rel));
         matches!(state, Ok(Ok(Ok(()))))
     };
-    let mut documents = phase.documents.iter().copied();
-    documents.find(|path| !stands(path))
+    let documents = phase.documents.iter();
+    let mut paths = documents.map(|kind| run.places.document(*kind));
+    paths.find(|path| !stands(path))
 }
 
 impl RunRequest {
@@ -431,20 +434,31 @@ fn refuse_other_task(
     if recorded.is_none() && earlier.working.is_empty() {
         return Ok(());
     }
+    if let Some(feature) = request.places.feature() {
+        return Err(Problem::refused(format!(
+            "The feature {feature} is for another task: \"{}\".",
+            first_line(&earlier.task)
+        ))
+        .next("Give the same prompt to continue it, or none.")
+        .next("For another task give a name of its own: --feature NAME"));
+    }
     Err(Problem::refused(format!(
         "The pipeline was run in this directory for another task: \"{}\".",
         first_line(&earlier.task)
     ))
     .next("Give the same prompt to continue it.")
-    .next("For a new task finish that one first, use another directory, or remove .marvin/pipeline_state and the documents beside it."))
+    .next(format!(
+        "For a new task finish that one first, use another directory, or remove {} and the documents beside it.",
+        request.places.state()
+    )))
 }
 
-fn outline(request: &RunRequest, root: &Root) -> Outcome<Vec<PhaseOutline>> {
+fn outline(request: &RunRequest) -> Outcome<Vec<PhaseOutline>> {
     let outlined = PHASES.iter().map(|phase| {
         Ok(PhaseOutline {
             name: phase.name.to_owned(),
             about: phase.about.to_owned(),
-            done: state::is_done(root, phase.name)?,
+            done: state::is_done(&request.places, phase.name)?,
             omitted: !request.has(phase),
         })
     });

@@ -56,7 +56,7 @@ impl Trial {
                 self.phase, self.most, self.marker
             ));
         }
-        if files::states(&run.root, &run.ctx.stop) != before {
+        if files::states(run.root(), &run.ctx.stop) != before {
             debugging::keep_green(run, self.phase)?;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Trial {
             most: self.most,
         });
         let instructions = fill(
-            self.prompt,
+            &prompts::placed(run, self.prompt),
             &[
                 ("round", &number.to_string()),
                 ("most", &self.most.to_string()),

@@ -1,10 +1,9 @@
-//! `.marvin/pipeline_state`: the last phase, or step of a phase, that is done. One word; it goes back only when the user says so.
+//! `pipeline_state`: the last phase, or step of a phase, that is done. One word; it goes back only when the user says so.
 
 use super::phase::{PHASES, Phase};
+use super::places::RunPlaces;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
-use crate::disk::beneath::Root;
-use crate::disk::paths::PIPELINE_STATE;
 
 /// More bytes than any word takes.
 const CAP: u64 = 4096;
@@ -14,8 +13,9 @@ const CAP: u64 = 4096;
 ///
 /// # Errors
 /// The file cannot be read, or holds a word that is no phase: taking that for "nothing" would repeat paid work.
-pub(crate) fn recorded(root: &Root) -> Outcome<Option<String>> {
-    let rel = root.check(PIPELINE_STATE)?;
+pub(crate) fn recorded(places: &RunPlaces) -> Outcome<Option<String>> {
+    let root = &places.root;
+    let rel = root.check(&places.state())?;
     if !root.exists(&rel)? {
         return Ok(None);
     }
@@ -28,7 +28,8 @@ pub(crate) fn recorded(root: &Root) -> Outcome<Option<String>> {
     if position(word).is_none() {
         let known: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
         return Err(Problem::config(format!(
-            "{PIPELINE_STATE} holds \"{}\", which is no phase of this version.",
+            "{} holds \"{}\", which is no phase of this version.",
+            places.state(),
             escape_controls(&clip(word, 80))
         ))
         .next(format!(
@@ -43,8 +44,8 @@ pub(crate) fn recorded(root: &Root) -> Outcome<Option<String>> {
 ///
 /// # Errors
 /// As [`recorded`].
-pub(crate) fn is_done(root: &Root, word: &str) -> Outcome<bool> {
-    let recorded = recorded(root)?.and_then(|recorded| position(&recorded));
+pub(crate) fn is_done(places: &RunPlaces, word: &str) -> Outcome<bool> {
+    let recorded = recorded(places)?.and_then(|recorded| position(&recorded));
     Ok(recorded.is_some() && recorded >= position(word))
 }
 
@@ -52,20 +53,25 @@ pub(crate) fn is_done(root: &Root, word: &str) -> Outcome<bool> {
 ///
 /// # Errors
 /// As [`recorded`]; the file cannot be written.
-pub(crate) fn save(root: &Root, word: &str) -> Outcome<()> {
-    if is_done(root, word)? {
+pub(crate) fn save(places: &RunPlaces, word: &str) -> Outcome<()> {
+    if is_done(places, word)? {
         return Ok(());
     }
-    root.put(&root.check(PIPELINE_STATE)?, word.as_bytes())
+    put(places, word)
 }
 
 /// Records deliberately that nothing after `phase` is done, or nothing at all: the user wants it done again.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn set_back(root: &Root, phase: Option<&Phase>) -> Outcome<()> {
+pub(crate) fn set_back(places: &RunPlaces, phase: Option<&Phase>) -> Outcome<()> {
     let word = phase.map_or("", |phase| phase.name);
-    root.put(&root.check(PIPELINE_STATE)?, word.as_bytes())
+    put(places, word)
+}
+
+fn put(places: &RunPlaces, word: &str) -> Outcome<()> {
+    let rel = places.root.check(&places.state())?;
+    places.root.put(&rel, word.as_bytes())
 }
 
 /// Where a word stands in the order of all phases and their steps.
@@ -80,41 +86,41 @@ fn position(word: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn folder() -> (tempfile::TempDir, Root) {
+    fn folder() -> (tempfile::TempDir, RunPlaces) {
         let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        (dir, root)
+        let places = RunPlaces::at(dir.path());
+        (dir, places)
     }
 
     #[test]
     fn the_recorded_phase_never_goes_back() {
-        let (_dir, root) = folder();
-        assert!(!is_done(&root, "1a").unwrap());
-        save(&root, "1b").unwrap();
+        let (_dir, places) = folder();
+        assert!(!is_done(&places, "1a").unwrap());
+        save(&places, "1b").unwrap();
         for word in ["1a", "1a_review_ii", "1a_review", "1b"] {
-            save(&root, word).unwrap();
-            assert!(is_done(&root, word).unwrap(), "{word}");
-            assert_eq!(recorded(&root).unwrap().as_deref(), Some("1b"));
+            save(&places, word).unwrap();
+            assert!(is_done(&places, word).unwrap(), "{word}");
+            assert_eq!(recorded(&places).unwrap().as_deref(), Some("1b"));
         }
-        assert!(!is_done(&root, "1b_review_i").unwrap());
-        save(&root, "5").unwrap();
+        assert!(!is_done(&places, "1b_review_i").unwrap());
+        save(&places, "5").unwrap();
         assert!(
             PHASES
                 .iter()
-                .all(|phase| is_done(&root, phase.name).unwrap())
+                .all(|phase| is_done(&places, phase.name).unwrap())
         );
     }
 
     #[test]
     fn a_newline_is_tolerated_and_an_unknown_word_is_named() {
-        let (dir, root) = folder();
-        let file = dir.path().join(PIPELINE_STATE);
+        let (dir, places) = folder();
+        let file = dir.path().join(".marvin/pipeline_state");
         std::fs::create_dir(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "2a\n").unwrap();
-        assert!(is_done(&root, "2a").unwrap());
+        assert!(is_done(&places, "2a").unwrap());
         for empty in ["", "\n", "  "] {
             std::fs::write(&file, empty).unwrap();
-            assert_eq!(recorded(&root).unwrap(), None);
+            assert_eq!(recorded(&places).unwrap(), None);
         }
         for (text, named) in [
             ("6_future", "6_future"),
@@ -122,7 +128,7 @@ mod tests {
             ("\u{1b}[31m", "[31m"),
         ] {
             std::fs::write(&file, text).unwrap();
-            let problem = save(&root, "1a").unwrap_err().one_line();
+            let problem = save(&places, "1a").unwrap_err().one_line();
             assert!(
                 problem.contains(named) && !problem.contains('\u{1b}'),
                 "{problem}"

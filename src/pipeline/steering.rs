@@ -16,7 +16,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
 use crate::base::text::clip;
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::disk::paths::PROJECT_DOCUMENTS;
 
 /// Characters of the user's words that a child gets.
 const MAX_WORDS_CHARS: usize = 20_000;
@@ -70,9 +69,9 @@ pub(super) enum GateDecision {
 /// It has not: then there is nothing to do again.
 pub(super) fn check_from(run: &Run, from: &str) -> Outcome<()> {
     let before = phase::position(from).and_then(|at| PHASES.get(at.checked_sub(1)?));
-    let recorded = state::recorded(&run.root)?;
+    let recorded = state::recorded(&run.places)?;
     let is_reached = match before {
-        Some(before) => state::is_done(&run.root, before.name)?,
+        Some(before) => state::is_done(&run.places, before.name)?,
         None => true,
     };
     if is_reached && recorded.is_some() {
@@ -98,24 +97,27 @@ pub(super) fn go_back(run: &Run, from: &str) -> Outcome<String> {
     let again: Vec<&Phase> = PHASES.iter().skip(at).collect();
     let mut done = Vec::new();
     for phase in &again {
-        if state::is_done(&run.root, phase.name)? {
+        if state::is_done(&run.places, phase.name)? {
             done.push(phase.name);
         }
     }
     // First the record: a kill in between leaves less recorded than is there, which costs nothing but a review.
-    state::set_back(&run.root, at.checked_sub(1).and_then(|at| PHASES.get(at)))?;
+    state::set_back(&run.places, at.checked_sub(1).and_then(|at| PHASES.get(at)))?;
     let writing = again
         .iter()
         .filter(|phase| matches!(phase.work, PhaseWork::Specify | PhaseWork::Design));
-    let written: Vec<&str> = writing.flat_map(|phase| phase.documents).copied().collect();
+    let written: Vec<String> = writing
+        .flat_map(|phase| phase.documents)
+        .map(|kind| run.places.document(*kind))
+        .collect();
     phase_record::forget(run, &written)?;
-    approval::withdraw(&run.root, |phase| {
+    approval::withdraw(&run.places, |phase| {
         again.iter().any(|again| again.name == phase)
     })?;
     let mut kept = Vec::new();
     for path in written {
-        let rel = run.root.check(path)?;
-        if run.root.exists(&rel)? && run.root.kind_name(&rel)? == "file" {
+        let rel = run.root().check(&path)?;
+        if run.root().exists(&rel)? && run.root().kind_name(&rel)? == "file" {
             let to =
                 documents::set_aside(run, &rel).unwrap_or_else(|| "the history of git".to_owned());
             kept.push(format!("{path} is in {to} now"));
@@ -140,9 +142,10 @@ pub(super) fn go_back(run: &Run, from: &str) -> Outcome<String> {
 /// It cannot be recorded.
 pub(super) fn note_edits(run: &Run) -> Outcome<()> {
     for phase in PHASES.iter().filter(|phase| !phase.steps.is_empty()) {
-        for (position, path) in phase.documents.iter().enumerate() {
+        for (position, kind) in phase.documents.iter().enumerate() {
+            let path = run.places.document(*kind);
             let is_reviewed = document::is_reviewed(run, phase, position)?;
-            if is_reviewed && phase_record::mark_edited(run, path)? {
+            if is_reviewed && phase_record::mark_edited(run, &path)? {
                 run.emit(PipelineEvent::Steered {
                     words: format!("{path} was edited, so it is reviewed again as it is."),
                 });
@@ -158,8 +161,8 @@ pub(super) fn note_edits(run: &Run) -> Outcome<()> {
 /// It cannot be recorded.
 pub(super) fn save_documents(run: &Run) -> Outcome<()> {
     let commit = repository::head(run).unwrap_or_default();
-    for path in PROJECT_DOCUMENTS {
-        phase_record::save_document(run, path, &commit)?;
+    for path in run.places.documents() {
+        phase_record::save_document(run, &path, &commit)?;
     }
     Ok(())
 }
@@ -170,7 +173,7 @@ pub(super) fn save_documents(run: &Run) -> Outcome<()> {
 /// It was stopped; a correction failed.
 pub(super) fn gate(run: &Run, steering: &Steering, phase: &'static Phase) -> Outcome<GateDecision> {
     if steering.approve.contains(&phase.name) {
-        let all = approval::read(&run.root)?;
+        let all = approval::read(&run.places)?;
         let is_approved = all.of(phase.name).is_some();
         if !is_approved {
             let was_told = all.waiting == phase.name;
@@ -181,8 +184,8 @@ pub(super) fn gate(run: &Run, steering: &Steering, phase: &'static Phase) -> Out
                     GateDecision::GoOn
                 }
                 None => {
-                    approval::wait(&run.root, phase.name)?;
-                    GateDecision::Pause(pause(phase, true))
+                    approval::wait(&run.places, phase.name)?;
+                    GateDecision::Pause(pause(run, phase, true))
                 }
             };
             if !matches!(decision, GateDecision::GoOn) {
@@ -191,16 +194,16 @@ pub(super) fn gate(run: &Run, steering: &Steering, phase: &'static Phase) -> Out
         }
     }
     Ok(match steering.until == Some(phase.name) {
-        true => GateDecision::Pause(pause(phase, false)),
+        true => GateDecision::Pause(pause(run, phase, false)),
         false => GateDecision::GoOn,
     })
 }
 
-fn pause(phase: &Phase, waits: bool) -> Pause {
-    let read = match phase.documents {
-        [] => vec!["the commits of the run, newest first: git log".to_owned()],
-        documents => documents.iter().map(|path| (*path).to_owned()).collect(),
-    };
+fn pause(run: &Run, phase: &Phase, waits: bool) -> Pause {
+    let mut read = documents_of(run, phase);
+    if read.is_empty() {
+        read.push("the commits of the run, newest first: git log".to_owned());
+    }
     Pause {
         phase: phase.name,
         words: match waits {
@@ -219,9 +222,15 @@ fn pause(phase: &Phase, waits: bool) -> Pause {
     }
 }
 
+/// The paths of a phase's documents.
+fn documents_of(run: &Run, phase: &Phase) -> Vec<String> {
+    let documents = phase.documents.iter();
+    documents.map(|kind| run.places.document(*kind)).collect()
+}
+
 fn approve(run: &Run, phase: &Phase, how: &str) -> Outcome<()> {
     let at = run.ctx.session.clock.utc();
-    let approved = approval::approve(&run.root, phase.name, at, how)?;
+    let approved = approval::approve(&run.places, phase.name, at, how)?;
     run.emit(PipelineEvent::Steered {
         words: format!(
             "Phase {} was approved {} ({}).",
@@ -232,8 +241,8 @@ fn approve(run: &Run, phase: &Phase, how: &str) -> Outcome<()> {
 }
 
 fn ask(run: &Run, prompt: &dyn ApprovalPrompt, phase: &'static Phase) -> Outcome<GateDecision> {
-    let words = pause(phase, true);
-    approval::wait(&run.root, phase.name)?;
+    let words = pause(run, phase, true);
+    approval::wait(&run.places, phase.name)?;
     run.emit(PipelineEvent::ApprovalAwaited {
         phase: phase.name.to_owned(),
         words: words.words.clone(),
@@ -241,11 +250,11 @@ fn ask(run: &Run, prompt: &dyn ApprovalPrompt, phase: &'static Phase) -> Outcome
     let pending = PendingApproval {
         phase: phase.name,
         about: phase.about,
-        documents: phase.documents,
-        root: &run.root,
+        documents: &documents_of(run, phase),
+        root: run.root(),
     };
     let is_approved = || {
-        let all = approval::read(&run.root);
+        let all = approval::read(&run.places);
         all.is_ok_and(|all| all.of(phase.name).is_some())
     };
     match prompt.ask(&pending, &is_approved, &run.ctx.stop)? {
@@ -256,7 +265,7 @@ fn ask(run: &Run, prompt: &dyn ApprovalPrompt, phase: &'static Phase) -> Outcome
         UserDecision::Edited => Ok(GateDecision::Again),
         UserDecision::Stop => Ok(GateDecision::Pause(words)),
         UserDecision::Wrong { document, words } => {
-            correct(run, phase, document, &words)?;
+            correct(run, phase, document.as_deref(), &words)?;
             Ok(GateDecision::Again)
         }
     }
@@ -270,12 +279,13 @@ fn correct(run: &Run, phase: &'static Phase, document: Option<&str>, words: &str
         &clip(words, MAX_WORDS_CHARS),
     );
     let known: [&'static Document; 3] = [&documents::SPEC, &documents::UX, &documents::DESIGN];
-    let document = document.and_then(|path| known.into_iter().find(|known| known.path == path));
+    let document =
+        document.and_then(|path| known.into_iter().find(|known| known.path(run) == path));
     if let Some(document) = document {
         document::correct(run, document, phase.name, &findings)?;
         return repository::checkpoint(
             run,
-            &format!("{}: corrected as the user said", document.name),
+            &format!("{}: corrected as the user said", document.kind.name()),
         );
     }
     let tier = match phase.work {
@@ -293,13 +303,13 @@ fn correct(run: &Run, phase: &'static Phase, document: Option<&str>, words: &str
         prompts::FIX_CODE,
         &[
             ("subject", &review::as_part(&about.1)),
-            ("history_path", &History::of(about.0).path()),
+            ("history_path", &History::of(about.0).path(&run.places)),
             ("findings", &findings),
         ],
     );
-    let before = files::states(&run.root, &run.ctx.stop);
+    let before = files::states(run.root(), &run.ctx.stop);
     let task = ChildTask {
-        check: &|_| match files::states(&run.root, &run.ctx.stop) == before {
+        check: &|_| match files::states(run.root(), &run.ctx.stop) == before {
             true => Err("No file has changed. Correct the findings in the files.".to_owned()),
             false => Ok(()),
         },

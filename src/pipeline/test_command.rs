@@ -147,21 +147,21 @@ pub(super) fn detect(run: &Run) -> Option<String> {
 
 /// `Test command: …` in the project's instructions.
 fn stated(run: &Run) -> Option<String> {
-    let (_, text) = project_texts::instructions(&run.ctx.session.paths, &run.root)?;
+    let (_, text) = project_texts::instructions(&run.ctx.session.paths, run.root())?;
     let command = text.lines().find_map(project_texts::test_command)?;
     (!command.is_empty()).then(|| command.to_owned())
 }
 
 fn has(run: &Run, path: &str) -> bool {
-    let rel = run.root.check(path);
-    rel.is_ok_and(|rel| run.root.exists(&rel).unwrap_or(false))
+    let rel = run.root().check(path);
+    rel.is_ok_and(|rel| run.root().exists(&rel).unwrap_or(false))
 }
 
 /// What `npm init` writes when there are no tests is none.
 fn npm(run: &Run) -> Option<String> {
     const MAX_BYTES: u64 = 4 << 20;
-    let rel = run.root.check("package.json").ok()?;
-    let bytes = run.root.read(&rel, MAX_BYTES).ok()?;
+    let rel = run.root().check("package.json").ok()?;
+    let bytes = run.root().read(&rel, MAX_BYTES).ok()?;
     let package: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     let script = package.get("scripts")?.get("test")?.as_str()?;
     (!script.contains("no test specified")).then(|| "npm test".to_owned())
@@ -214,13 +214,13 @@ fn unittest(run: &Run) -> String {
 
 fn has_python_tests(run: &Run) -> bool {
     let in_folder = |folder: &RelPath| {
-        let entries = run.root.list(folder).unwrap_or_default();
+        let entries = run.root().list(folder).unwrap_or_default();
         entries.iter().any(|entry| {
             let stem = entry.name.strip_suffix(".py");
             stem.is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
         })
     };
-    let below = ["tests", "test"].map(|folder| run.root.check(folder));
+    let below = ["tests", "test"].map(|folder| run.root().check(folder));
     let folders = below.into_iter().flatten();
     in_folder(&RelPath::here()) || folders.into_iter().any(|folder| in_folder(&folder))
 }
@@ -248,7 +248,7 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
     program.supervisor.clone_from(&session.supervisor);
-    program.dir = Some(run.root.path().to_owned());
+    program.dir = Some(run.root().path().to_owned());
     program.limit = limit;
     let mut output = TestOutput::default();
     let done = program

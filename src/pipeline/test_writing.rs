@@ -12,6 +12,11 @@ use super::{limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 
+/// Above the list of a feature's tests.
+const LIST_HEADING: &str = "# Tests of this feature\n\nThe pipeline keeps this list. A phase of tests adds the files that it has written or changed.\n\n";
+/// Largest list in bytes.
+const MAX_LIST_BYTES: u64 = 4 << 20;
+
 struct Writer {
     phase: &'static str,
     label: &'static str,
@@ -58,6 +63,7 @@ fn write(run: &Run, writer: &Writer) -> Outcome<PhaseEnd> {
         tell_once(run, writer, &before, &outcome)?;
     }
     code::review_tests(run, writer.phase, &before)?;
+    list_tests(run, &before)?;
     Ok(PhaseEnd::Done)
 }
 
@@ -84,7 +90,7 @@ fn tell_once(run: &Run, writer: &Writer, before: &FileStates, outcome: &TestRun)
 }
 
 fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<()> {
-    let instructions = fill(writer.prompt, &[("told", told)]);
+    let instructions = fill(&prompts::placed(run, writer.prompt), &[("told", told)]);
     child::run(
         run,
         &ChildTask {
@@ -106,13 +112,32 @@ fn written(phase: &str) -> String {
     format!("{phase}: tests written")
 }
 
+/// Adds the files that the phase has written to the list of the feature's tests: later features and whoever reads the report learn which they are.
+fn list_tests(run: &Run, before: &FileStates) -> Outcome<()> {
+    let Some(path) = run.places.tests() else {
+        return Ok(());
+    };
+    let rel = run.root().check(&path)?;
+    let earlier = run.root().read(&rel, MAX_LIST_BYTES).unwrap_or_default();
+    let earlier = String::from_utf8_lossy(&earlier);
+    let now = files::states(run.root(), &run.ctx.stop);
+    let row = |path: &str| format!("- `{path}`\n");
+    let mut rows: Vec<String> = files::changed(before, &now).into_iter().map(row).collect();
+    let known = earlier.lines().filter(|line| line.starts_with("- "));
+    rows.extend(known.map(|line| format!("{line}\n")));
+    rows.sort();
+    rows.dedup();
+    let list = format!("{LIST_HEADING}{}", rows.concat());
+    run.root().put(&rel, list.as_bytes())
+}
+
 /// Whether the phase has brought tests, now or when this run did it before.
 fn has_tests(run: &Run, phase: &str, before: &FileStates) -> Result<(), String> {
-    let now = files::states(&run.root, &run.ctx.stop);
+    let now = files::states(run.root(), &run.ctx.stop);
     let changed = files::changed(before, &now);
     let is_rust_test = |path: &str| path.ends_with(".rs") && changed.contains(&path);
     let found = changed.iter().any(|path| files::is_test(path))
-        || files::any_text(&run.root, &run.ctx.stop, &is_rust_test, &|text| {
+        || files::any_text(run.root(), &run.ctx.stop, &is_rust_test, &|text| {
             text.contains("#[test]")
         })
         || repository::has_checkpoint(run, &written(phase));

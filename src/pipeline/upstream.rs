@@ -1,13 +1,18 @@
-//! Documents of the project above: copied before the first phase, so that children can read what their work must agree with. Nobody here changes them:
-//! the fence refuses to write below their folder.
+//! Documents that the work must agree with, for children to read: those of the project above are copied before the first phase, and nobody here changes
+//! them, because the fence refuses to write below their folder. A feature has those of the project and of its other features besides: where they are, and
+//! copies in its logs of those that are built elsewhere and not merged.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{Run, worktree};
+use super::places::RunPlaces;
+use super::worktree::features;
+use super::{Run, feature, worktree};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
-use crate::disk::paths::PROJECT_UPSTREAM;
+use crate::disk::beneath::Root;
+use crate::disk::paths::{FEATURES, PROJECT_UPSTREAM};
 
 /// Documents that are copied when they are there.
 const NAMES: [&str; 8] = [
@@ -32,15 +37,88 @@ const CAP: u64 = 5 << 20;
 /// A copy cannot be written.
 pub(crate) fn copy(run: &Run) -> Outcome<()> {
     // In a worktree, the one above the folder from which it was made.
-    let origin = worktree::record::of(&run.root).map(|record| record.origin);
-    let project = origin.as_deref().unwrap_or(run.root.path());
+    let origin = worktree::record::of(run.root()).map(|record| record.origin);
+    let project = origin.as_deref().unwrap_or(run.root().path());
     let folders = [project.parent(), run.program.parent()];
     for folder in folders.into_iter().flatten() {
         for name in documents(folder) {
             copy_one(run, &folder.join(name), name)?;
         }
     }
+    copy_features(run)
+}
+
+/// The folder of copies, in the logs.
+const UNMERGED: &str = "upstream";
+
+/// Copies what features that are built in worktrees have written so far. Those that were merged meanwhile are here themselves.
+fn copy_features(run: &Run) -> Outcome<()> {
+    let Some(own) = run.places.feature() else {
+        return Ok(());
+    };
+    let root = run.root();
+    let here = feature::in_tree(root);
+    for record in features::worktrees(root) {
+        let is_other = record.feature != own && !here.contains(&record.feature);
+        let Some(places) = record.places().ok().filter(|_| is_other) else {
+            continue;
+        };
+        for path in left_by(&places) {
+            let text = places
+                .root
+                .check(&path)
+                .and_then(|rel| places.root.read(&rel, CAP));
+            match text {
+                Ok(text) => {
+                    let to = run.places.log(&format!("{UNMERGED}/{path}"));
+                    root.put(&root.check(&to)?, &text)?;
+                }
+                Err(problem) => run.warn(format!("{path} is not copied: {}", problem.one_line())),
+            }
+        }
+    }
     Ok(())
+}
+
+/// The paths of the documents that children may look up.
+pub(crate) fn paths(run: &Run) -> Vec<String> {
+    let root = run.root();
+    let mut paths = names_in(root, PROJECT_UPSTREAM);
+    let Some(own) = run.places.feature() else {
+        return paths;
+    };
+    paths.extend(left_by(&RunPlaces::of_project(Arc::clone(root))));
+    let here = feature::in_tree(root);
+    for other in here.iter().filter(|other| *other != own) {
+        paths.extend(left_by(&RunPlaces::of_feature(Arc::clone(root), other)));
+    }
+    let copies = run.places.log(&format!("{UNMERGED}/{FEATURES}"));
+    for other in names_in(root, &copies) {
+        let is_here = here.iter().any(|here| other.ends_with(&format!("/{here}")));
+        if !is_here {
+            paths.extend(names_in(root, &other));
+        }
+    }
+    paths
+}
+
+/// What is in a folder, by its path.
+fn names_in(root: &Root, folder: &str) -> Vec<String> {
+    let entries = root.check(folder).and_then(|rel| root.list(&rel));
+    let names = entries.unwrap_or_default().into_iter();
+    names
+        .map(|entry| format!("{folder}/{}", entry.name))
+        .collect()
+}
+
+/// The documents and the list of tests that a run has left.
+fn left_by(places: &RunPlaces) -> Vec<String> {
+    let is_there = |path: &String| {
+        let rel = places.root.check(path);
+        rel.is_ok_and(|rel| places.root.exists(&rel).unwrap_or(false))
+    };
+    let documents = places.documents().into_iter();
+    documents.chain(places.tests()).filter(is_there).collect()
 }
 
 fn documents(folder: &Path) -> Vec<&'static str> {
@@ -56,13 +134,13 @@ fn documents(folder: &Path) -> Vec<&'static str> {
 }
 
 fn copy_one(run: &Run, from: &Path, name: &str) -> Outcome<()> {
-    let folder = run.root.path().join(PROJECT_UPSTREAM);
+    let folder = run.root().path().join(PROJECT_UPSTREAM);
     atomic::make_folder(&folder, Access::Private)?;
     let to = folder.join(name);
     let is_link = to.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     let is_inside = folder
         .canonicalize()
-        .is_ok_and(|folder| folder.starts_with(run.root.path()));
+        .is_ok_and(|folder| folder.starts_with(run.root().path()));
     if is_link || !is_inside {
         return Err(Problem::refused(format!(
             "{PROJECT_UPSTREAM} leads out of the project through a symbolic link."

@@ -11,7 +11,7 @@ use crate::disk::beneath::Root;
 const MAX_BYTES: usize = 60_000;
 
 /// Those of `names` that the project has, with their texts.
-pub(crate) fn documents(root: &Root, names: &[&'static str]) -> Vec<(&'static str, String)> {
+pub(crate) fn documents<'a>(root: &Root, names: &[&'a str]) -> Vec<(&'a str, String)> {
     let found: Vec<(&str, u64, String)> = names
         .iter()
         .filter_map(|name| read(root, name).map(|(len, text)| (*name, len, text)))

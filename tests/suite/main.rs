@@ -83,6 +83,7 @@ mod owners;
 mod passing_errors;
 mod permissions;
 mod pipeline_agents;
+mod pipeline_features;
 mod pipeline_obstacles;
 mod pipeline_outages;
 mod pipeline_plan;

@@ -24,10 +24,15 @@ const TASK: &str =
 
 /// A run in `dir` with the model of `server`.
 pub(super) fn pipeline(home: &Home, server: &Server, dir: &Path) -> Marvin {
+    unprompted(home, server, dir).args(["--prompt", TASK])
+}
+
+/// The same without a prompt.
+pub(super) fn unprompted(home: &Home, server: &Server, dir: &Path) -> Marvin {
     let run = home
         .marvin()
         .line("--non-interactive --design-first --provider openai-compat")
-        .args(["--model", "all=test-model", "--prompt", TASK])
+        .args(["--model", "all=test-model"])
         .arg("--working-dir")
         .arg(dir)
         .env("OPENAI_COMPAT_URL", server.url("/v1"))

@@ -156,15 +156,15 @@ fn asked_for(request: &Request) -> (Role, usize, String) {
 
 fn answer(project: &Project, role: Role, step: usize, work: &str) -> Answer {
     Answer::sse(match role {
-        Role::SpecWriter => document(step, ".marvin/spec.md", "The program counts words."),
+        Role::SpecWriter => document(step, &target(work), "The program counts words."),
         Role::UxWriter => document(
             step,
-            ".marvin/ux.md",
+            &target(work),
             "A person types a command and reads a number.",
         ),
         Role::DesignWriter => document(
             step,
-            ".marvin/design.md",
+            &target(work),
             "One module with one function, and a program around it.",
         ),
         Role::FirstReviewer => openai::text(&[
@@ -237,6 +237,12 @@ fn editor_of(work: &str) -> String {
         .split("You are the editor of `")
         .nth(1)
         .unwrap_or_default();
+    after.split('`').next().unwrap_or_default().to_owned()
+}
+
+/// The file that a writer of a document is to write.
+fn target(work: &str) -> String {
+    let after = work.split(" to `").nth(1).unwrap_or_default();
     after.split('`').next().unwrap_or_default().to_owned()
 }
 

@@ -4,19 +4,24 @@ use super::event_log;
 use crate::app::settings::Settings;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
-use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
 use crate::pipeline::approval::{self, Approvals};
+use crate::pipeline::places::RunPlaces;
+use crate::pipeline::record;
 
 /// Approves the work of the phase that `point` means, or of the one that waits. Returns what came of it, as a sentence.
 ///
 /// # Errors
 /// Nothing waits here, or something else does.
-pub(crate) fn approve(root: &Root, settings: &Settings, point: Option<&str>) -> Outcome<String> {
-    let known = approval::read(root)?;
+pub(crate) fn approve(
+    places: &RunPlaces,
+    settings: &Settings,
+    point: Option<&str>,
+) -> Outcome<String> {
+    let known = approval::read(places)?;
     let phase = match point {
         Some(point) => approval::point(point)?.to_owned(),
-        None if known.waiting.is_empty() => return Err(nothing(root, &known)),
+        None if known.waiting.is_empty() => return Err(nothing(places, &known)),
         None => known.waiting.clone(),
     };
     let name = approval::name_of(&phase).to_owned();
@@ -27,11 +32,11 @@ pub(crate) fn approve(root: &Root, settings: &Settings, point: Option<&str>) -> 
         ));
     }
     if known.waiting != phase {
-        return Err(nothing(root, &known));
+        return Err(nothing(places, &known));
     }
     let at = Clock::new(&settings.env).utc();
-    let own = approval::approve(root, &phase, at, "with marvin pipeline approve")?;
-    let next = match super::status::lock_state(root)? {
+    let own = approval::approve(places, &phase, at, "with marvin pipeline approve")?;
+    let next = match record::lock_state(places)? {
         LockState::Held(_) => "The run goes on.",
         LockState::Free => "Run the pipeline's command again to go on.",
     };
@@ -41,7 +46,7 @@ pub(crate) fn approve(root: &Root, settings: &Settings, point: Option<&str>) -> 
     ))
 }
 
-fn nothing(root: &Root, known: &Approvals) -> Problem {
+fn nothing(places: &RunPlaces, known: &Approvals) -> Problem {
     if !known.waiting.is_empty() {
         let waiting = approval::name_of(&known.waiting).to_owned();
         return Problem::refused(format!(
@@ -49,9 +54,9 @@ fn nothing(root: &Root, known: &Approvals) -> Problem {
         ))
         .next(format!("marvin pipeline approve {waiting}"));
     }
-    match event_log::read(root) {
+    match event_log::read(places) {
         Ok(events) if events.is_empty() => {
-            super::status::no_run(root, "No run of the pipeline is recorded in")
+            super::status::no_run(&places.root, "No run of the pipeline is recorded in")
         }
         _ => Problem::refused("No run waits for an approval here.")
             .next("See how it is going with: marvin pipeline status"),

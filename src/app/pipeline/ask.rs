@@ -101,7 +101,7 @@ impl ApprovalPrompt for TerminalPrompt {
                 Reply::Stop => return Ok(UserDecision::Stop),
                 Reply::Edit if !documents.is_empty() => {
                     if let Some(document) = which(documents, is_approved, stop)? {
-                        self.edit(pending, document);
+                        self.edit(pending, &document);
                         return Ok(UserDecision::Edited);
                     }
                 }
@@ -130,12 +130,12 @@ impl ApprovalPrompt for TerminalPrompt {
 
 /// Which document is meant; asks when there are several. `None` when none was named.
 fn which(
-    documents: &'static [&'static str],
+    documents: &[String],
     is_approved: &dyn Fn() -> bool,
     stop: &Cancel,
-) -> Outcome<Option<&'static str>> {
+) -> Outcome<Option<String>> {
     if let [only] = documents {
-        return Ok(Some(only));
+        return Ok(Some(only.clone()));
     }
     for (number, document) in (1..).zip(documents) {
         say(&format!("  {number} {document}"));
@@ -148,7 +148,7 @@ fn which(
     Ok(number
         .checked_sub(1)
         .and_then(|at| documents.get(at))
-        .copied())
+        .cloned())
 }
 
 /// What came from the terminal.

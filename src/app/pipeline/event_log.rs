@@ -1,7 +1,7 @@
-//! `.marvin/logs/pipeline-events.jsonl`: every event of the project's runs with its time (UTC), one JSON object a line; appended only.
+//! `pipeline-events.jsonl` in the logs of a run: every event of its starts with its time (UTC), one JSON object a line; appended only.
 
 use std::io::{Read, Seek, SeekFrom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::disk::beneath::{RelPath, Root};
-use crate::disk::paths::PROJECT_LOGS;
+use crate::disk::beneath::RelPath;
+use crate::pipeline::places::RunPlaces;
 
 const FILE: &str = "pipeline-events.jsonl";
 /// Only so many bytes from the end are read.
@@ -30,7 +30,7 @@ struct EventLine<E> {
 
 /// Appends events to the file of a project.
 pub(super) struct EventLog {
-    root: Arc<Root>,
+    places: RunPlaces,
     clock: Clock,
     /// The file exists and ends with a whole line.
     is_open: Mutex<bool>,
@@ -38,9 +38,9 @@ pub(super) struct EventLog {
 
 impl EventLog {
     /// Touches nothing before the first event.
-    pub(super) fn new(root: Arc<Root>, clock: Clock) -> Self {
+    pub(super) fn new(places: RunPlaces, clock: Clock) -> Self {
         Self {
-            root,
+            places,
             clock,
             is_open: Mutex::new(false),
         }
@@ -58,37 +58,35 @@ impl EventLog {
         let mut line = serde_json::to_string(&line)
             .map_err(|error| Problem::internal(format!("An event cannot be written: {error}.")))?;
         line.push('\n');
-        let rel = self.root.check_write(&path())?;
+        let root = &self.places.root;
+        let rel = root.check_write(&self.places.log(FILE))?;
         let mut is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_open {
             self.open(&rel)?;
             *is_open = true;
         }
-        self.root.append(&rel, line.as_bytes()).map(drop)
+        root.append(&rel, line.as_bytes()).map(drop)
     }
 
     /// Creates the file, or ends the line that a killed process left unfinished.
     fn open(&self, rel: &RelPath) -> Outcome<()> {
-        if !self.root.exists(rel)? {
-            return self.root.create_new(rel, b"");
+        let root = &self.places.root;
+        if !root.exists(rel)? {
+            return root.create_new(rel, b"");
         }
-        if self.root.metadata(rel)?.len > MAX_FILE_BYTES {
-            return self.root.put(rel, b"");
+        if root.metadata(rel)?.len > MAX_FILE_BYTES {
+            return root.put(rel, b"");
         }
-        let mut file = self.root.open_read(rel)?;
+        let mut file = root.open_read(rel)?;
         let mut last = [b'\n'];
         if file.seek(SeekFrom::End(-1)).is_ok() {
             let _ = file.read_exact(&mut last);
         }
         match last {
             [b'\n'] => Ok(()),
-            _ => self.root.append(rel, b"\n").map(drop),
+            _ => root.append(rel, b"\n").map(drop),
         }
     }
-}
-
-fn path() -> String {
-    format!("{PROJECT_LOGS}/{FILE}")
 }
 
 /// The recorded events with their times since 1970, oldest first. Lines that are cut short, damaged, or of a kind that this version does not know are passed
@@ -96,13 +94,14 @@ fn path() -> String {
 ///
 /// # Errors
 /// The file cannot be read, or leads out of the project.
-pub(crate) fn read(root: &Root) -> Outcome<Vec<(Duration, PipelineEvent)>> {
-    let rel = root.check(&path())?;
+pub(crate) fn read(places: &RunPlaces) -> Outcome<Vec<(Duration, PipelineEvent)>> {
+    let (root, path) = (&places.root, places.log(FILE));
+    let rel = root.check(&path)?;
     if !root.exists(&rel)? {
         return Ok(Vec::new());
     }
     let mut file = root.open_read(&rel)?;
-    let fail = |error| Problem::system(format!("Cannot read {}", path()), error);
+    let fail = |error| Problem::system(format!("Cannot read {path}"), error);
     let len = file.metadata().map_err(fail)?.len();
     let from = len.saturating_sub(MAX_READ_BYTES);
     file.seek(SeekFrom::Start(from)).map_err(fail)?;
@@ -144,11 +143,11 @@ mod tests {
     #[test]
     fn events_are_read_as_they_were_written_and_torn_lines_are_passed_over() {
         let dir = tempfile::tempdir().unwrap();
-        let root = Arc::new(Root::open(dir.path()).unwrap());
-        assert_eq!(read(&root).unwrap(), []);
-        let first = EventLog::new(Arc::clone(&root), clock());
+        let places = RunPlaces::at(dir.path());
+        assert_eq!(read(&places).unwrap(), []);
+        let first = EventLog::new(places.clone(), clock());
         first.append(&warning("line\nbreak")).unwrap();
-        let file = dir.path().join(path());
+        let file = dir.path().join(places.log(FILE));
         assert_eq!(
             std::fs::read_to_string(&file).unwrap(),
             "{\"ts\":\"2026-11-22T12:00:00.000Z\",\"kind\":\"warning\",\"words\":\"line\\nbreak\"}\n"
@@ -159,7 +158,7 @@ mod tests {
             .open(&file)
             .and_then(|mut file| std::io::Write::write_all(&mut file, b"{\"ts\":\"2026\xc3"))
             .unwrap();
-        let second = EventLog::new(Arc::clone(&root), clock());
+        let second = EventLog::new(places.clone(), clock());
         let usage = PipelineEvent::ChildUsage {
             id: "a".to_owned(),
             tokens: u64::MAX,
@@ -181,7 +180,7 @@ mod tests {
             .unwrap();
         let at = Duration::from_secs(1_795_348_800);
         assert_eq!(
-            read(&root).unwrap(),
+            read(&places).unwrap(),
             [
                 (at, warning("line\nbreak")),
                 (at, warning("two")),
@@ -194,12 +193,12 @@ mod tests {
     fn a_file_that_leads_out_of_the_project_is_neither_written_nor_read() {
         let dir = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::new().unwrap();
-        let root = Arc::new(Root::open(dir.path()).unwrap());
-        std::fs::create_dir_all(dir.path().join(PROJECT_LOGS)).unwrap();
-        std::os::unix::fs::symlink(outside.path(), dir.path().join(path())).unwrap();
-        let log = EventLog::new(Arc::clone(&root), clock());
+        let places = RunPlaces::at(dir.path());
+        std::fs::create_dir_all(dir.path().join(places.logs())).unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join(places.log(FILE))).unwrap();
+        let log = EventLog::new(places.clone(), clock());
         assert!(log.append(&warning("secret")).is_err());
-        assert!(read(&root).is_err());
+        assert!(read(&places).is_err());
         assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
     }
 }

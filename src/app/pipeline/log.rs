@@ -8,7 +8,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_LOGS;
+use crate::pipeline::places::RunPlaces;
 
 /// Of each log so many bytes from its beginning and from its end; the middle is left out.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -20,10 +20,10 @@ const MAX_LOGS: usize = 40;
 ///
 /// # Errors
 /// No run is recorded, the phase is unknown, or no child ran in it.
-pub(crate) fn text(root: &Root, phase: Option<&str>) -> Outcome<String> {
+pub(crate) fn text(places: &RunPlaces, phase: Option<&str>) -> Outcome<String> {
     let mut progress = RunProgress::default();
     let mut children: Vec<ChildProgress> = Vec::new();
-    for (at, event) in event_log::read(root)? {
+    for (at, event) in event_log::read(places)? {
         progress.apply(&event, at);
         if matches!(event, PipelineEvent::ChildStarted { .. }) {
             children.extend(progress.children.last().cloned());
@@ -31,7 +31,7 @@ pub(crate) fn text(root: &Root, phase: Option<&str>) -> Outcome<String> {
     }
     if children.is_empty() {
         return Err(super::status::no_run(
-            root,
+            &places.root,
             "No child of the pipeline is recorded in",
         ));
     }
@@ -62,18 +62,19 @@ pub(crate) fn text(root: &Root, phase: Option<&str>) -> Outcome<String> {
     let mut out = String::new();
     if left_out > 0 {
         out.push_str(&format!(
-            "{left_out} older logs are left out; they are in {PROJECT_LOGS}.\n\n"
+            "{left_out} older logs are left out; they are in {}.\n\n",
+            places.logs()
         ));
     }
     for child in children.iter().skip(left_out) {
-        out.push_str(&section(root, child));
+        out.push_str(&section(places, child));
     }
     Ok(out)
 }
 
 /// The log of a child under a heading.
-fn section(root: &Root, child: &ChildProgress) -> String {
-    let path = format!("{PROJECT_LOGS}/{}.log", child.id);
+fn section(places: &RunPlaces, child: &ChildProgress) -> String {
+    let path = places.log(&format!("{}.log", child.id));
     let heading = format!(
         "==> {} (attempt {}, {}) {} <==",
         one_line(&child.label),
@@ -81,7 +82,7 @@ fn section(root: &Root, child: &ChildProgress) -> String {
         one_line(&child.model),
         one_line(&path)
     );
-    let text = read(root, &path).unwrap_or_else(|problem| problem.one_line());
+    let text = read(&places.root, &path).unwrap_or_else(|problem| problem.one_line());
     format!("{heading}\n{}\n\n", text.trim_end())
 }
 

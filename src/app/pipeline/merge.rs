@@ -19,6 +19,7 @@ use crate::base::text::{clip, counted};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::worktree::merge::{self, MergeForm, MergeOrder};
 use crate::pipeline::worktree::record::WorktreeKind;
 use crate::pipeline::worktree::resolve;
@@ -81,10 +82,11 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
         .working_dir
         .set(Root::open(&status.record.root())?, true);
     let ctx = ToolContext::new(Arc::new(session), stop, Arc::new(MergeProgress));
+    let places = RunPlaces::of_feature(ctx.root()?, &status.record.feature);
     Ok(Run {
         program: pipeline_run::program(settings)?,
         supervisor: settings.process.executable.clone(),
-        root: ctx.root()?,
+        places,
         task: task(status),
         ticket: String::new(),
         tiers: pipeline_run::tiers(&ctx, settings)?,
@@ -152,7 +154,8 @@ fn message(status: &WorktreeStatus, form: MergeForm) -> String {
 
 /// Phases, tests, cost and ticket, by what the run recorded.
 fn run_facts(status: &WorktreeStatus) -> Vec<String> {
-    let events = Root::open(&status.record.root()).and_then(|root| event_log::read(&root));
+    let places = status.record.places();
+    let events = places.and_then(|places| event_log::read(&places));
     let mut progress = RunProgress::default();
     for (at, event) in events.unwrap_or_default() {
         progress.apply(&event, at);

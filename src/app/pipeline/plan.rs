@@ -15,11 +15,10 @@ use crate::base::variables::{
 };
 use crate::chat::tokens::estimate;
 use crate::chat::usage::Tokens;
-use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::llm::models::{ModelInfo, ModelRegistry};
 use crate::pipeline::first_line;
 use crate::pipeline::phase::PHASES;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::plan::{self, PlannedChild, Range, RoundLimits};
 use crate::pipeline::record::{self, RunRecord};
 use crate::pipeline::tier::TierModels;
@@ -120,18 +119,18 @@ impl Forecast {
     }
 }
 
-/// The plan of a run of `task` in `root`; the recorded task when none is given.
+/// The plan of a run of `task`; the recorded task when none is given.
 ///
 /// # Errors
 /// There is no task, no model can be used, or the state of the run cannot be read.
 pub(crate) fn plan(
-    root: &Root,
+    places: &RunPlaces,
     settings: &Settings,
     flags: &PipelineFlags,
     task: Option<String>,
     warn: &mut dyn FnMut(String),
 ) -> Outcome<RunPlan> {
-    let earlier = RunRecord::read(root)?;
+    let earlier = RunRecord::read(places)?;
     let recorded = earlier.as_ref().map(|record| record.task.clone());
     let Some(task) = task.clone().or_else(|| recorded.clone()) else {
         return Err(Problem::input("There is no prompt to plan for.")
@@ -141,14 +140,14 @@ pub(crate) fn plan(
     let planner = Planner {
         models: setup::model_registry(settings, &clock, warn),
         tiers: tiers_at(&clock, settings)?,
-        sizes: sizes(root, &task),
+        sizes: sizes(places, &task),
     };
     let limits = limits(settings, warn);
     let mut phases = Vec::new();
     let mut total = Forecast::default();
     let mut is_beyond = false;
     for phase in PHASES {
-        let state = match (state::is_done(root, phase.name)?, is_beyond) {
+        let state = match (state::is_done(places, phase.name)?, is_beyond) {
             (true, _) => "done",
             (false, true) => "skipped",
             (false, false) => "to_do",
@@ -169,7 +168,8 @@ pub(crate) fn plan(
         is_beyond |= flags.until == Some(phase.name);
     }
     let mut notes = Vec::new();
-    if recorded.is_some_and(|known| known.trim() != task.trim()) && state::recorded(root)?.is_some()
+    if recorded.is_some_and(|known| known.trim() != task.trim())
+        && state::recorded(places)?.is_some()
     {
         notes.push(
             "A run for another task is recorded in this folder, so this one would be refused."
@@ -177,7 +177,7 @@ pub(crate) fn plan(
         );
     }
     let spent = match earlier.is_some_and(|record| !record.finished) {
-        true => record::spent(root),
+        true => record::spent(places),
         false => 0.0,
     };
     let max_cost = settings.model.max_cost;
@@ -195,7 +195,7 @@ pub(crate) fn plan(
     }
     Ok(RunPlan {
         task: first_line(&task),
-        folder: root.path().display().to_string(),
+        folder: places.root.path().display().to_string(),
         sizes: planner.sizes,
         phases,
         total,
@@ -216,9 +216,11 @@ fn limits(settings: &Settings, warn: &mut dyn FnMut(String)) -> RoundLimits {
     }
 }
 
-fn sizes(root: &Root, task: &str) -> PlanSizes {
+fn sizes(places: &RunPlaces, task: &str) -> PlanSizes {
+    let root = &places.root;
     let length = |path: &str| Some(root.metadata(&root.check(path).ok()?).ok()?.len);
-    let documents: Vec<u64> = PROJECT_DOCUMENTS
+    let documents: Vec<u64> = places
+        .documents()
         .iter()
         .filter_map(|path| length(path))
         .collect();

@@ -6,18 +6,23 @@ use std::sync::Arc;
 use super::ask::TerminalPrompt;
 use super::sinks::PipelineSinks;
 use super::summary::SummaryFacts;
+use super::worktrees as runs;
 use crate::app::settings::{PipelineFlags, Settings};
 use crate::app::stream::{say, write_out};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
+use crate::disk::beneath::Root;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot;
+use crate::pipeline::feature::FeatureName;
+use crate::pipeline::places::RunPlaces;
+use crate::pipeline::record::RunRecord;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::steering::{Pause, RunOutcome, Steering};
 use crate::pipeline::tier::{OwnModel, TierModels};
-use crate::pipeline::worktree::start;
+use crate::pipeline::worktree::{features, start};
 use crate::pipeline::{approval, repository};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -40,21 +45,32 @@ pub(crate) fn run(
     );
     let tiers = tiers(&quiet, settings)?;
     let program = program(settings)?;
+    let root = quiet.root()?;
+    let feature = flags.feature.as_ref();
+    let task = match (feature, task.trim()) {
+        (Some(name), "") => recorded_task(&root, name)?,
+        _ => task,
+    };
     let workplace = match flags.in_place || flags.branch.is_some() {
         true => None,
         // Uncommitted changes of a worktree, too, may be meant.
-        false => start::for_run(&quiet, &*quiet.root()?, &task, !flags.allow_dirty)?,
+        false => start::for_run(&quiet, &root, &task, feature, !flags.allow_dirty)?,
     };
-    let worktree = workplace.map(|place| {
-        for note in &place.notes {
-            say(note);
+    let (worktree, places) = match (workplace, feature) {
+        (Some(place), _) => {
+            for note in &place.notes {
+                say(note);
+            }
+            let there = Root::open(place.places.root.path())?;
+            session.working_dir.set(there, true);
+            (Some(place.record), place.places)
         }
-        session.working_dir.set(place.root, true);
-        place.record
-    });
-    let root = quiet.root()?;
+        (None, Some(name)) => (None, features::places(&root, name)?),
+        (None, None) => (None, RunPlaces::of_project(root)),
+    };
+    let root = Arc::clone(&places.root);
     let request = RunRequest {
-        root: Arc::clone(&root),
+        places: places.clone(),
         task,
         ticket: None,
         design_first: true,
@@ -73,7 +89,7 @@ pub(crate) fn run(
         },
     };
     let topic = settings.ntfy.as_deref();
-    let sinks = PipelineSinks::new(session, &root, display, topic, stop);
+    let sinks = PipelineSinks::new(session, &places, display, topic, stop);
     let ctx = ToolContext {
         listener: sinks.clone(),
         ..quiet
@@ -94,19 +110,39 @@ pub(crate) fn run(
     outcome.and(written)
 }
 
+/// The task of a feature that was begun, for a run that is started without a prompt.
+fn recorded_task(root: &Arc<Root>, name: &FeatureName) -> Outcome<String> {
+    let places = runs::places_of(Arc::clone(root), Some(name))
+        .map_err(|problem| problem.next("A feature is begun with its prompt: --prompt TEXT"))?;
+    let record = RunRecord::read(&places)?;
+    record.map(|record| record.task).ok_or_else(|| {
+        Problem::missing(format!(
+            "What the feature {name} is to do is not recorded here."
+        ))
+        .next("Give its prompt: --prompt TEXT")
+    })
+}
+
 /// How to go on after a pause: a command to copy.
 fn next_steps(settings: &Settings, pause: &Pause) -> Vec<String> {
     let same = command(&settings.process.command, pause);
     let dir = settings.working_dir.as_deref().map(Path::to_string_lossy);
+    let feature = settings
+        .pipeline
+        .as_ref()
+        .and_then(|flags| flags.feature.as_ref());
+    let feature = feature.map(FeatureName::to_string);
+    let feature = feature.as_deref().map(|name| ["--feature", name]);
     let approve = shlex::try_join(
         [
             "marvin",
             "pipeline",
             "approve",
             approval::name_of(pause.phase),
-            "--working-dir",
         ]
         .into_iter()
+        .chain(feature.into_iter().flatten())
+        .chain(["--working-dir"])
         .chain(dir.as_deref()),
     );
     match (pause.waits, same) {

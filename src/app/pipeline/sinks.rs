@@ -12,7 +12,7 @@ use crate::base::cancel::Cancel;
 use crate::base::redact::logged;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::review::findings;
 use crate::tools::engine::context::SessionContext;
 
@@ -22,7 +22,7 @@ pub(crate) type MakeDisplay = fn(&Settings) -> Box<dyn EventSink>;
 /// Passes every event on to the display, to the record in the project and, with a topic, to ntfy; in the order in which they came.
 pub(crate) struct PipelineSinks {
     session: Arc<SessionContext>,
-    root: Arc<Root>,
+    places: RunPlaces,
     stop: Cancel,
     began: Instant,
     state: Mutex<SinkState>,
@@ -37,11 +37,11 @@ struct SinkState {
 }
 
 impl PipelineSinks {
-    /// The sinks of a run in `root`. Nothing happens before the first event, so a run that is refused leaves no trace. `stop` is the run's token: once it has
+    /// The sinks of a run. Nothing happens before the first event, so a run that is refused leaves no trace. `stop` is the run's token: once it has
     /// fired, the end waits less for push messages.
     pub(crate) fn new(
         session: &Arc<SessionContext>,
-        root: &Arc<Root>,
+        places: &RunPlaces,
         display: Box<dyn EventSink>,
         topic: Option<&str>,
         stop: &Cancel,
@@ -50,13 +50,13 @@ impl PipelineSinks {
             .map(|topic| PushNotices::new(session.env.clone(), topic.to_owned(), stop.clone()));
         Arc::new(Self {
             session: Arc::clone(session),
-            root: Arc::clone(root),
+            places: places.clone(),
             stop: stop.clone(),
             began: Instant::now(),
             state: Mutex::new(SinkState {
                 progress: RunProgress::default(),
                 display,
-                log: Some(EventLog::new(Arc::clone(root), session.clock.clone())),
+                log: Some(EventLog::new(places.clone(), session.clock.clone())),
             }),
             notices,
         })
@@ -67,9 +67,9 @@ impl PipelineSinks {
         let state = self.lock();
         match state.progress.times.started {
             Some(_) => {
-                let documents = summary::documents(&self.root);
-                let commits = summary::commits(&self.root, &self.session.env, &self.stop);
-                let findings = findings::read(&self.root).unwrap_or_default();
+                let documents = summary::documents(&self.places);
+                let commits = summary::commits(&self.places, &self.session.env, &self.stop);
+                let findings = findings::read(&self.places).unwrap_or_default();
                 let facts = SummaryFacts {
                     findings: findings::summary(&findings, &state.progress.ticket),
                     branch: facts.branch.clone(),
@@ -177,22 +177,22 @@ mod tests {
     #[test]
     fn every_sink_gets_every_event_without_secrets_and_a_failing_record_is_told_once() {
         let dir = tempfile::tempdir().unwrap();
-        let root = Arc::new(Root::open(dir.path()).unwrap());
+        let places = RunPlaces::at(dir.path());
         let session = Arc::new(SessionContext::new(Env::default(), ToolPolicy::default()));
         let (tell, shown) = channel();
         let display = || Box::new(Shown(Mutex::new(tell.clone())));
         let stop = Cancel::new();
-        let sinks = PipelineSinks::new(&session, &root, display(), None, &stop);
+        let sinks = PipelineSinks::new(&session, &places, display(), None, &stop);
         assert!(!dir.path().join(".marvin").exists());
         sinks.emit(Event::Pipeline(warning("api_key=hunter2hunter2")));
         let masked = warning("api_key=[hidden]");
         assert_eq!(shown.recv().unwrap(), Event::Pipeline(masked.clone()));
-        assert_eq!(event_log::read(&root).unwrap()[0].1, masked);
+        assert_eq!(event_log::read(&places).unwrap()[0].1, masked);
         assert_eq!(sinks.summary(&SummaryFacts::default()), "");
         let logs = dir.path().join(".marvin/logs");
         std::fs::remove_dir_all(&logs).unwrap();
         std::fs::write(&logs, "in the way").unwrap();
-        let sinks = PipelineSinks::new(&session, &root, display(), None, &stop);
+        let sinks = PipelineSinks::new(&session, &places, display(), None, &stop);
         for words in ["one", "two"] {
             sinks.emit(Event::Pipeline(warning(words)));
         }

@@ -9,14 +9,12 @@ use super::event_log;
 use super::progress::{PhaseState, RunProgress};
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
-use crate::disk::lock::{self, LockState};
-use crate::disk::paths::PROJECT_LOGS;
+use crate::disk::lock::LockState;
 use crate::pipeline::phase::{PHASES, Phase};
-use crate::pipeline::record::RunRecord;
+use crate::pipeline::places::RunPlaces;
+use crate::pipeline::record::{RunRecord, lock_state};
 use crate::pipeline::state;
 
-/// The lock that a run holds.
-const LOCK_FILE: &str = "pipeline.lock";
 /// Newest warnings that are shown.
 const MAX_WARNINGS: usize = 5;
 
@@ -77,6 +75,9 @@ pub(crate) struct RunStatus {
     pub warning_count: usize,
     /// The word in the state file: the last phase or step that is done.
     pub recorded: Option<String>,
+    /// `NNN-name` of the feature that it builds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
     /// The folder and the branch of a run that has a worktree of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -126,24 +127,27 @@ pub(crate) struct TestStatus {
     pub words: String,
 }
 
-/// The last run in `root`, at `now` (since 1970).
+/// The last run that keeps its records in `places`, at `now` (since 1970).
 ///
 /// # Errors
 /// No run is recorded; the record cannot be read.
-pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
+pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
     // In this order: an end that is written after the lock was asked for does not make a run look dead.
-    let lock = lock_state(root)?;
-    let events = event_log::read(root)?;
-    let recorded = state::recorded(root);
+    let lock = lock_state(places)?;
+    let events = event_log::read(places)?;
+    let recorded = state::recorded(places);
     let mut progress = RunProgress::default();
     for (at, event) in &events {
         progress.apply(event, *at);
     }
     let known = progress.times.started.is_some();
-    let record = RunRecord::read(root)?;
+    let record = RunRecord::read(places)?;
     let nothing = record.is_none() && matches!(recorded, Ok(None));
     if !known && lock == LockState::Free && nothing {
-        return Err(no_run(root, "No run of the pipeline is recorded in"));
+        return Err(no_run(
+            &places.root,
+            "No run of the pipeline is recorded in",
+        ));
     }
     let recorded = match (recorded, known) {
         (Ok(recorded), _) => recorded,
@@ -174,12 +178,12 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
             latest
         }
     };
-    let mut status = shown(&progress, state, now);
+    let mut status = shown(places, &progress, state, now);
     if let LockState::Held(pid) = lock {
         status.pid = pid;
     }
     if !known {
-        status.phases = recorded_phases(root)?;
+        status.phases = recorded_phases(places)?;
         if let Some(record) = record {
             status.task = record.task.lines().next().unwrap_or_default().to_owned();
             status.ticket = record.ticket;
@@ -190,17 +194,9 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     Ok(status)
 }
 
-pub(super) fn lock_state(root: &Root) -> Outcome<LockState> {
-    let rel = root.check(&format!("{PROJECT_LOGS}/{LOCK_FILE}"))?;
-    if !root.exists(&rel)? {
-        return Ok(LockState::Free);
-    }
-    lock::state(&mut root.open_read(&rel)?)
-}
-
-/// Whether a run in `root` has recorded what happened.
-pub(super) fn is_known(root: &Root) -> bool {
-    event_log::read(root).is_ok_and(|events| !events.is_empty())
+/// Whether the run has recorded what happened.
+pub(super) fn is_known(places: &RunPlaces) -> bool {
+    event_log::read(places).is_ok_and(|events| !events.is_empty())
 }
 
 /// The error where nothing is known.
@@ -211,12 +207,12 @@ pub(super) fn no_run(root: &Root, what: &str) -> Problem {
 }
 
 /// The phases by the state file alone.
-fn recorded_phases(root: &Root) -> Outcome<Vec<PhaseStatus>> {
+fn recorded_phases(places: &RunPlaces) -> Outcome<Vec<PhaseStatus>> {
     let phase = |phase: &Phase| {
         Ok(PhaseStatus {
             name: phase.name.to_owned(),
             about: phase.about.to_owned(),
-            state: match state::is_done(root, phase.name)? {
+            state: match state::is_done(places, phase.name)? {
                 true => "done",
                 false => "to_come",
             },
@@ -227,7 +223,7 @@ fn recorded_phases(root: &Root) -> Outcome<Vec<PhaseStatus>> {
     PHASES.iter().map(phase).collect()
 }
 
-fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
+fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
     let (usage, total) = (progress.own_usage(), progress.all_usage());
     let phase = progress.current().or_else(|| progress.stopped_in());
     let newest = progress.warnings.newest.len().saturating_sub(MAX_WARNINGS);
@@ -274,7 +270,7 @@ fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
                 seconds: now.saturating_sub(child.started).as_secs(),
                 tokens: child.usage.tokens,
                 cost: child.usage.cost,
-                log: format!("{PROJECT_LOGS}/{}.log", child.id),
+                log: places.log(&format!("{}.log", child.id)),
             })
             .collect(),
         tokens: usage.tokens,
@@ -296,6 +292,7 @@ fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
             .collect(),
         warning_count: progress.warnings.count,
         recorded: None,
+        feature: places.feature().map(str::to_owned),
         folder: None,
         branch: None,
         others: Vec::new(),

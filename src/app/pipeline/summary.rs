@@ -9,9 +9,8 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, one_line};
 use crate::chat::usage::{dollars, estimate_mark};
-use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::formats::duration;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::RunRecord;
 use crate::pipeline::steering::Pause;
 use crate::pipeline::worktree::record::WorktreeRecord;
@@ -43,16 +42,16 @@ pub(crate) struct SummaryFacts<'a> {
 }
 
 /// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
-pub(super) fn commits(root: &Root, env: &Env, stop: &Cancel) -> Vec<String> {
+pub(super) fn commits(places: &RunPlaces, env: &Env, stop: &Cancel) -> Vec<String> {
     let log = || -> Outcome<Option<String>> {
-        let Some(record) = RunRecord::read(root)? else {
+        let Some(record) = RunRecord::read(places)? else {
             return Ok(None);
         };
         // An id and nothing else: git would take other words for options.
         if record.base.len() < 40 || !record.base.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(None);
         }
-        let git = Git::open(root.path(), env, stop)?;
+        let git = Git::open(places.root.path(), env, stop)?;
         match git.count_since(&record.base)?.min(MAX_COMMITS) {
             0 => Ok(None),
             count => git.log(count, true).map(Some),
@@ -64,14 +63,15 @@ pub(super) fn commits(root: &Root, env: &Env, stop: &Cancel) -> Vec<String> {
 
 /// A document of the project and its size in bytes.
 pub(super) struct Document {
-    path: &'static str,
+    path: String,
     bytes: u64,
 }
 
 /// The documents that exist.
-pub(super) fn documents(root: &Root) -> Vec<Document> {
-    let found = PROJECT_DOCUMENTS.iter().filter_map(|path| {
-        let meta = root.metadata(&root.check(path).ok()?).ok()?;
+pub(super) fn documents(places: &RunPlaces) -> Vec<Document> {
+    let root = &places.root;
+    let found = places.documents().into_iter().filter_map(|path| {
+        let meta = root.metadata(&root.check(&path).ok()?).ok()?;
         Some(Document {
             path,
             bytes: meta.len,
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_finished_run_says_what_there_is() {
         let document = Document {
-            path: ".marvin/spec.md",
+            path: ".marvin/spec.md".to_owned(),
             bytes: 12_345,
         };
         let text = text(&progress(true), &[document], &[], &SummaryFacts::default());

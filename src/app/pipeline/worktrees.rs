@@ -1,17 +1,21 @@
-//! The runs of a project: the one in its folder, and those in worktrees of their own.
+//! The runs of a project: the one in its folder, those of its features, and those in worktrees of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::status::{self, RunState, RunStatus};
-use crate::base::problem::{Outcome, ProblemKind};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::Root;
+use crate::disk::lock::LockState;
+use crate::pipeline::feature::{self, FeatureName};
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record;
 use crate::pipeline::worktree::record::{self as worktree_record, WorktreeKind, WorktreeRecord};
 use crate::proc::git::repository;
 
 /// The worktrees of runs that are there, the newest first.
-fn worktrees(root: &Root) -> Vec<(WorktreeRecord, Root)> {
+fn worktrees(root: &Root) -> Vec<(WorktreeRecord, RunPlaces)> {
     let Ok(Some(found)) = repository::find(root.path()) else {
         return Vec::new();
     };
@@ -20,31 +24,55 @@ fn worktrees(root: &Root) -> Vec<(WorktreeRecord, Root)> {
         .filter(|record| record.kind == WorktreeKind::Run && record.root() != root.path())
         .filter(|record| record.is_there(found.common()))
         .filter_map(|record| {
-            let root = Root::open(&record.root()).ok()?;
-            Some((record, root))
+            let places = record.places().ok()?;
+            Some((record, places))
         })
         .collect()
 }
 
-/// The status of every run of the project: those that run come first, then that of the folder itself, then the newest.
+/// The runs of features that were done in the folder itself, the newest first.
+fn features(root: &Arc<Root>) -> Vec<RunPlaces> {
+    let folders = feature::in_tree(root).into_iter().rev();
+    folders
+        .map(|folder| RunPlaces::of_feature(Arc::clone(root), &folder))
+        .filter(status::is_known)
+        .collect()
+}
+
+/// The status of every run of the project: those that run come first, then that of the folder itself, then the newest. Of the features that are done in the
+/// folder itself the newest alone; `name` asks for one feature.
 ///
 /// # Errors
 /// There is none, or what is recorded cannot be read.
-pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
+pub(crate) fn status(
+    root: &Arc<Root>,
+    name: Option<&FeatureName>,
+    now: Duration,
+) -> Outcome<RunStatus> {
+    if name.is_some() {
+        return status::status(&places_of(Arc::clone(root), name)?, now);
+    }
     let mut found = Vec::new();
-    let own = match status::status(root, now) {
+    let own = RunPlaces::of_project(Arc::clone(root));
+    let own = match status::status(&own, now) {
         Err(problem) if problem.kind == ProblemKind::Missing => Some(problem),
         own => {
             found.push(own?);
             None
         }
     };
-    for (record, root) in worktrees(root) {
-        match status::status(&root, now) {
+    for (at, places) in features(root).iter().enumerate() {
+        let status = status::status(places, now)?;
+        if at == 0 || status.state != RunState::Done {
+            found.push(status);
+        }
+    }
+    for (record, places) in worktrees(root) {
+        match status::status(&places, now) {
             // It was made, and its run has not begun.
             Err(problem) if problem.kind == ProblemKind::Missing => {}
             status => found.push(RunStatus {
-                folder: Some(root.path().display().to_string()),
+                folder: Some(places.root.path().display().to_string()),
                 branch: Some(record.branch),
                 ..status?
             }),
@@ -70,17 +98,61 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     }
 }
 
-/// The folder of the run that somebody in `root` means: one that runs, else the one in the folder itself, else the newest.
-pub(crate) fn root_of_run(root: Root) -> Root {
+/// The run that somebody in `root` means: that of the feature `name`; without a name one that runs, else the one in the folder itself, else the newest.
+///
+/// # Errors
+/// There is no such feature.
+pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<RunPlaces> {
     let mut found = worktrees(&root);
+    if let Some(name) = name {
+        let there = found
+            .into_iter()
+            .find(|(record, _)| name.means(&record.feature));
+        return match (there, feature::find(&root, name)) {
+            (Some((_, places)), _) => Ok(places),
+            (None, Some(folder)) => Ok(RunPlaces::of_feature(root, &folder)),
+            (None, None) => Err(no_feature(&root, name)),
+        };
+    }
+    let own = RunPlaces::of_project(Arc::clone(&root));
+    let here = features(&root);
     if record::is_running(&root) {
-        return root;
+        let is_held =
+            |places: &RunPlaces| matches!(record::lock_state(places), Ok(LockState::Held(_)));
+        return Ok(here.into_iter().find(is_held).unwrap_or(own));
     }
-    if let Some(at) = found.iter().position(|(_, root)| record::is_running(root)) {
-        return found.swap_remove(at).1;
+    let is_running = |(_, places): &(WorktreeRecord, RunPlaces)| record::is_running(&places.root);
+    if let Some(at) = found.iter().position(is_running) {
+        return Ok(found.swap_remove(at).1);
     }
-    match (status::is_known(&root), found.into_iter().next()) {
-        (false, Some((_, newest))) => newest,
-        _ => root,
+    let newest = found
+        .into_iter()
+        .map(|(_, places)| places)
+        .chain(here)
+        .next();
+    Ok(match (status::is_known(&own), newest) {
+        (false, Some(newest)) => newest,
+        _ => own,
+    })
+}
+
+fn no_feature(root: &Root, name: &FeatureName) -> Problem {
+    let known = worktrees(root)
+        .into_iter()
+        .map(|(record, _)| record.feature);
+    let mut known: Vec<String> = known
+        .filter(|feature| !feature.is_empty())
+        .chain(feature::in_tree(root))
+        .collect();
+    known.sort();
+    known.dedup();
+    let problem = Problem::missing(format!(
+        "There is no feature {name} in {}.",
+        root.path().display()
+    ));
+    match known.as_slice() {
+        [] => problem
+            .next("No feature was begun here: marvin --design-first --feature NAME begins one."),
+        known => problem.next(format!("There are: {}.", known.join(", "))),
     }
 }

@@ -6,6 +6,7 @@ use super::flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
 use super::{Interface, json_flags, session};
 use crate::base::problem::Problem;
 use crate::llm::provider::Effort;
+use crate::pipeline::feature::FeatureName;
 use crate::pipeline::{approval, phase};
 use crate::proc::supervise::{self, SupervisedInput};
 use crate::tools::engine::permission::mode::PermissionMode;
@@ -153,6 +154,16 @@ static FLAGS: &[Flag] = &[
         "Let the pipeline work on this branch, which is made when there is none; implies --in-place.",
         |args, value| {
             args.branch = Some(text(value, "--branch")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "feature",
+        FlagGroup::Pipeline,
+        ValueMode::Value("NAME"),
+        "Let the pipeline build this feature, with documents in specs/NNN-NAME; one that was begun goes on.",
+        |args, value| {
+            args.feature = Some(FeatureName::parse(&text(value, "--feature")?)?);
             Ok(())
         },
     ),

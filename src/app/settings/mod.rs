@@ -18,6 +18,7 @@ use crate::base::variables::{
     MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
+use crate::pipeline::feature::FeatureName;
 use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise::SupervisedInput;
 use json_flags::JsonFlags;
@@ -62,6 +63,8 @@ pub(crate) struct PipelineFlags {
     pub allow_dirty: bool,
     /// Work in the folder itself and not in a worktree.
     pub in_place: bool,
+    /// The feature that is built.
+    pub feature: Option<FeatureName>,
     /// The phase after which it stops.
     pub until: Option<&'static str>,
     /// The phase from which on it is done again.
@@ -135,6 +138,7 @@ impl Settings {
             allow_dirty,
             in_place,
             branch,
+            feature,
             until,
             from,
             approve,
@@ -183,6 +187,7 @@ impl Settings {
                 branch,
                 allow_dirty,
                 in_place,
+                feature,
                 until,
                 from,
                 approve,
@@ -234,6 +239,8 @@ pub(crate) struct CliArgs {
     pub in_place: bool,
     /// `--branch`.
     pub branch: Option<String>,
+    /// `--feature`.
+    pub feature: Option<FeatureName>,
     /// `--until`.
     pub until: Option<&'static str>,
     /// `--from`.

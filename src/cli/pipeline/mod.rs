@@ -9,6 +9,7 @@ mod worktrees;
 use std::ffi::OsString;
 use std::iter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::out::{print, print_words};
@@ -20,10 +21,13 @@ use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{did_you_mean, one_line};
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
+use crate::pipeline::feature::FeatureName;
+use crate::pipeline::places::RunPlaces;
+use crate::pipeline::worktree::features;
 use worktrees::usage;
 
 const COMMANDS: [&str; 7] = [
@@ -43,6 +47,8 @@ struct PipelineArgs {
     /// What follows the command.
     phase: Option<String>,
     dir: Option<PathBuf>,
+    /// The feature that is meant.
+    feature: Option<FeatureName>,
     json: bool,
     /// Where the page of a report goes.
     html: Option<PathBuf>,
@@ -61,7 +67,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         return worktrees::run(command, words, settings);
     }
     let args = PipelineArgs::read(words)?;
-    let root = Root::open(dir(args.dir.as_ref(), settings)?)?;
+    let root = Arc::new(Root::open(dir(args.dir.as_ref(), settings)?)?);
+    let places = || runs::places_of(Arc::clone(&root), args.feature.as_ref());
     if args.html.is_some() && args.command.as_deref() != Some("report") {
         return Err(usage("--html is for the report."));
     }
@@ -69,7 +76,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         Some("status") if args.phase.is_none() => {
             let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
             let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
-            let status = runs::status(&root, now)?;
+            let status = runs::status(&root, args.feature.as_ref(), now)?;
             if args.json {
                 print_json(&status)?;
             } else {
@@ -80,18 +87,16 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
             }
         }
         Some("approve") if !args.json => {
-            let root = runs::root_of_run(root);
-            let words = run_approval::approve(&root, settings, args.phase.as_deref())?;
+            let words = run_approval::approve(&places()?, settings, args.phase.as_deref())?;
             print(&format!("{words}\n"))?;
         }
         Some("approve") => return Err(usage("An approval has no --json.")),
         Some("report") if args.phase.is_none() => {
-            report(&runs::root_of_run(root), settings, &args)?;
+            report(&places()?, settings, &args)?;
         }
         Some("report") => return Err(usage("marvin pipeline report takes no phase.")),
         Some("log") if !args.json => {
-            let root = runs::root_of_run(root);
-            print_words(&log::text(&root, args.phase.as_deref())?)?;
+            print_words(&log::text(&places()?, args.phase.as_deref())?)?;
         }
         Some("log") => return Err(usage("The log is text; it has no --json.")),
         Some("status") => return Err(usage("marvin pipeline status takes no phase.")),
@@ -132,11 +137,19 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
         settings.env.clone(),
         settings.process.clone(),
     );
-    let root = runs::root_of_run(Root::open(dir(None, &settings)?)?);
+    let root = Arc::new(Root::open(dir(None, &settings)?)?);
     let flags = settings.pipeline.clone().unwrap_or_default();
+    let places = match runs::places_of(Arc::clone(&root), flags.feature.as_ref()) {
+        // It would be begun.
+        Err(problem) if problem.kind == ProblemKind::Missing => match &flags.feature {
+            Some(name) => features::places(&root, name)?,
+            None => return Err(problem),
+        },
+        places => places?,
+    };
     let task = settings.prompt.first()?;
     let mut warn = |words: String| say(&format!("Warning: {words}"));
-    let plan = run_plan::plan(&root, &settings, &flags, task, &mut warn)?;
+    let plan = run_plan::plan(&places, &settings, &flags, task, &mut warn)?;
     match json {
         true => print_json(&plan)?,
         false => print(&plan::text(&plan))?,
@@ -145,8 +158,8 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
 }
 
 /// The report of the last run, as a table, as JSON, or as a page in a file.
-fn report(root: &Root, settings: &Settings, args: &PipelineArgs) -> Outcome<()> {
-    let report = run_report::data::report(root, &settings.env, &Cancel::new())?;
+fn report(places: &RunPlaces, settings: &Settings, args: &PipelineArgs) -> Outcome<()> {
+    let report = run_report::data::report(places, &settings.env, &Cancel::new())?;
     if let Some(path) = &args.html {
         let page = run_report::html::page(&report);
         atomic::write(path, page.as_bytes(), Access::Usual)
@@ -182,6 +195,13 @@ impl PipelineArgs {
                     .next()
                     .ok_or_else(|| usage("--working-dir needs a value."))?;
                 args.dir = Some(PathBuf::from(dir));
+            } else if word == "--feature" {
+                let name = words
+                    .next()
+                    .ok_or_else(|| usage("--feature needs a name."))?;
+                args.feature = Some(FeatureName::parse(name)?);
+            } else if let Some(name) = word.strip_prefix("--feature=") {
+                args.feature = Some(FeatureName::parse(name)?);
             } else if word == "--html" {
                 let file = words.next().ok_or_else(|| usage("--html needs a file."))?;
                 args.html = Some(PathBuf::from(file));

@@ -18,6 +18,9 @@ pub(super) fn text(status: &RunStatus) -> String {
         let _ = writeln!(out, "Task: {}", foreign(&status.task));
         let _ = writeln!(out, "Ticket: {}", foreign(&status.ticket));
     }
+    if let Some(feature) = &status.feature {
+        let _ = writeln!(out, "Feature: {}", foreign(feature));
+    }
     if let (Some(folder), Some(branch)) = (&status.folder, &status.branch) {
         let _ = writeln!(out, "Folder: {}", foreign(folder));
         let _ = writeln!(out, "Branch: {}", foreign(branch));

@@ -83,6 +83,7 @@ impl WorktreeArgs {
                 "--squash" if is_merge => args.merge.form = MergeForm::Squash,
                 "--all" if is_merge => args.merge.form = MergeForm::All,
                 "--resolve" if is_merge => args.merge.resolve = true,
+                "--feature" if is_merge => args.merge.name = Some(value_of(name)?),
                 "--force" => (args.force, args.merge.force) = (true, true),
                 _ if name.starts_with('-') => {
                     return Err(usage(&format!(

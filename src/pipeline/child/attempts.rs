@@ -226,7 +226,7 @@ fn gave_up(
     child: &EndedChild,
 ) -> Problem {
     let log = &child.report.log;
-    let log = log.strip_prefix(run.root.path()).unwrap_or(log);
+    let log = log.strip_prefix(run.root().path()).unwrap_or(log);
     let what = format!(
         "{} did not do its work in {}: {}",
         task.label,

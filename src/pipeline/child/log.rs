@@ -1,4 +1,4 @@
-//! The files of one child below `.marvin/logs`: its prompt while it runs, and its log, which is written while it runs.
+//! The files of one child in the logs of its run: its prompt while it runs, and its log, which is written while it runs.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,9 +10,9 @@ use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::base::redact::{self, LogLines};
 use crate::base::text::clip;
-use crate::disk::beneath::{RelPath, Root};
-use crate::disk::paths::PROJECT_LOGS;
+use crate::disk::beneath::RelPath;
 use crate::pipeline::Run;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::PROMPT_ENDING;
 use crate::proc::pump::OutputStream;
 use crate::tools::engine::context::SessionContext;
@@ -52,15 +52,15 @@ impl ChildLog {
                 now.strftime("%Y%m%d-%H%M%S"),
                 ids::hex(2)
             );
-            let rel = file(&run.root, &id, "log")?;
+            let rel = file(&run.places, &id, "log")?;
             tried += 1;
-            match run.root.create_new(&rel, b"") {
+            match run.root().create_new(&rel, b"") {
                 Err(_) if tried < MAX_NAMES => {}
                 created => {
                     created?;
                     let mut log = Self {
-                        path: run.root.path().join(rel.as_str()),
-                        file: run.root.open_append(&rel)?,
+                        path: run.root().path().join(rel.as_str()),
+                        file: run.root().open_append(&rel)?,
                         id,
                         session,
                         written: 0,
@@ -119,7 +119,7 @@ impl ChildLog {
 
 /// A file that holds a prompt as long as this value lives.
 pub(super) struct PromptFile<'a> {
-    root: &'a Root,
+    places: &'a RunPlaces,
     rel: RelPath,
 }
 
@@ -128,29 +128,29 @@ impl<'a> PromptFile<'a> {
     ///
     /// # Errors
     /// As [`Root::create_new`].
-    pub(super) fn create(root: &'a Root, id: &str, prompt: &str) -> Outcome<Self> {
-        let rel = file(root, id, PROMPT_ENDING.trim_start_matches('.'))?;
-        root.create_new(&rel, prompt.as_bytes())?;
-        Ok(Self { root, rel })
+    pub(super) fn create(places: &'a RunPlaces, id: &str, prompt: &str) -> Outcome<Self> {
+        let rel = file(places, id, PROMPT_ENDING.trim_start_matches('.'))?;
+        places.root.create_new(&rel, prompt.as_bytes())?;
+        Ok(Self { places, rel })
     }
 
     pub(super) fn path(&self) -> PathBuf {
-        self.root.path().join(self.rel.as_str())
+        self.places.root.path().join(self.rel.as_str())
     }
 }
 
 impl Drop for PromptFile<'_> {
     fn drop(&mut self) {
-        let _ = self.root.remove_file(&self.rel);
+        let _ = self.places.root.remove_file(&self.rel);
     }
 }
 
 /// The log of the child of this id, as [`crate::chat::pipeline_event::PipelineEvent::ChildStarted`] tells it.
-pub(crate) fn log_of(root: &Root, id: &str) -> Option<PathBuf> {
-    let rel = file(root, id, "log").ok()?;
-    Some(root.path().join(rel.as_str()))
+pub(crate) fn log_of(places: &RunPlaces, id: &str) -> Option<PathBuf> {
+    let rel = file(places, id, "log").ok()?;
+    Some(places.root.path().join(rel.as_str()))
 }
 
-fn file(root: &Root, id: &str, suffix: &str) -> Outcome<RelPath> {
-    root.check(&format!("{PROJECT_LOGS}/{id}.{suffix}"))
+fn file(places: &RunPlaces, id: &str, suffix: &str) -> Outcome<RelPath> {
+    places.root.check(&places.log(&format!("{id}.{suffix}")))
 }

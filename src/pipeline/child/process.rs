@@ -79,10 +79,10 @@ pub(super) fn run_child(
     );
     let mut log = ChildLog::create(run, task, &head)?;
     scratch::hide(&run.ctx);
-    let prompt = PromptFile::create(&run.root, &log.id, start.prompt)?;
+    let prompt = PromptFile::create(&run.places, &log.id, start.prompt)?;
     let mut variables = environment::variables(
         session,
-        &run.root,
+        run.root(),
         &task.access,
         task.texts,
         model,
@@ -98,7 +98,7 @@ pub(super) fn run_child(
         arguments(run, start, &prompt),
         variables,
     );
-    program.dir = Some(run.root.path().to_owned());
+    program.dir = Some(run.root().path().to_owned());
     program.stdin = Stdin::Leash;
     program.supervisor.clone_from(&run.supervisor);
     program.limit = start.limit;
@@ -133,7 +133,7 @@ pub(super) fn run_child(
                 });
                 cost = reported;
                 if run.spent_before.is_some()
-                    && let Err(problem) = record::save_spent(&run.root, run.spent())
+                    && let Err(problem) = record::save_spent(&run.places, run.spent())
                 {
                     run.warn(problem.one_line());
                 }
@@ -190,7 +190,7 @@ fn arguments(run: &Run, start: &ChildStart<'_>, prompt: &PromptFile<'_>) -> Vec<
     let mut arguments: Vec<OsString> = vec![
         "--non-interactive".into(),
         "--working-dir".into(),
-        run.root.path().into(),
+        run.root().path().into(),
         "--prompt-file".into(),
         prompt.path().into(),
     ];

@@ -9,8 +9,8 @@ use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::clip;
-use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::pipeline::Run;
+use crate::pipeline::places::DocumentKind;
 use crate::pipeline::shown_documents;
 use crate::pipeline::tier::Tier;
 use crate::store::project_texts::ProjectTexts;
@@ -115,7 +115,7 @@ fn filled(questions: &str, answers: &str) -> String {
 /// The task of the run and its documents, marked as data.
 fn documents(run: &Run) -> String {
     let task = enclosed("task", "", &clip(&run.task, TASK_CHARS));
-    let documents = shown_documents::part(run, &PROJECT_DOCUMENTS);
+    let documents = shown_documents::part(run, &DocumentKind::ALL);
     format!("{task}\n\n{documents}").trim_end().to_owned()
 }
 

@@ -8,7 +8,6 @@ use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::{clip, head, plural};
-use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_LOGS};
 use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
@@ -67,7 +66,7 @@ pub(crate) struct CodeReview<'a> {
 /// # Errors
 /// As [`review::run`].
 pub(crate) fn review_tests(run: &Run, phase: &str, before: &FileStates) -> Outcome<()> {
-    let now = files::states(&run.root, &run.ctx.stop);
+    let now = files::states(run.root(), &run.ctx.stop);
     let of_phase = files::changed(before, &now);
     let (base, mut tests) = changed_by_run(run);
     tests.retain(|path| files::is_test(path) || of_phase.contains(&path.as_str()));
@@ -113,8 +112,8 @@ fn nothing_to_review(run: &Run, phase: &str, what: &str) {
 
 /// The project's files that the run has changed, and since which commit; all of them where that cannot be told.
 fn changed_by_run(run: &Run) -> (Option<String>, Vec<String>) {
-    let Some(base) = record::base(&run.root) else {
-        return (None, files::paths(&run.root, &run.ctx.stop));
+    let Some(base) = record::base(&run.places) else {
+        return (None, files::paths(run.root(), &run.ctx.stop));
     };
     match repository::changed_files(run, &base) {
         Ok(changed) => (Some(base), changed),
@@ -123,7 +122,7 @@ fn changed_by_run(run: &Run) -> (Option<String>, Vec<String>) {
                 "What the run has changed cannot be told, so all of the project is reviewed: {}",
                 problem.one_line()
             ));
-            (None, files::paths(&run.root, &run.ctx.stop))
+            (None, files::paths(run.root(), &run.ctx.stop))
         }
     }
 }
@@ -169,7 +168,8 @@ pub(crate) fn review_files(run: &Run, subject: &CodeReview<'_>) -> Outcome<Revie
 
 /// The documents that are there, else the task.
 fn existing_documents(run: &Run) -> String {
-    let there = PROJECT_DOCUMENTS
+    let documents = run.places.documents();
+    let there = documents
         .iter()
         .filter(|path| context::beginning(run, path, 1).is_some());
     let names: Vec<String> = there.map(|path| format!("`{path}`")).collect();
@@ -259,8 +259,8 @@ impl Subject for CodeReview<'_> {
     }
 
     fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool> {
-        let before = files::states(&run.root, &run.ctx.stop);
-        let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
+        let before = files::states(run.root(), &run.ctx.stop);
+        let has_changed = || files::states(run.root(), &run.ctx.stop) != before;
         let instructions = fill(
             prompts::FIX_CODE,
             &[
@@ -314,9 +314,9 @@ impl CodeReview<'_> {
             stat.push_str(&some_stat);
             diff.push_str(&some_diff);
         }
-        let path = format!("{PROJECT_LOGS}/review-{}.diff", self.name);
-        run.root
-            .put(&run.root.check_write(&path)?, diff.as_bytes())?;
+        let path = run.places.log(&format!("review-{}.diff", self.name));
+        run.root()
+            .put(&run.root().check_write(&path)?, diff.as_bytes())?;
         Ok(fill(
             prompts::CHANGES,
             &[

@@ -15,6 +15,7 @@ use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
 use crate::pipeline::documents::{self, Document};
 use crate::pipeline::phase::{PHASES, Phase, PhaseEnd};
+use crate::pipeline::places::DocumentKind;
 use crate::pipeline::tier::Tier;
 use crate::pipeline::{
     files, limits, nothing_to_change, phase_record, prompts, repository, review, state,
@@ -52,9 +53,10 @@ fn review_document(
     position: usize,
 ) -> Outcome<()> {
     let steps = steps(phase, position)?;
-    let done = match phase_record::is_rewritten(run, document.path) {
+    let path = document.path(run);
+    let done = match phase_record::is_rewritten(run, &path) {
         // The state, which never goes back, knows the rounds of the document that was there before.
-        true => phase_record::rounds(run, phase, document.name),
+        true => phase_record::rounds(run, phase, document.kind.name()),
         false => {
             let recorded = recorded_rounds(run, steps)?;
             if recorded == steps.len() as u64 {
@@ -64,27 +66,28 @@ fn review_document(
         }
     };
     let subject = DocumentReview {
+        edits: edits(run, &path),
         document,
+        path,
         phase,
         steps,
-        edits: edits(run, document),
     };
     review::run(run, &subject, done)?;
-    phase_record::set_reviewed(run, document.path)?;
+    phase_record::set_reviewed(run, &subject.path)?;
     let commit = repository::head(run).unwrap_or_default();
-    phase_record::save_document(run, document.path, &commit)?;
+    phase_record::save_document(run, &subject.path, &commit)?;
     // Whoever is satisfied early leaves rounds over.
     subject
         .steps
         .last()
-        .map_or(Ok(()), |step| state::save(&run.root, step))
+        .map_or(Ok(()), |step| state::save(&run.places, step))
 }
 
 /// How many of the steps are recorded as done.
 fn recorded_rounds(run: &Run, steps: &[&str]) -> Outcome<u64> {
     let mut done = 0;
     for step in steps {
-        done += u64::from(state::is_done(&run.root, step)?);
+        done += u64::from(state::is_done(&run.places, step)?);
     }
     Ok(done)
 }
@@ -103,7 +106,7 @@ fn steps(phase: &str, position: usize) -> Outcome<&'static [&'static str]> {
 pub(crate) fn is_reviewed(run: &Run, phase: &Phase, position: usize) -> Outcome<bool> {
     let steps = phase.steps.chunks(ROUNDS).nth(position);
     match steps.and_then(|steps| steps.last()) {
-        Some(step) => state::is_done(&run.root, step),
+        Some(step) => state::is_done(&run.places, step),
         None => Ok(false),
     }
 }
@@ -120,6 +123,7 @@ pub(crate) fn correct(
 ) -> Outcome<()> {
     let subject = DocumentReview {
         document,
+        path: document.path(run),
         phase,
         steps: &[],
         edits: String::new(),
@@ -129,26 +133,26 @@ pub(crate) fn correct(
         most: 1,
         adversarial: false,
         earlier: BTreeMap::new(),
-        history_path: History::of(document.name).path(),
+        history_path: History::of(document.kind.name()).path(&run.places),
         overview: String::new(),
         changes: None,
     };
     let before = repository::head(run).unwrap_or_default();
     match subject.fix(run, &round, findings)? {
-        true => phase_record::set_corrected(run, document.path, &before),
+        true => phase_record::set_corrected(run, &subject.path, &before),
         false => {
-            run.warn(format!("{} is as it was before your words.", document.path));
+            run.warn(format!("{} is as it was before your words.", subject.path));
             Ok(())
         }
     }
 }
 
 /// What the user edited since the review, for reviewers and fixers; nothing when they did not.
-fn edits(run: &Run, document: &Document) -> String {
-    let Some(commit) = phase_record::edited_since(run, document.path) else {
+fn edits(run: &Run, path: &str) -> String {
+    let Some(commit) = phase_record::edited_since(run, path) else {
         return String::new();
     };
-    let diff = repository::changes_since(run, &commit, Some(document.path));
+    let diff = repository::changes_since(run, &commit, Some(path));
     let diff = match diff {
         Ok(diff) if !diff.trim().is_empty() => {
             enclosed("difference", "", &clip(&diff, MAX_EDITS_CHARS))
@@ -160,6 +164,7 @@ fn edits(run: &Run, document: &Document) -> String {
 
 struct DocumentReview {
     document: &'static Document,
+    path: String,
     phase: &'static str,
     steps: &'static [&'static str],
     /// What the user edited since the last review.
@@ -181,7 +186,7 @@ impl Subject for DocumentReview {
     }
 
     fn name(&self) -> &str {
-        self.document.name
+        self.document.kind.name()
     }
 
     fn rounds(&self) -> u64 {
@@ -212,10 +217,10 @@ impl Subject for DocumentReview {
     }
 
     fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String {
-        let is_design = self.document.path == documents::DESIGN.path;
+        let is_design = self.document.kind == DocumentKind::Design;
         let (view, source) = match (reviewer.sees_only_subject, is_design) {
             (true, _) => (
-                View::DocumentAlone(self.document.path),
+                View::DocumentAlone(self.document.kind),
                 prompts::SOURCE_NONE,
             ),
             (false, true) => (View::Project, prompts::SOURCE_SPEC),
@@ -228,8 +233,8 @@ impl Subject for DocumentReview {
         let instructions = fill(
             template,
             &[
-                ("path", self.document.path),
-                ("source", source.trim_end()),
+                ("path", &self.path),
+                ("source", &prompts::placed(run, source)),
                 ("angle", &reviewer.task),
                 ("round", &round.number.to_string()),
                 ("most", &round.most.to_string()),
@@ -252,19 +257,19 @@ impl Subject for DocumentReview {
     }
 
     fn path(&self) -> Option<&str> {
-        Some(self.document.path)
+        Some(&self.path)
     }
 
     fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool> {
-        let rel = run.root.check(self.document.path)?;
-        let before = documents::content(&run.root, &rel);
-        let has_changed = || documents::content(&run.root, &rel) != before;
-        let others = files::states(&run.root, &run.ctx.stop);
-        let access = Access::WriteFiles(vec![self.document.path.to_owned()]);
+        let rel = run.root().check(&self.path)?;
+        let before = documents::content(run.root(), &rel);
+        let has_changed = || documents::content(run.root(), &rel) != before;
+        let others = files::states(run.root(), &run.ctx.stop);
+        let access = Access::WriteFiles(vec![self.path.clone()]);
         let instructions = fill(
             prompts::FIX_DOCUMENT,
             &[
-                ("path", self.document.path),
+                ("path", &self.path),
                 ("history_path", &round.history_path),
                 ("findings", findings),
             ],
@@ -273,7 +278,10 @@ impl Subject for DocumentReview {
         let outcome = child::run(
             run,
             &ChildTask {
-                label: format!("{}-fixer", self.document.name.trim_end_matches(".md")),
+                label: format!(
+                    "{}-fixer",
+                    self.document.kind.name().trim_end_matches(".md")
+                ),
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &access, View::Project, &instructions),
                 access,
@@ -284,7 +292,7 @@ impl Subject for DocumentReview {
                 check: &|report| {
                     let missing = format!(
                         "{} is as it was. Correct the findings in the file itself, without asking first.",
-                        self.document.path
+                        self.path
                     );
                     nothing_to_change::check(report, has_changed(), &missing)
                 },
@@ -298,16 +306,16 @@ impl Subject for DocumentReview {
             }
             Ok(report) => nothing_to_change::reasons(&report),
         };
-        let now = files::states(&run.root, &run.ctx.stop);
+        let now = files::states(run.root(), &run.ctx.stop);
         let changed = files::changed(&others, &now);
         if !changed.is_empty() {
             run.warn(format!(
                 "The fixer of {} changed other files, too: {}.",
-                self.document.name,
+                self.document.kind.name(),
                 clip(&changed.join(", "), 500)
             ));
         }
-        if let Err(words) = documents::state(&run.root, &rel)? {
+        if let Err(words) = documents::state(run.root(), &rel)? {
             documents::put_back(run, &rel, before.as_deref(), &words)?;
         }
         History::of(self.name()).append_reasons(run, round.number, reasons.as_deref())?;
@@ -318,10 +326,10 @@ impl Subject for DocumentReview {
         let step = usize::try_from(result.number - 1)
             .ok()
             .and_then(|at| self.steps.get(at));
-        phase_record::save_round(run, self.phase, self.document.name, result.number)?;
+        phase_record::save_round(run, self.phase, self.name(), result.number)?;
         // Before the state knows the round: what its fixer did must not look like an edit of the user's.
         let commit = repository::head(run).unwrap_or_default();
-        phase_record::save_document(run, self.document.path, &commit)?;
-        step.map_or(Ok(()), |step| state::save(&run.root, step))
+        phase_record::save_document(run, &self.path, &commit)?;
+        step.map_or(Ok(()), |step| state::save(&run.places, step))
     }
 }

@@ -1,4 +1,4 @@
-//! `.marvin/logs/findings.jsonl`: every finding of the project's reviews and what became of it, one JSON object a line; appended only.
+//! `findings.jsonl` in the logs of a run: every finding of its reviews and what became of it, one JSON object a line; appended only.
 //!
 //! A line is a [`Finding`] with these fields. A later line with the same `id` takes the place of an earlier one; [`read`] has done that.
 //!
@@ -27,8 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::severity::{Severity, by_severity};
 use crate::base::problem::{Outcome, Problem};
-use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_LOGS;
+use crate::pipeline::places::RunPlaces;
 
 const FILE: &str = "findings.jsonl";
 /// Only so many bytes from the end are read.
@@ -79,13 +78,14 @@ pub(crate) enum FindingState {
 ///
 /// # Errors
 /// The file cannot be read, or leads out of the project.
-pub(crate) fn read(root: &Root) -> Outcome<Vec<Finding>> {
-    let rel = root.check(&path())?;
+pub(crate) fn read(places: &RunPlaces) -> Outcome<Vec<Finding>> {
+    let (root, path) = (&places.root, places.log(FILE));
+    let rel = root.check(&path)?;
     if !root.exists(&rel)? {
         return Ok(Vec::new());
     }
     let mut file = root.open_read(&rel)?;
-    let fail = |error| Problem::system(format!("Cannot read {}", path()), error);
+    let fail = |error| Problem::system(format!("Cannot read {path}"), error);
     let len = file.metadata().map_err(fail)?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(MAX_READ_BYTES)))
         .map_err(fail)?;
@@ -115,7 +115,7 @@ pub(crate) fn read(root: &Root) -> Outcome<Vec<Finding>> {
 ///
 /// # Errors
 /// The disk is full or not writable, or the path leads out of the project.
-pub(super) fn append(root: &Root, findings: &[Finding]) -> Outcome<()> {
+pub(super) fn append(places: &RunPlaces, findings: &[Finding]) -> Outcome<()> {
     if findings.is_empty() {
         return Ok(());
     }
@@ -126,7 +126,8 @@ pub(super) fn append(root: &Root, findings: &[Finding]) -> Outcome<()> {
         lines.push_str(&line);
         lines.push('\n');
     }
-    let rel = root.check_write(&path())?;
+    let root = &places.root;
+    let rel = root.check_write(&places.log(FILE))?;
     if !root.exists(&rel)? {
         return root.create_new(&rel, lines.as_bytes());
     }
@@ -162,10 +163,6 @@ pub(crate) fn summary(findings: &[Finding], ticket: &str) -> Option<String> {
     Some(format!("{found}; {open}{}.", unseen.unwrap_or_default()))
 }
 
-fn path() -> String {
-    format!("{PROJECT_LOGS}/{FILE}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,12 +181,12 @@ mod tests {
     #[test]
     fn a_later_line_takes_the_place_of_an_earlier_one_and_torn_lines_are_passed_over() {
         let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        assert_eq!(read(&root).unwrap(), []);
+        let places = RunPlaces::at(dir.path());
+        assert_eq!(read(&places).unwrap(), []);
         let first = finding("1", Severity::Blocker, FindingState::Open);
         let second = finding("2", Severity::Minor, FindingState::Open);
-        append(&root, &[first.clone(), second.clone()]).unwrap();
-        let file = dir.path().join(path());
+        append(&places, &[first.clone(), second.clone()]).unwrap();
+        let file = dir.path().join(places.log(FILE));
         std::fs::OpenOptions::new()
             .append(true)
             .open(&file)
@@ -200,9 +197,9 @@ mod tests {
             commit: "abc".to_owned(),
             ..first
         };
-        append(&root, std::slice::from_ref(&resolved)).unwrap();
-        assert_eq!(read(&root).unwrap(), [resolved, second]);
-        append(&root, &[]).unwrap();
+        append(&places, std::slice::from_ref(&resolved)).unwrap();
+        assert_eq!(read(&places).unwrap(), [resolved, second]);
+        append(&places, &[]).unwrap();
         assert!(std::fs::read(&file).unwrap().ends_with(b"}\n"));
     }
 

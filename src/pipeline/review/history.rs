@@ -1,4 +1,4 @@
-//! `.marvin/review-history-<name>.md`: what every round of a review found. Reviewers and fixers read it; so does an interrupted run that goes on.
+//! `review-history-<name>.md` beside the documents: what every round of a review found. Reviewers and fixers read it; so does an interrupted run that goes on.
 //!
 //! Reports are quoted line by line, so that no report can pass for an entry of the history. No passing word is ever in it.
 
@@ -10,8 +10,9 @@ use super::severity::by_severity;
 use super::verdict::{Verdict, without_passing_words};
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
-use crate::disk::paths::PROJECT_FOLDER;
+use crate::disk::paths::REVIEW_HISTORY;
 use crate::pipeline::Run;
+use crate::pipeline::places::RunPlaces;
 
 /// Bytes of the history's end that are read back.
 const MAX_READ_BYTES: u64 = 4 << 20;
@@ -48,12 +49,12 @@ impl History {
 
     /// Whether a file in Marvin's folder of the project is called like one.
     pub(crate) fn is_one(name: &str) -> bool {
-        name.starts_with("review-history-")
+        name.starts_with(REVIEW_HISTORY)
     }
 
     /// Its path in the project.
-    pub(crate) fn path(&self) -> String {
-        format!("{PROJECT_FOLDER}/review-history-{}.md", self.name)
+    pub(crate) fn path(&self, places: &RunPlaces) -> String {
+        places.history(&self.name)
     }
 
     /// Adds a round.
@@ -61,13 +62,13 @@ impl History {
     /// # Errors
     /// The file cannot be written.
     pub(super) fn append(&self, run: &Run, entry: &RoundEntry<'_>) -> Outcome<()> {
-        let rel = run.root.check(&self.path())?;
+        let rel = run.root().check(&self.path(&run.places))?;
         let text = without_passing_words(&entry.text(&run.ctx.session.clock.utc()));
-        if run.root.exists(&rel)? {
-            run.root.append(&rel, text.as_bytes())?;
+        if run.root().exists(&rel)? {
+            run.root().append(&rel, text.as_bytes())?;
         } else {
             let heading = format!("# Review history of {}\n", self.name);
-            run.root.create_new(&rel, (heading + &text).as_bytes())?;
+            run.root().create_new(&rel, (heading + &text).as_bytes())?;
         }
         Ok(())
     }
@@ -88,8 +89,8 @@ impl History {
         let quoted: String = reasons.lines().map(quoted).collect();
         let text =
             format!("\n### {FIXER} of round {number} changed nothing, and says why\n\n{quoted}");
-        let rel = run.root.check(&self.path())?;
-        run.root
+        let rel = run.root().check(&self.path(&run.places))?;
+        run.root()
             .append(&rel, without_passing_words(&text).as_bytes())
             .map(drop)
     }
@@ -102,7 +103,10 @@ impl History {
             let skipped = own.chars().count().saturating_sub(MAX_SHOWN_CHARS);
             if skipped > 0 {
                 let end: String = own.chars().skip(skipped).collect();
-                *own = format!("(What comes before is in {}.)\n{end}", self.path());
+                *own = format!(
+                    "(What comes before is in {}.)\n{end}",
+                    self.path(&run.places)
+                );
             }
         }
         all
@@ -129,8 +133,8 @@ impl History {
     fn read(&self, run: &Run) -> String {
         let read = || -> Option<Vec<u8>> {
             let mut file = run
-                .root
-                .open_read(&run.root.check(&self.path()).ok()?)
+                .root()
+                .open_read(&run.root().check(&self.path(&run.places)).ok()?)
                 .ok()?;
             let len = file.metadata().ok()?.len();
             file.seek(SeekFrom::Start(len.saturating_sub(MAX_READ_BYTES)))

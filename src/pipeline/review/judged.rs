@@ -92,7 +92,7 @@ impl RoundFindings {
             .iter()
             .flat_map(|judged| new(run, subject, number, reviewed, judged))
             .collect();
-        let mut earlier = findings::read(&run.root).unwrap_or_default();
+        let mut earlier = findings::read(&run.places).unwrap_or_default();
         let now = run.ctx.session.clock.utc();
         earlier.retain_mut(|earlier| settle(earlier, run, subject, judged, &found, &now));
         let all = [earlier, found.clone()].concat();
@@ -113,7 +113,7 @@ impl RoundFindings {
 }
 
 fn write(run: &Run, all: &[Finding]) {
-    if let Err(problem) = findings::append(&run.root, all) {
+    if let Err(problem) = findings::append(&run.places, all) {
         run.warn(format!(
             "The findings of a review are not recorded: {}",
             problem.one_line()

@@ -17,13 +17,12 @@ use std::collections::BTreeMap;
 use self::history::{History, RoundEntry};
 use self::judged::{RoundFindings, judge};
 use self::reviewers::Reviewer;
-use super::Run;
-use super::repository;
+use super::{Run, places, repository};
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural};
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_FOLDER, TICKETS};
+use crate::disk::paths::TICKETS;
 
 /// Characters of a difference that reviewers are shown.
 const MAX_CHANGES_CHARS: usize = 8_000;
@@ -125,7 +124,7 @@ pub(crate) fn run(run: &Run, subject: &dyn Subject, done: u64) -> Outcome<Review
         "After {} of review of {} there are still findings; the run goes on. They are in {}.",
         plural(subject.rounds().try_into().unwrap_or(usize::MAX), "round"),
         subject.name(),
-        history.path()
+        history.path(&run.places)
     ));
     Ok(ReviewEnd::RoundsUsedUp)
 }
@@ -156,7 +155,7 @@ fn round(
             1 => BTreeMap::new(),
             _ => history.by_reviewer(run),
         },
-        history_path: history.path(),
+        history_path: history.path(&run.places),
         overview: subject.overview(run),
         changes: changes(run, subject, history, number),
     };
@@ -251,15 +250,13 @@ fn changes(run: &Run, subject: &dyn Subject, history: &History, number: u64) -> 
 
 /// A difference without the files that Marvin and the tickets keep beside the code; documents stay.
 fn without_own_files(diff: &str) -> String {
-    let is_own = |path: &str| {
-        let is_below = |folder: &&str| {
-            path.trim_start_matches('"')
-                .starts_with(&format!("a/{folder}/"))
-        };
-        [PROJECT_FOLDER, TICKETS].iter().any(is_below)
-            && !PROJECT_DOCUMENTS
-                .iter()
-                .any(|document| path.contains(document))
+    let is_own = |header: &str| {
+        let path = header.trim_start_matches('"');
+        let path = path.strip_prefix("a/").unwrap_or(path);
+        // The path stands twice, and has no blank where it is one of ours.
+        let path = path.split(' ').next().unwrap_or_default();
+        (places::is_own(path) || path.split('/').next() == Some(TICKETS))
+            && !places::is_document_path(path)
     };
     let mut kept = String::new();
     let mut skips = false;

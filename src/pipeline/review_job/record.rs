@@ -27,7 +27,7 @@ impl JobRecord {
     /// The record of a job that `run` does.
     pub(super) fn new(run: &Run, job: ReviewJob) -> Self {
         Self {
-            root: Arc::clone(&run.root),
+            root: Arc::clone(run.root()),
             session: Arc::clone(&run.ctx.session),
             job: Mutex::new(job),
         }

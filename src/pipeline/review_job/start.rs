@@ -76,13 +76,13 @@ pub(crate) fn start(
     let place = worktree::start::for_review(ctx, root, &id, &format!("review/{id}"))?;
     let mut job = ReviewJob {
         branch: place.record.branch.clone(),
-        worktree: place.root.path().display().to_string(),
+        worktree: place.places.root.path().display().to_string(),
         id,
         phase: "starting".to_owned(),
         started: ctx.session.clock.utc(),
         base,
         focus: focus(order),
-        documents: scope::documents(&place.root, &order.documents)?,
+        documents: scope::documents(&place.places.root, &order.documents)?,
         files: files.len() as u64,
         max_rounds: order.max_rounds,
         context: order.context.trim().to_owned(),

@@ -70,7 +70,7 @@ pub(super) fn review(
     };
     Ok(format!(
         "{text} What was found is in {}; \"git diff {}...{}\" shows what was changed.",
-        History::of(NAME).path(),
+        History::of(NAME).path(&run.places),
         job.base,
         job.branch
     ))

@@ -9,6 +9,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::{Run, working_tree};
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
@@ -48,8 +49,8 @@ impl EventSink for JobEvents {
 /// # Errors
 /// There is no such job, it has ended already, or another process does it; else as it ended.
 pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
-    let _held = review_jobs::hold(&run.root, id, &run.ctx.stop)?;
-    let job = review_jobs::read(&run.root, id)?;
+    let _held = review_jobs::hold(run.root(), id, &run.ctx.stop)?;
+    let job = review_jobs::read(run.root(), id)?;
     run.branch.clone_from(&job.branch);
     if job.ended.is_some() {
         return Err(Problem::refused(format!(
@@ -62,9 +63,9 @@ pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
     if !job.worktree.is_empty() {
         let open = || Root::open(Path::new(&job.worktree));
         run.ctx.session.working_dir.set(open()?, true);
-        run.root = Arc::new(open()?);
+        run.places = RunPlaces::of_project(Arc::new(open()?));
     }
-    let _tree = working_tree::hold(&run.root, &run.ctx.stop)?;
+    let _tree = working_tree::hold(run.root(), &run.ctx.stop)?;
     run.ctx.listener = Arc::new(JobEvents {
         record: Arc::clone(&record),
         listener: Arc::clone(&run.ctx.listener),
@@ -99,6 +100,6 @@ fn task(job: &ReviewJob) -> String {
 }
 
 fn files(run: &Run, job: &ReviewJob) -> Outcome<Vec<String>> {
-    let git = Git::open(run.root.path(), &run.ctx.session.env, &run.ctx.stop)?;
+    let git = Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop)?;
     scope::files(&git, &job.focus)
 }

@@ -103,7 +103,7 @@ fn fixers_of_tests_can_write_tests_only() {
     let stage = Stage::new(FINDINGS_ONCE);
     stage.put("src/main.rs", "fn main() {}");
     stage.put("tests/clock.rs", "#[test] fn ticks() {}");
-    let before = files::states(&stage.run.root, &stage.run.ctx.stop);
+    let before = files::states(stage.run.root(), &stage.run.ctx.stop);
     code::review_tests(&stage.run, "2a", &before).unwrap();
     let calls = stage.calls();
     let fixer = calls
@@ -167,12 +167,12 @@ fn begin(stage: &Stage) -> String {
         begun: begun.clone(),
         ..RunRecord::default()
     };
-    record.write(&stage.run.root).unwrap();
+    record.write(&stage.run.places).unwrap();
     begun
 }
 
 fn states(stage: &Stage) -> FileStates {
-    files::states(&stage.run.root, &stage.run.ctx.stop)
+    files::states(stage.run.root(), &stage.run.ctx.stop)
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn only_a_blocker_keeps_a_review_going_and_every_finding_is_recorded() {
         &fixes[0],
         &["[BLOCKER] src/main.rs:1", "[MAJOR] The README"],
     );
-    let all = findings::read(&stage.run.root).unwrap();
+    let all = findings::read(&stage.run.places).unwrap();
     let told: Vec<_> = all
         .iter()
         .map(|one| (one.round, one.severity, one.state, !one.commit.is_empty()))
@@ -317,6 +317,6 @@ fn a_review_without_a_blocker_needs_no_fixer() {
     let mut labels = stage.labels();
     labels.sort();
     assert_eq!(labels, ["review-code-area-1", "review-code-conformance"]);
-    let all = findings::read(&stage.run.root).unwrap();
+    let all = findings::read(&stage.run.places).unwrap();
     assert!(all.iter().all(|one| one.state == FindingState::Open));
 }

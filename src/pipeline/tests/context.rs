@@ -4,6 +4,7 @@ use super::Stage;
 use crate::base::testing::{assert_has, assert_lacks};
 use crate::pipeline::child::Access;
 use crate::pipeline::context::{View, prompt};
+use crate::pipeline::places::DocumentKind;
 
 fn write() -> Access {
     Access::Write {
@@ -63,7 +64,7 @@ fn who_judges_a_document_alone_is_shown_nothing_else() {
     stage.put(".marvin/spec.md", &"s".repeat(9_000));
     stage.put(".marvin/ux.md", "u");
     stage.put("src/clock.rs", "");
-    let view = View::DocumentAlone(".marvin/spec.md");
+    let view = View::DocumentAlone(DocumentKind::Spec);
     let text = prompt(&stage.run, &Access::Read, view, "Read.");
     assert_has(
         &text,

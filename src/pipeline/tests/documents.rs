@@ -84,8 +84,8 @@ fn exactly_a_thousand_bytes_are_a_document() {
     let stage = Stage::new("true");
     let state = |bytes: usize| {
         stage.put(".marvin/spec.md", &"x".repeat(bytes));
-        let rel = stage.run.root.check(".marvin/spec.md").unwrap();
-        documents::state(&stage.run.root, &rel).unwrap().is_ok()
+        let rel = stage.run.root().check(".marvin/spec.md").unwrap();
+        documents::state(stage.run.root(), &rel).unwrap().is_ok()
     };
     assert_eq!([999, 1_000, 1_001].map(state), [false, true, true]);
 }

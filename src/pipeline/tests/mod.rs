@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::Run;
+use super::places::RunPlaces;
 use super::repository::{self, Uncommitted};
 use super::run::RunRequest;
 use super::steering::Steering;
@@ -119,7 +120,7 @@ impl Stage {
         let run = Run {
             supervisor: None,
             program,
-            root: session.working_dir.root().unwrap(),
+            places: RunPlaces::of_project(session.working_dir.root().unwrap()),
             task: "Build a clock.".to_owned(),
             ticket: "cl-0001".to_owned(),
             tiers: TierModels::resolve(&overrides, &session.env, &own, &session.clock),
@@ -136,7 +137,7 @@ impl Stage {
     /// The same run, as its caller asks for it.
     pub(super) fn request(&self) -> RunRequest {
         RunRequest {
-            root: Arc::clone(&self.run.root),
+            places: self.run.places.clone(),
             task: self.run.task.clone(),
             ticket: None,
             design_first: true,

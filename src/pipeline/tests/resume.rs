@@ -90,7 +90,7 @@ fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
 }
 
 fn ticket(stage: &Stage) -> String {
-    let record = record::RunRecord::read(&stage.run.root).unwrap();
+    let record = record::RunRecord::read(&stage.run.places).unwrap();
     record.unwrap().ticket
 }
 
@@ -103,7 +103,7 @@ fn a_phase_that_is_done_again_may_find_everything_done() {
         begun: repository::head(&stage.run).unwrap(),
         ..record::RunRecord::default()
     };
-    record.write(&stage.run.root).unwrap();
+    record.write(&stage.run.places).unwrap();
     stage.put("src/main.rs", "fn main() {}");
     stage.put("checks/all", "true");
     repository::checkpoint(&stage.run, "2a: tests written").unwrap();
@@ -143,7 +143,7 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
         ..record::RunRecord::default()
     };
     start(&stage, true).unwrap();
-    own().write(&stage.run.root).unwrap();
+    own().write(&stage.run.places).unwrap();
     // A child wrote one before the end, the user another one much later.
     stage.put("src/child.rs", "fn child() {}");
     stage.put("notes.txt", "mine");
@@ -175,13 +175,13 @@ fn the_ceiling_on_cost_is_for_all_starts_of_a_run() {
     fs::remove_file(stage.path("stop")).unwrap();
     let before = stage.labels().len();
     // What an earlier process spent.
-    record::save_spent(&stage.run.root, 3.0).unwrap();
+    record::save_spent(&stage.run.places, 3.0).unwrap();
     let problem = start_below(&stage, true, Some(2.0)).unwrap_err();
     assert_has(&problem.to_string(), &["ceiling of $2.00", "--max-cost"]);
     assert_eq!(stage.labels().len(), before);
     start_below(&stage, true, Some(4.0)).unwrap();
     // The next run begins anew.
-    assert!(record::spent(&stage.run.root) >= 3.0);
+    assert!(record::spent(&stage.run.places) >= 3.0);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_document_that_is_written_again_is_reviewed_again_and_no_other() {
     let stage = Stage::new(WORKERS);
     start(&stage, true).unwrap();
     assert_eq!(
-        state::recorded(&stage.run.root).unwrap().as_deref(),
+        state::recorded(&stage.run.places).unwrap().as_deref(),
         Some("3")
     );
     let from = stage.labels().len();

@@ -22,12 +22,12 @@ fn stage(script: &str) -> Stage {
     for name in ["spec", "ux", "design"] {
         stage.put_document(&format!(".marvin/{name}.md"), name);
     }
-    state::save(&stage.run.root, "1b").unwrap();
+    state::save(&stage.run.places, "1b").unwrap();
     stage
 }
 
 fn recorded(stage: &Stage) -> Option<String> {
-    state::recorded(&stage.run.root).unwrap()
+    state::recorded(&stage.run.places).unwrap()
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::pipeline::approval::{self, ApprovalPrompt, PendingApproval, UserDecision};
+use crate::pipeline::phase_record;
+use crate::pipeline::places::DocumentKind;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::state;
 use crate::pipeline::steering::{RunOutcome, Steering};
@@ -56,7 +58,7 @@ fn paused(outcome: &RunOutcome) -> &'static str {
 }
 
 fn recorded(stage: &Stage) -> Option<String> {
-    state::recorded(&stage.run.root).unwrap()
+    state::recorded(&stage.run.places).unwrap()
 }
 
 fn steered(stage: &Stage) -> String {
@@ -147,14 +149,14 @@ fn a_run_waits_for_approval_and_the_same_command_gives_it() {
     assert_eq!(paused(&outcome), "1b_review");
     assert!(!stage.labels().contains(&"implementer".to_owned()));
     assert_eq!(
-        approval::read(&stage.run.root).unwrap().waiting,
+        approval::read(&stage.run.places).unwrap().waiting,
         "1b_review"
     );
     assert_eq!(
         start(&stage, approve("1b_review")).unwrap(),
         RunOutcome::Done
     );
-    let all = approval::read(&stage.run.root).unwrap();
+    let all = approval::read(&stage.run.places).unwrap();
     assert_has(
         &all.of("1b_review").unwrap().how,
         &["running the command again"],
@@ -163,11 +165,27 @@ fn a_run_waits_for_approval_and_the_same_command_gives_it() {
 }
 
 #[test]
+fn what_the_fixer_of_an_edited_document_did_before_a_kill_is_no_edit_of_the_users() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, until("1a_review")).unwrap();
+    let path = stage.run.places.document(DocumentKind::Spec);
+    let edit = |line: &str| stage.put(&path, &format!("{}{line}\n", stage.read(&path)));
+    edit("Of the user.");
+    assert!(phase_record::mark_edited(&stage.run, &path).unwrap());
+    phase_record::save_round(&stage.run, "1a_review", "spec.md", 1).unwrap();
+    // Its fixer is at work in the second round, and the run is killed.
+    edit("Of the fixer.");
+    assert!(!phase_record::mark_edited(&stage.run, &path).unwrap());
+    let done = phase_record::rounds(&stage.run, "1a_review", "spec.md");
+    assert_eq!(done, 1, "the review goes on where it was");
+}
+
+#[test]
 fn an_approval_from_elsewhere_counts_and_one_of_other_work_does_not() {
     let stage = Stage::new(WORKERS);
     start(&stage, approve("1b_review")).unwrap();
-    let root = &stage.run.root;
-    approval::approve(root, "1b_review", "yesterday".to_owned(), "elsewhere").unwrap();
+    let places = &stage.run.places;
+    approval::approve(places, "1b_review", "yesterday".to_owned(), "elsewhere").unwrap();
     // The document changes after its approval: it is reviewed, and asked about, again.
     let edited = stage.read(".marvin/design.md") + "One more line.\n";
     fs::write(stage.path(".marvin/design.md"), edited).unwrap();
@@ -175,7 +193,7 @@ fn an_approval_from_elsewhere_counts_and_one_of_other_work_does_not() {
         paused(&start(&stage, approve("1b_review")).unwrap()),
         "1b_review"
     );
-    approval::approve(root, "1b_review", "today".to_owned(), "elsewhere").unwrap();
+    approval::approve(places, "1b_review", "today".to_owned(), "elsewhere").unwrap();
     let first = stage.labels().len();
     assert_eq!(
         start(&stage, approve("1b_review")).unwrap(),
@@ -255,7 +273,7 @@ impl ApprovalPrompt for Answers {
     ) -> Outcome<UserDecision> {
         let next = self.0.lock().unwrap().pop_front().unwrap();
         if next == UserDecision::Edited {
-            let path = pending.root.path().join(pending.documents[0]);
+            let path = pending.root.path().join(&pending.documents[0]);
             let text = fs::read_to_string(&path).unwrap();
             fs::write(&path, format!("Edited here.\n{text}")).unwrap();
         }
@@ -278,7 +296,7 @@ fn on_a_terminal_words_go_to_the_fixer_and_edits_are_reviewed_before_it_is_asked
         words: "The hands turn the wrong way.".to_owned(),
     };
     let answers = vec![
-        wrong(Some(".marvin/design.md")),
+        wrong(Some(".marvin/design.md".to_owned())),
         UserDecision::Edited,
         UserDecision::Stop,
     ];

@@ -1,12 +1,10 @@
 //! One run in a working tree, and on its branch.
 
-use std::sync::Arc;
-
 use super::Stage;
 use crate::base::cancel::Cancel;
 use crate::base::problem::ProblemKind;
 use crate::base::testing::assert_has;
-use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::repository::Uncommitted;
 use crate::pipeline::{record, repository, working_tree};
 
@@ -24,7 +22,7 @@ fn a_branch_that_was_switched_gets_no_commit() {
     let mut stage = Stage::new("true");
     stage.put("a.txt", "a");
     repository::checkpoint(&stage.run, "Before").unwrap();
-    stage.run.branch = repository::branch(&stage.run.ctx, &stage.run.root).unwrap();
+    stage.run.branch = repository::branch(&stage.run.ctx, stage.run.root()).unwrap();
     git(&stage, &["checkout", "-q", "-b", "own-work"]);
     let before = git(&stage, &["rev-parse", "HEAD"]);
     stage.put("b.txt", "b");
@@ -49,13 +47,13 @@ fn pipelines_in_folders_of_one_repository_wait_for_each_others_git() {
     stage.put("one/a.txt", "a");
     stage.put("two/a.txt", "a");
     repository::checkpoint(&stage.run, "Before").unwrap();
-    stage.run.root = Arc::new(Root::open(&stage.path("one")).unwrap());
-    other.run.root = Arc::new(Root::open(&stage.path("two")).unwrap());
+    stage.run.places = RunPlaces::at(&stage.path("one"));
+    other.run.places = RunPlaces::at(&stage.path("two"));
     std::thread::scope(|scope| {
         for (run, folder) in [(&stage.run, "one"), (&other.run, "two")] {
             scope.spawn(move || {
                 for number in 0..8 {
-                    let path = run.root.path().join(format!("{number}.txt"));
+                    let path = run.root().path().join(format!("{number}.txt"));
                     std::fs::write(path, "text").unwrap();
                     repository::checkpoint(run, &format!("in {folder}")).unwrap();
                 }
@@ -94,7 +92,7 @@ fn prompts_that_a_killed_run_left_go_at_the_next_start() {
     let stage = Stage::new("true");
     stage.put(".marvin/logs/spec-writer-1.prompt.md", "the task");
     stage.put(".marvin/logs/spec-writer-1.log", "its log");
-    record::wait_for_children(&stage.run.root, &Cancel::new()).unwrap();
+    record::wait_for_children(&stage.run.places, &Cancel::new()).unwrap();
     assert!(!stage.path(".marvin/logs/spec-writer-1.prompt.md").exists());
     assert_eq!(stage.read(".marvin/logs/spec-writer-1.log"), "its log");
 }
@@ -102,7 +100,7 @@ fn prompts_that_a_killed_run_left_go_at_the_next_start() {
 #[test]
 fn a_review_works_alone_and_pipelines_beside_each_other() {
     let stage = Stage::new("true");
-    let (root, stop) = (&stage.run.root, Cancel::new());
+    let (root, stop) = (stage.run.root(), Cancel::new());
     let first = working_tree::share(root).unwrap();
     let second = working_tree::share(root).unwrap();
     assert!(first.is_some() && second.is_some());

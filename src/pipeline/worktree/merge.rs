@@ -10,7 +10,6 @@ use super::state::{UserTree, WorkState, WorktreeStatus};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::counted;
 use crate::disk::beneath::{FileKind, Root};
-use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::{record as run_record, working_tree};
 use crate::proc::git::Git;
 use crate::proc::git::merge::MergeResult;
@@ -210,9 +209,10 @@ fn is_there(top: &Path, path: &str) -> bool {
 /// copied is left: the work itself is in the commits.
 fn keep_logs(tree: &UserTree<'_>, status: &WorktreeStatus) {
     let copy = || -> Outcome<()> {
-        let from = Root::open(&status.record.root())?;
+        let places = status.record.places()?;
+        let from = &places.root;
         let to = Root::open(&tree.git.top()?.join(&status.record.folder))?;
-        let logs = from.check(PROJECT_LOGS)?;
+        let logs = from.check(&places.logs())?;
         if !from.exists(&logs)? || run_record::is_running(&to) {
             return Ok(());
         }
@@ -220,7 +220,7 @@ fn keep_logs(tree: &UserTree<'_>, status: &WorktreeStatus) {
             if entry.kind != FileKind::File || entry.name.ends_with(".lock") {
                 continue;
             }
-            let path = format!("{PROJECT_LOGS}/{}", entry.name);
+            let path = places.log(&entry.name);
             let bytes = from.read(&from.check(&path)?, MAX_LOG_BYTES)?;
             to.put(&to.check(&path)?, &bytes)?;
         }

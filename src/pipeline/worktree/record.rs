@@ -1,6 +1,7 @@
 //! `marvin/worktrees/<name>.json` in the folder of a repository: which worktree belongs to which run. It stays when the worktree is removed by hand.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,8 @@ use crate::base::shared_sort::SharedSort as _;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
 use crate::disk::lock::Lock;
+use crate::pipeline::feature;
+use crate::pipeline::places::RunPlaces;
 use crate::proc::git::repository;
 
 /// Below the folder that the worktrees of a repository share.
@@ -43,6 +46,8 @@ pub(crate) struct WorktreeRecord {
     pub kind: WorktreeKind,
     /// The whole task of a run; the id of a review.
     pub task: String,
+    /// `NNN-name` of the feature that is built there; empty for the project itself.
+    pub feature: String,
     /// The branch of its own.
     pub branch: String,
     /// The commit at which that began.
@@ -62,6 +67,15 @@ pub(crate) struct WorktreeRecord {
 }
 
 impl WorktreeRecord {
+    /// Its folder, opened, and where its run keeps what there.
+    ///
+    /// # Errors
+    /// There is no such folder any more.
+    pub(crate) fn places(&self) -> Outcome<RunPlaces> {
+        let root = Arc::new(Root::open(&self.root())?);
+        Ok(RunPlaces::of_feature(root, &self.feature))
+    }
+
     /// The folder in which it works.
     pub(crate) fn root(&self) -> PathBuf {
         match self.folder.as_os_str().is_empty() {
@@ -104,7 +118,8 @@ impl WorktreeRecord {
         let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let mut parts = self.folder.components();
         let words = [&self.name, &self.branch, &self.base_branch];
-        is_id(&self.base)
+        (self.feature.is_empty() || feature::is_folder(&self.feature))
+            && is_id(&self.base)
             && is_id(&self.merged)
             && self.path.is_absolute()
             && parts.all(|part| matches!(part, Component::Normal(_)))

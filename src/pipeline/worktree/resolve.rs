@@ -39,7 +39,7 @@ pub(crate) fn resolve(run: &Run, tree: &UserTree<'_>, order: &MergeOrder<'_>) ->
     }
     let (branch, _) = tree.git.head()?;
     let branch = branch.unwrap_or_default();
-    let _lock = run_record::lock(&run.root, &run.ctx.stop)?;
+    let _lock = run_record::lock(&run.places, &run.ctx.stop)?;
     let there = || Git::open(&record.path, tree.env, tree.stop);
     let conflicts = there()?.begin_merge(&head)?;
     let resolved = match conflicts.is_empty() {

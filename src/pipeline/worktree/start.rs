@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use super::features;
 use super::instructions;
 use super::place::{self, FreePlace};
 use super::record::{self, WorktreeKind, WorktreeRecord};
@@ -11,10 +13,10 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, plural};
 use crate::disk::beneath::Root;
-use crate::disk::paths::{PIPELINE_STATE, PROJECT_DOCUMENTS, PROJECT_FOLDER};
+use crate::pipeline::feature::{self, FeatureName};
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
-use crate::pipeline::review::history::History;
-use crate::pipeline::{repository, state};
+use crate::pipeline::{next_task, repository, state};
 use crate::proc::git::Git;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
@@ -28,24 +30,25 @@ const IN_PLACE: &str = "To work in the folder itself: --in-place";
 /// The worktree in which a run or a review works.
 pub(crate) struct Workplace {
     pub record: WorktreeRecord,
-    /// The folder in it that stands for the one in which it was started.
-    pub root: Root,
+    /// The folder in it that stands for the one in which it was started, and where the run keeps what there.
+    pub places: RunPlaces,
     /// What the user should know of it, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// The worktree for `task`, which is started in the folder `root`: that of an unfinished run of the same task, else a new one. `None` where it works in the
-/// folder itself: there is no repository, or none with a commit that the pipeline did not make, or a run was begun in it, or none may be made.
+/// The worktree for `task`, which is started in the folder `root`: that of an unfinished run of the same task or feature, else a new one. `None` where it
+/// works in the folder itself: there is no repository, or none with a commit that the pipeline did not make, or a run was begun in it, or none may be made.
 ///
 /// # Errors
 /// A merge or the like is in progress; what the run has is damaged; a worktree cannot be made.
 pub(crate) fn for_run(
     ctx: &ToolContext,
-    root: &Root,
+    root: &Arc<Root>,
     task: &str,
+    feature: Option<&FeatureName>,
     may_make: bool,
 ) -> Outcome<Option<Workplace>> {
-    if ctx.session.policy.depth > 0 || !repository::exists(root)? || has_run(root, task)? {
+    if ctx.session.policy.depth > 0 || !repository::exists(root)? || has_run(root, task, feature)? {
         return Ok(None);
     }
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
@@ -59,19 +62,35 @@ pub(crate) fn for_run(
         .strip_prefix(git.top()?)
         .unwrap_or(Path::new(""));
     let mut known = record::all(git.common());
-    known.retain(|record| {
-        record.kind == WorktreeKind::Run
-            && record.folder == folder
-            && record.task.trim() == task.trim()
-    });
-    match known.pop() {
+    known.retain(|record| record.kind == WorktreeKind::Run && record.folder == folder);
+    let known = match feature {
+        Some(name) => features::worktree_of(&known, name),
+        None => known
+            .into_iter()
+            .rfind(|record| record.feature.is_empty() && record.task.trim() == task.trim()),
+    };
+    match known {
         Some(record) if record.merged.is_empty() => resume(ctx, &git, record).map(Some),
         // The files of the folder say that it is done.
         Some(_) => Ok(None),
         None if !may_make => Ok(None),
         None => {
-            let slug = place::slug(task);
-            let made = make(ctx, root, &git, WorktreeKind::Run, task, &slug, None);
+            let feature = match feature {
+                Some(name) => features::next(root, name)?,
+                None => String::new(),
+            };
+            let slug = match feature.as_str() {
+                "" => place::slug(task),
+                feature => feature.to_owned(),
+            };
+            let order = NewWorktree {
+                kind: WorktreeKind::Run,
+                task,
+                feature: &feature,
+                slug: &slug,
+                branch: None,
+            };
+            let made = make(ctx, root, &git, &order);
             made.map(Some).map_err(|problem| problem.next(IN_PLACE))
         }
     }
@@ -90,21 +109,28 @@ pub(crate) fn for_review(
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
     let _lock = record::lock(git.common(), &ctx.stop)?;
     let slug = format!("review-{id}");
-    make(
-        ctx,
-        root,
-        &git,
-        WorktreeKind::Review,
-        id,
-        &slug,
-        Some(branch),
-    )
+    let order = NewWorktree {
+        kind: WorktreeKind::Review,
+        task: id,
+        feature: "",
+        slug: &slug,
+        branch: Some(branch),
+    };
+    make(ctx, root, &git, &order)
 }
 
 /// Whether a run that goes on, or is done, or is in the way of another one, was begun in the folder itself.
-fn has_run(root: &Root, task: &str) -> Outcome<bool> {
-    let recorded = state::recorded(root)?;
-    Ok(match RunRecord::read(root)? {
+fn has_run(root: &Arc<Root>, task: &str, feature: Option<&FeatureName>) -> Outcome<bool> {
+    let places = match feature.map(|name| feature::find(root, name)) {
+        // Others are built beside it.
+        Some(None) => return Ok(false),
+        Some(Some(folder)) => RunPlaces::of_feature(Arc::clone(root), &folder),
+        None => RunPlaces::of_project(Arc::clone(root)),
+    };
+    let recorded = state::recorded(&places)?;
+    let record = RunRecord::read(&places)?;
+    Ok(match record {
+        record if feature.is_some() => record.is_some() || recorded.is_some(),
         Some(record) => {
             let is_begun = recorded.is_some() || !record.working.is_empty();
             record.made_repository
@@ -115,14 +141,23 @@ fn has_run(root: &Root, task: &str) -> Outcome<bool> {
     })
 }
 
+/// What a new worktree is for.
+struct NewWorktree<'a> {
+    kind: WorktreeKind,
+    task: &'a str,
+    /// As in [`WorktreeRecord::feature`].
+    feature: &'a str,
+    /// Its name is made of this.
+    slug: &'a str,
+    /// Its branch, unless it gets one of its name.
+    branch: Option<&'a str>,
+}
+
 fn make(
     ctx: &ToolContext,
     root: &Root,
     git: &Git<'_>,
-    kind: WorktreeKind,
-    task: &str,
-    slug: &str,
-    branch: Option<&str>,
+    order: &NewWorktree<'_>,
 ) -> Outcome<Workplace> {
     if let Some(what) = git.unfinished() {
         return Err(
@@ -134,12 +169,14 @@ fn make(
     let base = git
         .head_commit()?
         .ok_or_else(|| Problem::missing("The repository has no commit yet."))?;
-    let FreePlace { name, branch, path } = place::free(git, &ctx.session.paths, slug, branch)?;
+    let FreePlace { name, branch, path } =
+        place::free(git, &ctx.session.paths, order.slug, order.branch)?;
     let top = git.top()?;
     let record = WorktreeRecord {
         name,
-        kind,
-        task: task.to_owned(),
+        kind: order.kind,
+        task: order.task.to_owned(),
+        feature: order.feature.to_owned(),
         branch,
         base,
         base_branch: base_branch.unwrap_or_default(),
@@ -163,7 +200,8 @@ fn make(
         let _ = fs::remove_dir(above);
         let _ = record.forget(git.common());
     })?;
-    let root_there = open_root(&record)?;
+    let places = open_places(&record)?;
+    let root_there = &places.root;
     // Its records are no change; a list that cannot be written is told by the run.
     let _ = scratch::hide_in(ctx, root_there.path());
     let mut notes = vec![format!(
@@ -175,25 +213,26 @@ fn make(
             name => name,
         }
     )];
-    notes.extend(left_behind(git, root, &root_there)?);
+    notes.extend(left_behind(git, root, root_there)?);
     notes.extend(stored);
-    if kind == WorktreeKind::Run {
-        begin_anew(&root_there)?;
+    // A feature that is new has nothing there, and documents that others wrote for it are its own.
+    if order.kind == WorktreeKind::Run && order.feature.is_empty() {
+        begin_anew(&places)?;
     }
     notes.extend(copy_instructions(ctx, root.path(), root_there.path()));
     Ok(Workplace {
         record,
-        root: root_there,
+        places,
         notes,
     })
 }
 
 /// Opens the folder of a worktree; a folder that git does not track is made.
-fn open_root(record: &WorktreeRecord) -> Outcome<Root> {
+fn open_places(record: &WorktreeRecord) -> Outcome<RunPlaces> {
     let dir = record.root();
     fs::create_dir_all(&dir)
         .map_err(|error| Problem::system(format!("Cannot make {}", dir.display()), error))?;
-    Root::open(&dir)
+    record.places()
 }
 
 /// What of the user's folder is not in the worktree.
@@ -228,21 +267,12 @@ fn left_behind(git: &Git<'_>, root: &Root, there: &Root) -> Outcome<Vec<String>>
 }
 
 /// Removes what an earlier run has left in the commit from which this one begins: its state and its documents are of another task.
-fn begin_anew(root: &Root) -> Outcome<()> {
-    if state::recorded(root).is_ok_and(|recorded| recorded.is_none()) {
+fn begin_anew(places: &RunPlaces) -> Outcome<()> {
+    if state::recorded(places).is_ok_and(|recorded| recorded.is_none()) {
         return Ok(());
     }
-    let histories = root.list(&root.check(PROJECT_FOLDER)?)?;
-    let histories = histories
-        .iter()
-        .filter(|entry| History::is_one(&entry.name))
-        .map(|entry| format!("{PROJECT_FOLDER}/{}", entry.name));
-    let own = PROJECT_DOCUMENTS.iter().chain([&PIPELINE_STATE]);
-    for path in own.map(|path| (*path).to_owned()).chain(histories) {
-        let rel = root.check(&path)?;
-        if root.exists(&rel)? {
-            root.remove_file(&rel)?;
-        }
+    for path in next_task::left(places)? {
+        places.root.remove_file(&places.root.check(&path)?)?;
     }
     Ok(())
 }
@@ -261,7 +291,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
             record.branch
         )];
         return Ok(Workplace {
-            root: open_root(&record)?,
+            places: open_places(&record)?,
             record,
             notes,
         });
@@ -290,7 +320,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
             .map_err(|error| Problem::system(format!("Cannot make {}", above.display()), error))?;
     }
     let stored = git.add_worktree(&record.path, &record.branch, None)?;
-    let root = open_root(&record)?;
+    let places = open_places(&record)?;
     // What was recorded there is gone with the folder; its state is in the commits.
     RunRecord {
         task: record.task.clone(),
@@ -299,16 +329,16 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         branch: record.branch.clone(),
         ..RunRecord::default()
     }
-    .write(&root)?;
+    .write(&places)?;
     let mut notes = vec![format!(
         "{path} was removed; it is made again from the branch {}. What was not committed there is lost.",
         record.branch
     )];
     notes.extend(stored);
-    notes.extend(copy_instructions(ctx, &record.origin, root.path()));
+    notes.extend(copy_instructions(ctx, &record.origin, places.root.path()));
     Ok(Workplace {
         record,
-        root,
+        places,
         notes,
     })
 }

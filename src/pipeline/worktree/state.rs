@@ -9,6 +9,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{did_you_mean, escape_controls};
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
+use crate::pipeline::feature;
 use crate::pipeline::record::{self as run_record, RunRecord};
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus};
@@ -112,9 +113,11 @@ impl<'a> UserTree<'a> {
                     Problem::input("There are several worktrees; which one is meant?").next(list()),
                 );
             }
-            (Some(name), _) => records
-                .into_iter()
-                .find(|record| record.name == name || record.branch == name),
+            (Some(name), _) => records.into_iter().rfind(|record| {
+                record.name == name
+                    || record.branch == name
+                    || feature::means(name, &record.feature)
+            }),
         };
         let Some(record) = found else {
             let name = name.unwrap_or_default();
@@ -165,11 +168,11 @@ impl<'a> UserTree<'a> {
 fn work(record: &WorktreeRecord) -> WorkState {
     let found =
         match record.kind {
-            WorktreeKind::Run => Root::open(&record.root()).ok().map(|root| {
-                if let Some(pid) = run_record::running(&root) {
+            WorktreeKind::Run => record.places().ok().map(|places| {
+                if let Some(pid) = run_record::running(&places.root) {
                     return WorkState::Running(pid);
                 }
-                match RunRecord::read(&root) {
+                match RunRecord::read(&places) {
                     Ok(Some(run)) if run.finished => WorkState::Finished,
                     _ => WorkState::Stopped,
                 }

@@ -14,8 +14,8 @@ use crate::base::env::Env;
 use crate::base::problem::Outcome;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
-use crate::disk::paths::{DESIGN_DOCUMENT, PROJECT_DOCUMENTS, PROJECT_LOGS, SPEC_DOCUMENT};
 use crate::pipeline::files;
+use crate::pipeline::places::{DocumentKind, RunPlaces};
 use crate::pipeline::record::RunRecord;
 use crate::pipeline::review::history::History;
 use crate::proc::git::Git;
@@ -117,23 +117,26 @@ pub(crate) struct ReportFinding {
     pub commit: String,
 }
 
-/// The report of the last run in `root`, all starts of it together.
+/// The report of the last run that keeps its records in `places`, all starts of it together.
 ///
 /// # Errors
 /// No run is recorded; the record cannot be read.
-pub(crate) fn report(root: &Root, env: &Env, stop: &Cancel) -> Outcome<RunReport> {
-    let events = event_log::read(root)?;
+pub(crate) fn report(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<RunReport> {
+    let events = event_log::read(places)?;
     let mut collector = Collector::default();
     for (at, event) in &events {
         collector.apply(event, *at);
     }
     if collector.began.is_none() {
-        return Err(no_run(root, "No run of the pipeline is recorded in"));
+        return Err(no_run(
+            &places.root,
+            "No run of the pipeline is recorded in",
+        ));
     }
     let mut report = collector.end();
-    report.commits = commits(root, env, stop).unwrap_or_default();
-    report.findings = findings(root, &report.ticket);
-    report.requirements = traced(root, &report, stop);
+    report.commits = commits(places, env, stop).unwrap_or_default();
+    report.findings = findings(places, &report.ticket);
+    report.requirements = traced(places, &report, stop);
     Ok(report)
 }
 
@@ -305,13 +308,13 @@ fn thinned(points: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 /// The commits since the run began, oldest first.
-fn commits(root: &Root, env: &Env, stop: &Cancel) -> Outcome<Vec<ReportCommit>> {
-    let Some(record) = RunRecord::read(root)? else {
+fn commits(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<Vec<ReportCommit>> {
+    let Some(record) = RunRecord::read(places)? else {
         return Ok(Vec::new());
     };
     // An id and nothing else: git would take other words for options.
     let is_id = |base: &str| base.len() >= 40 && base.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let git = Git::open(root.path(), env, stop)?;
+    let git = Git::open(places.root.path(), env, stop)?;
     let count = match is_id(&record.base) {
         true => git.count_since(&record.base)?.min(MAX_COMMITS),
         false => MAX_COMMITS,
@@ -339,8 +342,8 @@ fn commits(root: &Root, env: &Env, stop: &Cancel) -> Outcome<Vec<ReportCommit>> 
 }
 
 /// The findings of the run: from their record, else as far as the histories of reviews tell them.
-fn findings(root: &Root, ticket: &str) -> Vec<ReportFinding> {
-    let text = read(root, &format!("{PROJECT_LOGS}/findings.jsonl")).unwrap_or_default();
+fn findings(places: &RunPlaces, ticket: &str) -> Vec<ReportFinding> {
+    let text = read(&places.root, &places.log("findings.jsonl")).unwrap_or_default();
     let mut found: Vec<ReportFinding> = Vec::new();
     for line in text.lines() {
         let Ok(finding) = serde_json::from_str::<ReportFinding>(line) else {
@@ -366,7 +369,7 @@ fn findings(root: &Root, ticket: &str) -> Vec<ReportFinding> {
             ("tests", ""),
             ("code", ""),
         ] {
-            let text = read(root, &History::of(subject).path()).unwrap_or_default();
+            let text = read(&places.root, &History::of(subject).path(places)).unwrap_or_default();
             found.extend(of_history(subject, phase, &text));
         }
     }
@@ -417,14 +420,14 @@ fn read(root: &Root, path: &str) -> Option<String> {
 }
 
 /// Every requirement with what is about it.
-fn traced(root: &Root, report: &RunReport, stop: &Cancel) -> Vec<TracedRequirement> {
-    let spec = read(root, SPEC_DOCUMENT).unwrap_or_default();
-    let design = read(root, DESIGN_DOCUMENT).unwrap_or_default();
+fn traced(places: &RunPlaces, report: &RunReport, stop: &Cancel) -> Vec<TracedRequirement> {
+    let spec = read(&places.root, &places.document(DocumentKind::Spec)).unwrap_or_default();
+    let design = read(&places.root, &places.document(DocumentKind::Design)).unwrap_or_default();
     let requirements = matching::requirements(&spec);
     let sections = matching::sections(&design);
     let tests = match requirements.is_empty() {
         true => Vec::new(),
-        false => tests(root, stop),
+        false => tests(&places.root, stop),
     };
     let trace = |requirement: Requirement| {
         let matcher = Matcher::new(&requirement);
@@ -466,9 +469,7 @@ fn tests(root: &Root, stop: &Cancel) -> Vec<TestCase> {
         if found.len() >= MAX_TESTS {
             break;
         }
-        let is_document = PROJECT_DOCUMENTS.contains(&path.as_str());
         if files::is_test(&path)
-            && !is_document
             && let Some(text) = read(root, &path)
         {
             found.extend(matching::tests(&path, &text));

@@ -11,7 +11,7 @@ use super::{html, terminal};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::testing::assert_has;
-use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 
 /// A text that would be markup, if anything let it.
 const HOSTILE: &str = "</td><script>alert('1')</script> & \"quoted\" \u{1b}[31m\u{202e}";
@@ -170,8 +170,7 @@ fn project(children: usize) -> tempfile::TempDir {
 }
 
 fn of(dir: &tempfile::TempDir) -> RunReport {
-    let root = Root::open(dir.path()).unwrap();
-    report(&root, &Env::default(), &Cancel::new()).unwrap()
+    report(&RunPlaces::at(dir.path()), &Env::default(), &Cancel::new()).unwrap()
 }
 
 #[test]

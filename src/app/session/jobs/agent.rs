@@ -17,6 +17,7 @@ use crate::chat::pipeline_event::PipelineEvent;
 use crate::chat::usage::dollars;
 use crate::disk::beneath::Root;
 use crate::pipeline::child::log_of;
+use crate::pipeline::places::RunPlaces;
 
 /// What happened, as far as it is kept to be looked into.
 const KEPT_STEPS: usize = 12;
@@ -89,7 +90,8 @@ impl Agent {
             ));
         }
         let child = self.progress.child.as_ref();
-        let log = child.and_then(|child| log_of(&self.root, child));
+        let places = RunPlaces::of_project(Arc::clone(&self.root));
+        let log = child.and_then(|child| log_of(&places, child));
         orders.list(run, move |_| {
             if let Some(log) = &log {
                 text.push_str(&format!("The end of {}:\n{}", log.display(), end_of(log)?));

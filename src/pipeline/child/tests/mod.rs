@@ -24,6 +24,7 @@ use crate::base::testing::{assert_has, assert_lacks};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::tier::{OwnModel, TierModels, TierOverrides};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::policy::ToolPolicy;
@@ -125,7 +126,7 @@ impl Project {
             ctx: ToolContext::new(session, Cancel::new(), events.clone()),
             supervisor: None,
             program: child,
-            root: Arc::new(root),
+            places: RunPlaces::of_project(Arc::new(root)),
             task: "Build it.".to_owned(),
             ticket: "t-1".to_owned(),
             tiers: TierModels::resolve(&overrides, &env, &own, &Clock::new(&env)),

@@ -7,6 +7,7 @@ use super::{FIRST, Project, Stage, WORKERS, git, words};
 use crate::base::testing::{assert_has, assert_lacks};
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
 use crate::pipeline::worktree::merge::MergeForm;
 use crate::pipeline::worktree::record::{self, WorktreeRecord};
@@ -33,9 +34,9 @@ fn a_run_works_beside_the_user_and_takes_nothing_of_theirs() {
         ("add-a-json-flag", "marvin/add-a-json-flag")
     );
     assert_eq!((&record.base, record.base_branch.as_str()), (&base, "main"));
-    assert_eq!(place.root.path(), record.path.join("sub ü"));
+    assert_eq!(place.places.root.path(), record.path.join("sub ü"));
     assert_eq!(record.path.file_name(), project.top().file_name());
-    assert!(!place.root.path().starts_with(project.top()));
+    assert!(!place.places.root.path().starts_with(project.top()));
     assert_has(
         &place.notes.join("\n"),
         &[
@@ -59,10 +60,9 @@ fn a_run_works_beside_the_user_and_takes_nothing_of_theirs() {
 #[test]
 fn a_run_is_in_the_folder_itself_where_one_was_begun_or_nothing_is_committed() {
     let empty = Stage::new(WORKERS);
-    let place = start::for_run(&empty.run.ctx, &empty.run.root, FIRST, true);
+    let place = start::for_run(&empty.run.ctx, empty.run.root(), FIRST, None, true);
     assert!(place.unwrap().is_none(), "no commit yet");
     let project = Project::new();
-    let root = Root::open(&project.top()).unwrap();
     let begun = |task: &str, working: &str, finished, made_repository| {
         let record = RunRecord {
             task: task.to_owned(),
@@ -71,7 +71,7 @@ fn a_run_is_in_the_folder_itself_where_one_was_begun_or_nothing_is_committed() {
             made_repository,
             ..RunRecord::default()
         };
-        record.write(&root).unwrap();
+        record.write(&RunPlaces::at(&project.top())).unwrap();
         project.place("", FIRST).unwrap().is_none()
     };
     assert!(begun(FIRST, "", false, false), "the same task");
@@ -81,7 +81,8 @@ fn a_run_is_in_the_folder_itself_where_one_was_begun_or_nothing_is_committed() {
         begun("Other", "", true, true),
         "a repository of the pipeline's own"
     );
-    let held = run_record::lock(&root, &project.stage.run.ctx.stop).unwrap();
+    let held =
+        run_record::lock(&RunPlaces::at(&project.top()), &project.stage.run.ctx.stop).unwrap();
     fs::remove_file(project.top().join(".marvin/logs/pipeline.json")).unwrap();
     assert!(
         project.place("", FIRST).unwrap().is_none(),
@@ -102,11 +103,19 @@ fn the_same_task_goes_on_where_it_is_and_another_one_has_a_place_of_its_own() {
     assert_eq!(again.record, first.record);
     assert_has(&again.notes.join("\n"), &["Goes on in"]);
     // From the worktree itself it is found too.
-    let inside = start::for_run(&project.stage.run.ctx, &first.root, FIRST, true).unwrap();
+    let inside = start::for_run(
+        &project.stage.run.ctx,
+        &first.places.root,
+        FIRST,
+        None,
+        true,
+    )
+    .unwrap();
     assert!(inside.is_none(), "in the folder, which is the worktree");
     // A flag that is for the folder itself continues it, and makes none.
-    let root = Root::open(&project.top()).unwrap();
-    let may_not = |task: &str| start::for_run(&project.stage.run.ctx, &root, task, false).unwrap();
+    let root = Arc::new(Root::open(&project.top()).unwrap());
+    let may_not =
+        |task: &str| start::for_run(&project.stage.run.ctx, &root, task, None, false).unwrap();
     assert_eq!(
         may_not(FIRST).map(|place| place.record),
         Some(first.record.clone())
@@ -137,9 +146,9 @@ fn where_marvins_own_folder_is_not_writable_the_worktree_is_beside_the_repositor
     let place = project.workplace(FIRST);
     let beside = project.top().parent().unwrap().join(".marvin-worktrees");
     assert!(
-        place.root.path().starts_with(&beside),
+        place.places.root.path().starts_with(&beside),
         "{:?}",
-        place.root.path()
+        place.places.root.path()
     );
 }
 
@@ -169,7 +178,7 @@ fn instructions_that_git_does_not_track_hold_in_the_worktree_too() {
     fs::create_dir_all(own.parent().unwrap()).unwrap();
     fs::write(&own, "Test with: make check\n").unwrap();
     let place = project.workplace(FIRST);
-    let copy = paths.instructions_for(place.root.path()).unwrap();
+    let copy = paths.instructions_for(place.places.root.path()).unwrap();
     assert_eq!(
         fs::read_to_string(&copy).unwrap(),
         "Test with: make check\n"
@@ -185,7 +194,11 @@ fn documents_of_the_folder_above_come_from_where_the_run_was_started() {
     fs::write(above, "The specification above.\n").unwrap();
     let place = project.workplace(FIRST);
     project.run(&place, FIRST).unwrap();
-    let copy = place.root.path().join(".marvin/upstream/MARVIN_SPEC.md");
+    let copy = place
+        .places
+        .root
+        .path()
+        .join(".marvin/upstream/MARVIN_SPEC.md");
     assert_eq!(
         fs::read_to_string(copy).unwrap(),
         "The specification above.\n"
@@ -204,7 +217,7 @@ fn a_worktree_that_was_removed_by_hand_is_made_again_from_its_branch() {
     assert_eq!(again.record, first.record);
     assert_has(&again.notes.join("\n"), &["was removed; it is made again"]);
     assert_eq!(fs::read_to_string(path.join("made.txt")).unwrap(), "made\n");
-    let run = RunRecord::read(&again.root).unwrap().unwrap();
+    let run = RunRecord::read(&again.places).unwrap().unwrap();
     assert_eq!((run.base, run.finished), (first.record.base.clone(), false));
     // Something else lies there.
     fs::remove_dir_all(&path).unwrap();
@@ -264,8 +277,8 @@ fn a_folder_that_is_gone_in_mid_run_is_told() {
     let project = Project::new();
     let place = project.workplace(FIRST);
     let mut stage = Stage::new("true");
-    stage.run.root = Arc::new(Root::open(place.root.path()).unwrap());
-    fs::remove_dir_all(place.root.path()).unwrap();
+    stage.run.places = place.places.clone();
+    fs::remove_dir_all(place.places.root.path()).unwrap();
     let problem = crate::pipeline::repository::checkpoint(&stage.run, "A step").unwrap_err();
     assert_has(&words(&problem), &["The folder of this run is gone"]);
 }
@@ -275,7 +288,7 @@ fn what_would_be_lost_is_removed_only_by_force_and_what_runs_never() {
     let project = Project::new();
     let place = project.finished(FIRST, "made.txt", "made\n");
     let tip = project.git(&["rev-parse", &place.record.branch]);
-    let held = run_record::lock(&place.root, &project.stage.run.ctx.stop).unwrap();
+    let held = run_record::lock(&place.places, &project.stage.run.ctx.stop).unwrap();
     let problem = project.remove("add-a-json-flag", true).unwrap_err();
     assert_has(
         &words(&problem),
@@ -284,10 +297,10 @@ fn what_would_be_lost_is_removed_only_by_force_and_what_runs_never() {
     drop(held);
     let problem = project.remove("add-a-json-flag", false).unwrap_err();
     assert_has(&words(&problem), &["1 commit", "would be lost", "--force"]);
-    fs::write(place.root.path().join("draft.txt"), "draft\n").unwrap();
+    fs::write(place.places.root.path().join("draft.txt"), "draft\n").unwrap();
     let problem = project.remove("add-a-json-flag", false).unwrap_err();
     assert_has(&words(&problem), &["1 changed file", "draft.txt"]);
-    assert!(place.root.path().join("draft.txt").exists());
+    assert!(place.places.root.path().join("draft.txt").exists());
     let said = project.remove("add-a-json-flag", true).unwrap();
     assert_has(
         &said,
@@ -298,7 +311,7 @@ fn what_would_be_lost_is_removed_only_by_force_and_what_runs_never() {
     assert_eq!(project.git(&["branch", "--list", "marvin/*"]), "");
     // Somebody removed the folder of another one.
     let place = project.workplace("Other");
-    fs::remove_dir_all(place.root.path()).unwrap();
+    fs::remove_dir_all(place.places.root.path()).unwrap();
     project.remove("other", false).unwrap();
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
 }

@@ -1,11 +1,11 @@
 //! How work comes back from a worktree.
 
 use std::fs;
-use std::sync::Arc;
 
 use super::{FIRST, Project, Stage, WORKERS, git, words};
 use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
 use crate::pipeline::worktree::merge::{MergeForm, MergeOrder};
 use crate::pipeline::worktree::state::WorkState;
@@ -15,7 +15,7 @@ use crate::pipeline::worktree::{record, resolve};
 fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
     let project = Project::new();
     let place = project.finished(FIRST, "made ü.txt", "made\n");
-    run_record::save_spent(&place.root, 1.5).unwrap();
+    run_record::save_spent(&place.places, 1.5).unwrap();
     project.put("notes.txt", "begun\n");
     project.put("staged.txt", "staged\n");
     project.git(&["add", "staged.txt"]);
@@ -47,7 +47,7 @@ fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
     assert!(record::all(project.tree().git.common()).is_empty());
     // The same command again finds that it is done.
     assert!(project.place("", FIRST).unwrap().is_none());
-    assert!((run_record::spent(&Root::open(&project.top()).unwrap()) - 1.5).abs() < 1e-9);
+    assert!((run_record::spent(&RunPlaces::at(&project.top())) - 1.5).abs() < 1e-9);
 }
 
 #[test]
@@ -168,14 +168,14 @@ fn a_merge_needs_a_branch_and_finished_committed_work() {
     project.git(&["checkout", "-q", "--detach"]);
     refused(&project, false, &["No branch is checked out here"]);
     project.git(&["checkout", "-q", "main"]);
-    fs::write(place.root.path().join("made.txt"), "more\n").unwrap();
+    fs::write(place.places.root.path().join("made.txt"), "more\n").unwrap();
     refused(&project, true, &["not committed", "made.txt"]);
-    git(place.root.path(), &["checkout", "-q", "made.txt"]);
-    let mut run = RunRecord::read(&place.root).unwrap().unwrap();
+    git(place.places.root.path(), &["checkout", "-q", "made.txt"]);
+    let mut run = RunRecord::read(&place.places).unwrap().unwrap();
     run.finished = false;
-    run.write(&place.root).unwrap();
+    run.write(&place.places).unwrap();
     refused(&project, false, &["is not done", "--force"]);
-    let held = run_record::lock(&place.root, &project.stage.run.ctx.stop).unwrap();
+    let held = run_record::lock(&place.places, &project.stage.run.ctx.stop).unwrap();
     refused(&project, true, &["add-a-json-flag is at work"]);
     drop(held);
     project.workplace("Other");
@@ -226,7 +226,7 @@ fn a_child_resolves_what_conflicts_in_the_worktree() {
     let before = project.whole();
     let tree = project.tree();
     let mut stage = Stage::new(WORKERS);
-    stage.run.root = Arc::new(Root::open(place.root.path()).unwrap());
+    stage.run.places = place.places.clone();
     stage.run.branch.clone_from(&place.record.branch);
     let lazy = stage.path("").parent().unwrap().join("lazy");
     fs::write(&lazy, "").unwrap();
@@ -276,9 +276,9 @@ fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
         ".marvin/pipeline_state",
         ".marvin/review-history-spec.md",
     ] {
-        assert!(!second.root.path().join(path).exists(), "{path}");
+        assert!(!second.places.root.path().join(path).exists(), "{path}");
     }
     project.run(&second, "Add a --yaml flag").unwrap();
     assert_eq!(project.stage.read(".marvin/spec.md"), of_first);
-    assert!(second.root.path().join(".marvin/spec.md").exists());
+    assert!(second.places.root.path().join(".marvin/spec.md").exists());
 }

@@ -1,6 +1,7 @@
-//! Runs in worktrees of their own, with a user who works on beside them: [`begin`] and [`merges`] share a project.
+//! Runs in worktrees of their own, with a user who works on beside them: [`begin`], [`features`] and [`merges`] share a project.
 
 mod begin;
+mod features;
 mod merges;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use super::Stage;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
+use crate::pipeline::feature::FeatureName;
 use crate::pipeline::record::RunRecord;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::worktree::merge::{self, MergeForm, MergeOrder};
@@ -23,9 +25,7 @@ use crate::pipeline::worktree::state::{UserTree, WorkState};
 const WORKERS: &str = r#"
 if [ -e "$CALLS/../stop" ]; then exit 127; fi
 case "$NAME" in
-  spec-writer-*) document .marvin/spec.md;;
-  ux-writer-*) document .marvin/ux.md;;
-  design-writer-*) document .marvin/design.md;;
+  spec-writer-*|ux-writer-*|design-writer-*) document "$MARVIN_WRITABLE_FILES";;
   implementer-*) mkdir -p src; echo '// more' >> src/main.rs;;
   review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
   *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
@@ -81,8 +81,18 @@ impl Project {
 
     /// The worktree of a run that is started in `folder`.
     fn place(&self, folder: &str, task: &str) -> Outcome<Option<Workplace>> {
-        let root = Root::open(&self.top().join(folder)).unwrap();
-        start::for_run(&self.stage.run.ctx, &root, task, true)
+        self.place_of(folder, task, None)
+    }
+
+    fn place_of(
+        &self,
+        folder: &str,
+        task: &str,
+        feature: Option<&str>,
+    ) -> Outcome<Option<Workplace>> {
+        let root = Arc::new(Root::open(&self.top().join(folder)).unwrap());
+        let feature = feature.map(|name| FeatureName::parse(name).unwrap());
+        start::for_run(&self.stage.run.ctx, &root, task, feature.as_ref(), true)
     }
 
     fn workplace(&self, task: &str) -> Workplace {
@@ -92,12 +102,12 @@ impl Project {
     /// Runs the phases there.
     fn run(&self, place: &Workplace, task: &str) -> Outcome<()> {
         let ctx = &self.stage.run.ctx;
-        let root = || Root::open(place.root.path()).unwrap();
-        ctx.session.working_dir.set(root(), true);
+        let root = Root::open(place.places.root.path()).unwrap();
+        ctx.session.working_dir.set(root, true);
         run::run(
             ctx,
             RunRequest {
-                root: Arc::new(root()),
+                places: place.places.clone(),
                 task: task.to_owned(),
                 ..self.stage.request()
             },
@@ -108,7 +118,7 @@ impl Project {
     /// A worktree in which a run has ended, with one file more.
     fn finished(&self, task: &str, path: &str, text: &str) -> Workplace {
         let place = self.workplace(task);
-        let root = place.root.path();
+        let root = place.places.root.path();
         fs::write(root.join(path), text).unwrap();
         git(root, &["add", "-A"]);
         git(root, &["commit", "-q", "-m", "a step"]);
@@ -117,7 +127,7 @@ impl Project {
             finished: true,
             ..RunRecord::default()
         }
-        .write(&place.root)
+        .write(&place.places)
         .unwrap();
         place
     }

@@ -1,0 +1,77 @@
+//! The features of a repository with those that are built in worktrees: where each of them is, and the number of the next.
+
+use std::sync::Arc;
+
+use super::record::{self, WorktreeKind, WorktreeRecord};
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::Root;
+use crate::pipeline::feature::{FeatureName, find, in_tree};
+use crate::pipeline::places::{RunPlaces, number};
+use crate::proc::git::repository;
+
+/// The worktrees in which features of the repository around `root` are built, the oldest first.
+pub(crate) fn worktrees(root: &Root) -> Vec<WorktreeRecord> {
+    let found = repository::find(root.path()).ok().flatten();
+    let mut records = found.map_or_else(Vec::new, |found| record::all(found.common()));
+    records.retain(|record| record.kind == WorktreeKind::Run && !record.feature.is_empty());
+    records
+}
+
+/// The newest of the worktrees in `known` in which the feature is built that `name` means.
+pub(super) fn worktree_of(known: &[WorktreeRecord], name: &FeatureName) -> Option<WorktreeRecord> {
+    let mut known = known.iter().rev();
+    known.find(|record| name.means(&record.feature)).cloned()
+}
+
+/// Where the feature `name` of the project in `root` keeps what: in its folder, else in a new one with the next free number.
+///
+/// # Errors
+/// The name has the number of another feature, or of none.
+pub(crate) fn places(root: &Arc<Root>, name: &FeatureName) -> Outcome<RunPlaces> {
+    let folder = match find(root, name) {
+        Some(folder) => folder,
+        None => next(root, name)?,
+    };
+    Ok(RunPlaces::of_feature(Arc::clone(root), &folder))
+}
+
+/// The folder of a new feature. Numbers of features that are built elsewhere are taken, too.
+///
+/// # Errors
+/// `name` begins with a number itself.
+pub(super) fn next(root: &Root, name: &FeatureName) -> Outcome<String> {
+    if name.number().is_some() {
+        return Err(
+            Problem::missing(format!("There is no feature {name} here."))
+                .next("A new one gets its number by itself: leave that out."),
+        );
+    }
+    let elsewhere = worktrees(root).into_iter().map(|record| record.feature);
+    let known = in_tree(root).into_iter().chain(elsewhere);
+    let last = known.filter_map(|folder| number(&folder)).max();
+    Ok(format!("{:03}-{name}", last.unwrap_or_default() + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_feature_gets_the_next_number_and_a_known_one_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Arc::new(Root::open(dir.path()).unwrap());
+        let name = |name: &str| FeatureName::parse(name).unwrap();
+        let folder = |word: &str| places(&root, &name(word)).unwrap().folder();
+        assert_eq!(folder("login"), "specs/001-login");
+        for known in ["001-login", "007-search", "notes", "12-old"] {
+            std::fs::create_dir_all(dir.path().join("specs").join(known)).unwrap();
+        }
+        std::fs::write(dir.path().join("specs/099-file"), "").unwrap();
+        assert_eq!(in_tree(&root), ["001-login", "007-search"]);
+        assert_eq!(folder("login"), "specs/001-login");
+        assert_eq!(folder("007-search"), "specs/007-search");
+        assert_eq!(folder("export"), "specs/008-export");
+        let problem = places(&root, &name("003-export")).unwrap_err().one_line();
+        assert!(problem.contains("no feature 003-export"), "{problem}");
+    }
+}
