@@ -81,6 +81,24 @@ const scenarios = {
     await follow('second', { resume: id });
     await follow('third', { resume: id, forkSession: true });
   },
+  hooks: () => {
+    const told = (answer) => async (input) => {
+      say({ type: 'hook', event: input.hook_event_name, command: input.tool_input?.command });
+      return answer(input);
+    };
+    const before = (input) =>
+      input.tool_input.command === 'echo one'
+        ? { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'not one' } }
+        : { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput: { command: 'echo two changed' }, additionalContext: 'Mind two.' } };
+    return follow('run echo one', {
+      hooks: {
+        UserPromptSubmit: [{ hooks: [told(() => ({ hookSpecificOutput: { hookEventName: 'UserPromptSubmit', additionalContext: 'From the hook.' } }))] }],
+        PreToolUse: [{ matcher: 'Bash', hooks: [told(before)] }, { matcher: 'Read', hooks: [told(before)] }],
+        PostToolUse: [{ matcher: 'run_.*', hooks: [told(() => ({ hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'After two.' } }))] }],
+        Stop: [{ hooks: [told((input) => (input.stop_hook_active ? {} : { decision: 'block', reason: 'count again' }))] }],
+      },
+    });
+  },
   schema: () =>
     follow('count', { outputFormat: { type: 'json_schema', schema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false } } }),
 };

@@ -7,6 +7,7 @@ import anyio
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
     query,
@@ -70,6 +71,34 @@ async def interrupt():
                 stopped = True
                 await client.interrupt()
         await client.query("after")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def hooks():
+    def hook(answer):
+        async def told(given, tool_use_id, context):
+            say("hook", event=given["hook_event_name"])
+            return answer(given)
+
+        return told
+
+    def specific(event, **more):
+        return {"hookSpecificOutput": {"hookEventName": event, **more}}
+
+    def before(given):
+        if given["tool_input"]["command"] == "echo one":
+            return specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="not one")
+        return specific("PreToolUse", permissionDecision="allow", updatedInput={"command": "echo two changed"}, additionalContext="Mind two.")
+
+    matchers = {
+        "UserPromptSubmit": [HookMatcher(hooks=[hook(lambda given: specific("UserPromptSubmit", additionalContext="From the hook."))])],
+        "PreToolUse": [HookMatcher(matcher="Bash", hooks=[hook(before)]), HookMatcher(matcher="Read", hooks=[hook(before)])],
+        "PostToolUse": [HookMatcher(matcher="run_.*", hooks=[hook(lambda given: specific("PostToolUse", additionalContext="After two."))])],
+        "Stop": [HookMatcher(hooks=[hook(lambda given: {} if given["stop_hook_active"] else {"decision": "block", "reason": "count again"})])],
+    }
+    async with ClaudeSDKClient(options(hooks=matchers)) as client:
+        await client.query("run echo one")
         async for message in client.receive_response():
             told(message)
 

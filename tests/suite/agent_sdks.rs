@@ -48,6 +48,7 @@ fn model() -> Server {
         };
         let user = said("user").unwrap_or_default();
         let user = user.as_str().unwrap_or_default();
+        let user = user.lines().next().unwrap_or_default();
         let result = messages.last().filter(|last| last["role"] == "tool");
         let result = result.map(|last| last["content"].to_string());
         match (user, result) {
@@ -245,6 +246,47 @@ fn python_gets_text_several_messages_and_interrupts() {
         "{:?}",
         stopped.lines
     );
+}
+
+#[test]
+fn hooks_of_both_see_calls_messages_and_ends() {
+    let Some(sdks) = sdks("hooks_of_both_see_calls_messages_and_ends") else {
+        return;
+    };
+    for driven in [
+        Driven::typescript(&sdks, "hooks"),
+        Driven::python(&sdks, "hooks"),
+    ] {
+        let told: Vec<&str> = driven
+            .of("hook")
+            .iter()
+            .filter_map(|line| line["event"].as_str())
+            .collect();
+        let wanted = [
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PreToolUse",
+            "PostToolUse",
+            "Stop",
+            "Stop",
+        ];
+        assert_eq!(told, wanted, "{:?}", driven.lines);
+        assert_eq!(
+            driven.results(),
+            ["Answer to [A hook of the user says: count again]"]
+        );
+        let last = driven.server.requests().last().unwrap().json();
+        let said = last["messages"].to_string();
+        for words in [
+            "From the hook.",
+            "not one",
+            "two changed",
+            "Mind two.",
+            "After two.",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufReader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded, select};
+use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use serde_json::{Map, Value, json};
 
 use super::line_reader::{MAX_LINE_IN, NextLine, next_line, object};
@@ -29,7 +30,7 @@ const MAX_ID: usize = 256;
 pub(super) type NextMessage = Outcome<UserLine>;
 
 /// Answers a request of the caller at once; an error is the words for it.
-pub(super) type AnswerRequest = fn(&Caller, &Map<String, Value>) -> Result<Value, String>;
+pub(super) type AnswerRequest = fn(&Arc<Caller>, &Map<String, Value>) -> Result<Value, String>;
 
 /// The calling program.
 pub(crate) struct Caller {
@@ -127,7 +128,7 @@ impl Caller {
     }
 
     /// One line of the caller.
-    fn line(&self, line: &[u8]) {
+    fn line(self: &Arc<Self>, line: &[u8]) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -255,7 +256,7 @@ impl Caller {
 
 /// Requests of the caller.
 impl Caller {
-    fn request(&self, line: &mut Map<String, Value>) {
+    fn request(self: &Arc<Self>, line: &mut Map<String, Value>) {
         let id = line.get("request_id").and_then(Value::as_str);
         let Some(id) = id.filter(|id| id.len() <= MAX_ID).map(str::to_owned) else {
             return self.refuse_line("its request_id is no text of at most 256 bytes");
@@ -295,11 +296,16 @@ impl Caller {
 
 /// Questions to the caller.
 impl Caller {
-    /// Asks the caller and waits for the answer, as long as that takes.
+    /// Asks the caller and waits for the answer, for `limit` at most where there is one: people take their time.
     ///
     /// # Errors
-    /// It answers with an error, it is gone, too many questions are open, or `stop` fires: then the question is withdrawn.
-    pub(super) fn ask(&self, request: &Value, stop: &Cancel) -> Outcome<Value> {
+    /// It answers with an error, it is gone, too many questions are open, or its time is over or `stop` fires: then the question is withdrawn.
+    pub(super) fn ask(
+        &self,
+        request: &Value,
+        limit: Option<Duration>,
+        stop: &Cancel,
+    ) -> Outcome<Value> {
         let (send, answer) = bounded(1);
         let id = {
             let mut questions = self.questions();
@@ -325,6 +331,7 @@ impl Caller {
         let _guard = stop.on_fire(move || {
             let _ = fired.send(());
         });
+        let over = limit.map_or_else(never, after);
         select! {
             recv(answer) -> answer => match answer {
                 Ok(Ok(response)) => Ok(response),
@@ -335,11 +342,23 @@ impl Caller {
                 Err(_) => Err(Problem::refused("The calling program is gone.")),
             },
             recv(on_fire) -> _ => {
-                self.questions().open.remove(&id);
-                self.writer.write_control(&json!({"type": "control_cancel_request", "request_id": id}));
+                self.withdraw(&id);
                 Err(Problem::cancelled())
             }
+            recv(over) -> _ => {
+                self.withdraw(&id);
+                Err(Problem::timeout(format!(
+                    "The calling program did not answer within {} s.",
+                    limit.unwrap_or_default().as_secs()
+                )))
+            }
         }
+    }
+
+    fn withdraw(&self, id: &str) {
+        self.questions().open.remove(id);
+        self.writer
+            .write_control(&json!({"type": "control_cancel_request", "request_id": id}));
     }
 
     /// An answer; one to a question that nobody asks is ignored.

@@ -1,9 +1,11 @@
 //! What the caller may order beside messages: one row for each request, with what it does.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::caller::{AnswerRequest, Caller};
-use super::permission_questions;
+use super::{hook_callbacks, permission_questions};
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_schema::schema::Schema;
 
@@ -51,7 +53,7 @@ static REQUESTS: &[ControlRequest] = &[
 ///
 /// # Errors
 /// It is not known, or not possible now: the words for the caller.
-pub(super) fn answer(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+pub(super) fn answer(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Value, String> {
     let subtype = text(request, "subtype").unwrap_or_default();
     match REQUESTS.iter().find(|row| row.subtype == subtype) {
         Some(row) => (row.answer)(caller, request),
@@ -68,7 +70,7 @@ fn text<'a>(request: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 }
 
 /// What a caller relies on, so that it must not be ignored.
-const UNBUILT: [&str; 3] = ["hooks", "sdkMcpServers", "mcpServers"];
+const UNBUILT: [&str; 2] = ["sdkMcpServers", "mcpServers"];
 
 fn is_given(value: Option<&Value>) -> bool {
     match value {
@@ -79,7 +81,7 @@ fn is_given(value: Option<&Value>) -> bool {
     }
 }
 
-fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Value, String> {
     if let Some(unbuilt) = UNBUILT.iter().find(|name| is_given(request.get(**name))) {
         return Err(format!(
             "{unbuilt} of initialize is not supported by this version; leave it out."
@@ -91,12 +93,16 @@ fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, St
     if let Some(schema) = schema {
         Schema::parse(&schema.to_string()).map_err(|problem| problem.one_line())?;
     }
+    let hooks = request.get("hooks").filter(|hooks| is_given(Some(hooks)));
+    let hooks = hooks.map(|hooks| hook_callbacks::read(caller, hooks));
+    let hooks = hooks.transpose().map_err(|problem| problem.one_line())?;
     if !caller.begin() {
         return Err(
             "initialize comes once, and before the first message: the conversation has begun."
                 .to_owned(),
         );
     }
+    caller.session.hooks.add(hooks.unwrap_or_default());
     let instead = match request.get("systemPrompt") {
         Some(Value::Array(parts)) => {
             let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
@@ -123,5 +129,7 @@ fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, St
         "available_output_styles": ["default"],
         "models": [{"value": model, "displayName": model, "description": ""}],
         "account": {},
+        "hooks_applied": true,
+        "hook_on_failure_supported": true,
     }))
 }

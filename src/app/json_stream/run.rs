@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -27,7 +28,8 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
-use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns as hooks;
 
 /// Tokens for thinking up to which an effort is meant.
 const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
@@ -40,6 +42,10 @@ pub(crate) struct JsonRun<'a> {
     pub(crate) spending: Spending,
     pub(crate) lines: Arc<AnswerLines>,
     pub(crate) writer: Arc<LineWriter>,
+    /// How the session begins, in the words of hooks.
+    pub(crate) source: &'static str,
+    /// The first message was taken.
+    pub(crate) has_begun: AtomicBool,
 }
 
 /// The message of the command line; without it the caller's are read.
@@ -126,6 +132,9 @@ impl JsonRun<'_> {
                 break;
             }
         }
+        if self.has_begun.load(Ordering::Relaxed) {
+            hooks::session_ends(&self.context(&Cancel::new()), "other");
+        }
         match self.writer.finish() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
             Err(error) => Err(Problem::system("Cannot write to standard output", error)),
@@ -145,17 +154,7 @@ impl JsonRun<'_> {
         structured: Option<&StructuredAnswer>,
     ) -> Outcome<()> {
         self.lines.begin_turn(&target.model);
-        if self.lines.writes_lines() {
-            self.init(target);
-            if self.settings.json.replays_messages {
-                self.writer.write(&serde_json::json!({
-                    "type": "user",
-                    "message": message.message,
-                    "parent_tool_use_id": null,
-                    "isReplay": true,
-                }));
-            }
-        }
+        let mut replayed = Some(message.message);
         let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
         let mut is_stopped = false;
         let mut value = None;
@@ -173,6 +172,9 @@ impl JsonRun<'_> {
                 |stop| {
                     stop_of_turn = Some(stop.clone());
                     caller.set_turn(Some(stop.clone()));
+                    if let Some(message) = replayed.take() {
+                        self.begin(stop, target, &message);
+                    }
                 },
             );
             caller.set_turn(None);
@@ -191,6 +193,32 @@ impl JsonRun<'_> {
         };
         self.end(&answered, is_stopped, value.as_ref(), target);
         answered.map_err(|failure| *failure.problem)
+    }
+
+    /// The first lines of a turn.
+    fn begin(&self, stop: &Cancel, target: &ModelTarget, message: &Value) {
+        if !self.has_begun.swap(true, Ordering::Relaxed) {
+            let ctx = self.context(stop);
+            hooks::session_starts(&ctx, self.source, &target.model);
+        }
+        if !self.lines.writes_lines() {
+            return;
+        }
+        self.init(target);
+        if self.settings.json.replays_messages {
+            self.writer.write(&serde_json::json!({
+                "type": "user",
+                "message": message,
+                "parent_tool_use_id": null,
+                "isReplay": true,
+            }));
+        }
+    }
+
+    /// A context for what happens outside calls.
+    fn context(&self, stop: &Cancel) -> ToolContext {
+        let session = Arc::clone(&self.session);
+        ToolContext::new(session, stop.clone(), self.lines.clone())
     }
 
     fn end(

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
@@ -15,6 +15,7 @@ use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
+use crate::tools::engine::hooks::calls::{self as hooks, HookedCall};
 use crate::tools::engine::permission::gate;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::result::{Effect, ToolOk};
@@ -292,7 +293,20 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         }
         false => ctx,
     };
-    match (cleared.args, tool) {
+    let told = hooks::is_told(ctx).then(|| HookedCall {
+        tool: tool.name().to_owned(),
+        input: gate::input(&cleared.args),
+    });
+    let (since, waited) = (Instant::now(), ctx.pauses.total());
+    let outcome = run(ctx, name, cleared.args, tool);
+    let took = since.elapsed();
+    let took = took.saturating_sub(ctx.pauses.total().saturating_sub(waited));
+    hooks::after(ctx, told.as_ref(), cleared.remarks, outcome, took)
+}
+
+/// Runs the function of a tool.
+fn run(ctx: &ToolContext, name: &str, args: ParsedArguments, tool: ToolRef) -> Outcome<ToolOk> {
+    match (args, tool) {
         (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
         (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
         (
