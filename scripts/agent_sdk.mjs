@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url';
 
 const [, , folder, marvin, scenario] = process.argv;
 const entry = createRequire(`${folder}/`).resolve('@anthropic-ai/claude-agent-sdk');
-const { query } = await import(pathToFileURL(entry));
+const { createSdkMcpServer, query, tool } = await import(pathToFileURL(entry));
+const { z } = await import(pathToFileURL(createRequire(entry).resolve('zod')));
 
 const say = (line) => console.log(JSON.stringify(line));
 const user = (content) => ({ type: 'user', session_id: '', message: { role: 'user', content }, parent_tool_use_id: null });
@@ -96,6 +97,25 @@ const scenarios = {
         PreToolUse: [{ matcher: 'Bash', hooks: [told(before)] }, { matcher: 'Read', hooks: [told(before)] }],
         PostToolUse: [{ matcher: 'run_.*', hooks: [told(() => ({ hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'After two.' } }))] }],
         Stop: [{ hooks: [told((input) => (input.stop_hook_active ? {} : { decision: 'block', reason: 'count again' }))] }],
+      },
+    });
+  },
+  servers: () => {
+    const text = (text) => ({ type: 'text', text });
+    const calc = createSdkMcpServer({
+      name: 'calc',
+      version: '1.0.0',
+      tools: [
+        tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() }, async ({ a, b }) => ({ content: [text(`sum ${a + b}`)] }), { annotations: { readOnlyHint: true } }),
+        tool('draw', 'Draws.', { what: z.string() }, async ({ what }) => ({ content: [text(what), { type: 'image', data: 'AAAA', mimeType: 'image/png' }] })),
+        tool('fail', 'Fails.', {}, async () => ({ content: [text('out of ink')], isError: true })),
+      ],
+    });
+    return follow('add', {
+      mcpServers: { calc },
+      canUseTool: async (name, input) => {
+        say({ type: 'asked', name });
+        return { behavior: 'allow', updatedInput: input };
       },
     });
   },

@@ -10,7 +10,10 @@ from claude_agent_sdk import (
     HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
+    ToolAnnotations,
+    create_sdk_mcp_server,
     query,
+    tool,
 )
 
 marvin, scenario = sys.argv[1:]
@@ -99,6 +102,30 @@ async def hooks():
     }
     async with ClaudeSDKClient(options(hooks=matchers)) as client:
         await client.query("run echo one")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def servers():
+    @tool("add", "Adds two numbers.", {"a": float, "b": float}, annotations=ToolAnnotations(readOnlyHint=True))
+    async def add(given):
+        return {"content": [{"type": "text", "text": f"sum {given['a'] + given['b']:g}"}]}
+
+    @tool("draw", "Draws.", {"what": str})
+    async def draw(given):
+        return {"content": [{"type": "text", "text": given["what"]}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
+
+    @tool("fail", "Fails.", {})
+    async def fail(given):
+        return {"content": [{"type": "text", "text": "out of ink"}], "is_error": True}
+
+    async def can_use_tool(name, given, context):
+        say("asked", name=name)
+        return PermissionResultAllow(updated_input=given)
+
+    calc = create_sdk_mcp_server("calc", "1.0.0", [add, draw, fail])
+    async with ClaudeSDKClient(options(mcp_servers={"calc": calc}, can_use_tool=can_use_tool)) as client:
+        await client.query("add")
         async for message in client.receive_response():
             told(message)
 

@@ -337,6 +337,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             writer: Arc::clone(&json.writer),
             source: settings.session.source(),
             has_begun: AtomicBool::new(false),
+            has_told_of_tools: AtomicBool::new(false),
         };
         return json_run.run(one_shot, target, message);
     }

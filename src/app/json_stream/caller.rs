@@ -1,6 +1,6 @@
 //! The calling program: its lines are read on a thread of their own, messages wait in a queue, requests are answered at once, and questions to it wait for their answers.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, BufReader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,6 +16,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::mcp::servers::Servers;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::SessionContext;
 
@@ -23,6 +24,8 @@ use crate::tools::engine::context::SessionContext;
 const MAX_WAITING: usize = 1_000;
 /// Questions that may be open.
 const MAX_QUESTIONS: usize = 64;
+/// Things told whose answers may still come.
+const MAX_TOLD: usize = 1_000;
 /// The longest id of a request.
 const MAX_ID: usize = 256;
 
@@ -43,6 +46,8 @@ pub(crate) struct Caller {
     /// Stops the turn that runs.
     turn: Mutex<Option<Cancel>>,
     questions: Mutex<Questions>,
+    /// Its servers.
+    pub(super) servers: Servers,
     /// What it may order beside messages.
     answer_request: AnswerRequest,
 }
@@ -78,7 +83,16 @@ pub(super) struct Wishes {
 struct Questions {
     last: u64,
     open: HashMap<String, Sender<Result<Value, String>>>,
+    /// Those whose answers nobody waits for.
+    told: HashSet<String>,
     is_closed: bool,
+}
+
+impl Questions {
+    fn next_id(&mut self) -> String {
+        self.last += 1;
+        format!("marvin-{}", self.last)
+    }
 }
 
 impl Caller {
@@ -96,6 +110,7 @@ impl Caller {
             woken,
             turn: Mutex::default(),
             questions: Mutex::default(),
+            servers: Servers::default(),
             answer_request,
         })
     }
@@ -319,8 +334,7 @@ impl Caller {
                     "{MAX_QUESTIONS} questions to the calling program are open already."
                 )));
             }
-            questions.last += 1;
-            let id = format!("marvin-{}", questions.last);
+            let id = questions.next_id();
             questions.open.insert(id.clone(), send);
             id
         };
@@ -355,6 +369,25 @@ impl Caller {
         }
     }
 
+    /// Tells the caller something; its answer, if there is one, says nothing.
+    pub(super) fn tell(&self, request: &Value) {
+        let id = {
+            let mut questions = self.questions();
+            if questions.is_closed {
+                return;
+            }
+            if questions.told.len() >= MAX_TOLD {
+                questions.told.clear();
+            }
+            let id = questions.next_id();
+            questions.told.insert(id.clone());
+            id
+        };
+        self.writer.write_control(
+            &json!({"type": "control_request", "request_id": id, "request": request}),
+        );
+    }
+
     fn withdraw(&self, id: &str) {
         self.questions().open.remove(id);
         self.writer
@@ -367,8 +400,15 @@ impl Caller {
             return self.refuse_line("it is an answer without a response");
         };
         let id = response.get("request_id").and_then(Value::as_str);
-        let open = id.and_then(|id| self.questions().open.remove(id));
+        let (open, was_told) = {
+            let mut questions = self.questions();
+            let open = id.and_then(|id| questions.open.remove(id));
+            (open, id.is_some_and(|id| questions.told.remove(id)))
+        };
         let Some(open) = open else {
+            if was_told {
+                return;
+            }
             return say("An answer on standard input is to no open question, and is ignored.");
         };
         let is_error = response.get("subtype").and_then(Value::as_str) == Some("error");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::caller::{AnswerRequest, Caller};
-use super::{hook_callbacks, permission_questions};
+use super::{caller_servers, hook_callbacks, permission_questions};
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_schema::schema::Schema;
 
@@ -36,7 +36,9 @@ static REQUESTS: &[ControlRequest] = &[
         caller.wish(|wishes| wishes.thinking_tokens = most);
         Ok(json!({}))
     }),
-    row("mcp_status", |_, _| Ok(json!({"mcpServers": []}))),
+    row("mcp_status", |caller, _| {
+        Ok(json!({"mcpServers": caller.servers.status()}))
+    }),
     row("get_context_usage", |caller, _| {
         let gauge = &caller.session.gauge;
         Ok(json!({
@@ -69,9 +71,6 @@ fn text<'a>(request: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// What a caller relies on, so that it must not be ignored.
-const UNBUILT: [&str; 2] = ["sdkMcpServers", "mcpServers"];
-
 fn is_given(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => false,
@@ -82,11 +81,7 @@ fn is_given(value: Option<&Value>) -> bool {
 }
 
 fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Value, String> {
-    if let Some(unbuilt) = UNBUILT.iter().find(|name| is_given(request.get(**name))) {
-        return Err(format!(
-            "{unbuilt} of initialize is not supported by this version; leave it out."
-        ));
-    }
+    let servers = caller_servers::read(request).map_err(|problem| problem.one_line())?;
     let schema = request
         .get("jsonSchema")
         .filter(|schema| is_given(Some(schema)));
@@ -103,6 +98,9 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
         );
     }
     caller.session.hooks.add(hooks.unwrap_or_default());
+    for server in &servers {
+        caller_servers::add(caller, server);
+    }
     let instead = match request.get("systemPrompt") {
         Some(Value::Array(parts)) => {
             let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
@@ -131,5 +129,6 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
         "account": {},
         "hooks_applied": true,
         "hook_on_failure_supported": true,
+        "mcp_servers_applied": is_given(request.get("mcpServers")),
     }))
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod answer_lines;
 pub(crate) mod caller;
+mod caller_servers;
 mod content_blocks;
 mod control;
 mod hook_callbacks;

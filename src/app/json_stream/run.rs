@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
-use super::control;
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
 use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
 use super::structured::{NextTry, StructuredAnswer};
 use super::user_line::UserLine;
+use super::{caller_servers, control};
 use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
@@ -23,6 +23,7 @@ use crate::app::stream::say;
 use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
@@ -46,6 +47,8 @@ pub(crate) struct JsonRun<'a> {
     pub(crate) source: &'static str,
     /// The first message was taken.
     pub(crate) has_begun: AtomicBool,
+    /// It was told that not all tools are offered.
+    pub(crate) has_told_of_tools: AtomicBool,
 }
 
 /// The message of the command line; without it the caller's are read.
@@ -68,6 +71,9 @@ impl JsonRun<'_> {
             control::answer,
         );
         caller.set_model(&target.model);
+        for server in &self.settings.json.servers {
+            caller_servers::add(&caller, server);
+        }
         let start = Arc::new(target);
         let (mut target, mut outcome) = (Arc::clone(&start), Ok(()));
         let mut first = first;
@@ -173,7 +179,7 @@ impl JsonRun<'_> {
                     stop_of_turn = Some(stop.clone());
                     caller.set_turn(Some(stop.clone()));
                     if let Some(message) = replayed.take() {
-                        self.begin(stop, target, &message);
+                        self.begin(stop, caller, target, &message);
                     }
                 },
             );
@@ -196,23 +202,44 @@ impl JsonRun<'_> {
     }
 
     /// The first lines of a turn.
-    fn begin(&self, stop: &Cancel, target: &ModelTarget, message: &Value) {
+    fn begin(&self, stop: &Cancel, caller: &Caller, target: &ModelTarget, message: &Value) {
         if !self.has_begun.swap(true, Ordering::Relaxed) {
             let ctx = self.context(stop);
             hooks::session_starts(&ctx, self.source, &target.model);
         }
-        if !self.lines.writes_lines() {
-            return;
+        let mut faults = caller.servers.connect(&self.session.registry(), stop);
+        faults.extend(self.left_out(caller, target));
+        if self.lines.writes_lines() {
+            self.init(caller, target);
+            if self.settings.json.replays_messages {
+                self.writer.write(&serde_json::json!({
+                    "type": "user",
+                    "message": message,
+                    "parent_tool_use_id": null,
+                    "isReplay": true,
+                }));
+            }
         }
-        self.init(target);
-        if self.settings.json.replays_messages {
-            self.writer.write(&serde_json::json!({
-                "type": "user",
-                "message": message,
-                "parent_tool_use_id": null,
-                "isReplay": true,
-            }));
+        for fault in faults {
+            self.lines.emit(Event::Notice(Level::Warning, fault));
         }
+    }
+
+    /// Says once that the model takes fewer tools than there are because of the caller's.
+    fn left_out(&self, caller: &Caller, target: &ModelTarget) -> Option<String> {
+        let most = target.info.max_tools();
+        let registry = self.session.registry();
+        let all = registry.allowed(&self.session.policy);
+        let is_news = || !self.has_told_of_tools.swap(true, Ordering::Relaxed);
+        let is_too_many = caller.servers.has_any() && most > 0 && all.len() > most;
+        (is_too_many && is_news()).then(|| {
+            format!(
+                "{} takes at most {most} tools, so {} of the {} are not offered to it; --tools chooses.",
+                target.model,
+                all.len() - most,
+                all.len()
+            )
+        })
     }
 
     /// A context for what happens outside calls.
@@ -238,7 +265,7 @@ impl JsonRun<'_> {
         result_line::write(&self.lines, &outcome);
     }
 
-    fn init(&self, target: &ModelTarget) {
+    fn init(&self, caller: &Caller, target: &ModelTarget) {
         let registry = self.session.registry();
         let offer = registry.offer(&self.session.policy, target.info.max_tools());
         let tools: Vec<String> = (offer.tools.iter())
@@ -249,6 +276,7 @@ impl JsonRun<'_> {
             &InitFacts {
                 cwd: &sessions::folder(&self.session, self.settings),
                 tools: &tools,
+                servers: &caller.servers.states(),
                 model: &target.model,
                 permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,

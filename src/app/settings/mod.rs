@@ -3,6 +3,7 @@
 //! [`crate::cli`] fills [`CliArgs`] by the table; [`Settings::new`] is called once, and nobody else decides between flag, environment and `config.yaml`.
 //! [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the prompt's file.
 
+pub(crate) mod caller_servers;
 pub(crate) mod flag;
 pub(crate) mod json_flags;
 mod permissions;

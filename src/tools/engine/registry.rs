@@ -115,9 +115,24 @@ impl Registry {
         self.built_in().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
-    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number.
+    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number. Those that the run has brought along are
+    /// among them, before others that it has anyway, which keep half of the places.
     pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize) -> Offer {
-        let offered = self.allowed(bounds).into_iter().take(max);
+        let allowed = self.allowed(bounds);
+        let is_own = |tool: &&ToolRef| tool.rules().of_run;
+        let brought = allowed.iter().filter(is_own).count();
+        let others = allowed.len() - brought;
+        let mut own = brought.min(max - others.min(max / 2));
+        let mut others = max - own;
+        let offered = allowed.into_iter().filter(|tool| {
+            let left = match is_own(&tool) {
+                true => &mut own,
+                false => &mut others,
+            };
+            let fits = *left > 0;
+            *left = left.saturating_sub(1);
+            fits
+        });
         Offer::new(offered.map(|tool| tool.offered()).collect())
     }
 
@@ -382,6 +397,33 @@ mod tests {
         assert!(allowed.len() < whole.len());
         // The limit counts the tools that are offered, not those that are skipped.
         assert_eq!(names(&readonly, allowed.len()), allowed);
+    }
+
+    #[test]
+    fn what_the_run_has_brought_along_is_offered_before_others_but_leaves_half_to_them() {
+        let registry = Registry::default();
+        for n in 0..40 {
+            let tool = lamp(&format!("own_{n}"), READ.of_run());
+            registry.register(tool).unwrap();
+        }
+        let offered = |max: usize| {
+            let offer = registry.offer(&ToolPolicy::default(), max);
+            let names = offer.tools.iter().map(|tool| tool.name.to_string());
+            let (own, others): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with("own_"));
+            (own.len(), others.len())
+        };
+        let all = Registry::default().all().len();
+        assert_eq!(offered(usize::MAX), (40, all));
+        assert_eq!(offered(all), (40, all - 40));
+        assert_eq!(offered(20), (10, 10));
+        assert_eq!(offered(0), (0, 0));
+        // --tools chooses among the others.
+        let policy = ToolPolicy {
+            groups: Some(Vec::new()),
+            ..ToolPolicy::default()
+        };
+        assert_eq!(registry.offer(&policy, usize::MAX).tools.len(), 40);
+        assert_eq!(registry.offer(&policy, 30).tools.len(), 30);
     }
 
     /// A session with a registered tool under the policy. The tool waits for its token when told to, and otherwise repeats its arguments.
