@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url';
 
 const [, , folder, marvin, scenario] = process.argv;
 const entry = createRequire(`${folder}/`).resolve('@anthropic-ai/claude-agent-sdk');
-const { query } = await import(pathToFileURL(entry));
+const { createSdkMcpServer, query, tool } = await import(pathToFileURL(entry));
+const { z } = await import(pathToFileURL(createRequire(entry).resolve('zod')));
 
 const say = (line) => console.log(JSON.stringify(line));
 const user = (content) => ({ type: 'user', session_id: '', message: { role: 'user', content }, parent_tool_use_id: null });
@@ -80,6 +81,43 @@ const scenarios = {
     await follow('first', {}, (message) => (id = message.session_id));
     await follow('second', { resume: id });
     await follow('third', { resume: id, forkSession: true });
+  },
+  hooks: () => {
+    const told = (answer) => async (input) => {
+      say({ type: 'hook', event: input.hook_event_name, command: input.tool_input?.command });
+      return answer(input);
+    };
+    const before = (input) =>
+      input.tool_input.command === 'echo one'
+        ? { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'not one' } }
+        : { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput: { command: 'echo two changed' }, additionalContext: 'Mind two.' } };
+    return follow('run echo one', {
+      hooks: {
+        UserPromptSubmit: [{ hooks: [told(() => ({ hookSpecificOutput: { hookEventName: 'UserPromptSubmit', additionalContext: 'From the hook.' } }))] }],
+        PreToolUse: [{ matcher: 'Bash', hooks: [told(before)] }, { matcher: 'Read', hooks: [told(before)] }],
+        PostToolUse: [{ matcher: 'run_.*', hooks: [told(() => ({ hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'After two.' } }))] }],
+        Stop: [{ hooks: [told((input) => (input.stop_hook_active ? {} : { decision: 'block', reason: 'count again' }))] }],
+      },
+    });
+  },
+  servers: () => {
+    const text = (text) => ({ type: 'text', text });
+    const calc = createSdkMcpServer({
+      name: 'calc',
+      version: '1.0.0',
+      tools: [
+        tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() }, async ({ a, b }) => ({ content: [text(`sum ${a + b}`)] }), { annotations: { readOnlyHint: true } }),
+        tool('draw', 'Draws.', { what: z.string() }, async ({ what }) => ({ content: [text(what), { type: 'image', data: 'AAAA', mimeType: 'image/png' }] })),
+        tool('fail', 'Fails.', {}, async () => ({ content: [text('out of ink')], isError: true })),
+      ],
+    });
+    return follow('add', {
+      mcpServers: { calc },
+      canUseTool: async (name, input) => {
+        say({ type: 'asked', name });
+        return { behavior: 'allow', updatedInput: input };
+      },
+    });
   },
   schema: () =>
     follow('count', { outputFormat: { type: 'json_schema', schema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false } } }),

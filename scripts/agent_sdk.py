@@ -7,9 +7,13 @@ import anyio
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
+    ToolAnnotations,
+    create_sdk_mcp_server,
     query,
+    tool,
 )
 
 marvin, scenario = sys.argv[1:]
@@ -70,6 +74,58 @@ async def interrupt():
                 stopped = True
                 await client.interrupt()
         await client.query("after")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def hooks():
+    def hook(answer):
+        async def told(given, tool_use_id, context):
+            say("hook", event=given["hook_event_name"])
+            return answer(given)
+
+        return told
+
+    def specific(event, **more):
+        return {"hookSpecificOutput": {"hookEventName": event, **more}}
+
+    def before(given):
+        if given["tool_input"]["command"] == "echo one":
+            return specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="not one")
+        return specific("PreToolUse", permissionDecision="allow", updatedInput={"command": "echo two changed"}, additionalContext="Mind two.")
+
+    matchers = {
+        "UserPromptSubmit": [HookMatcher(hooks=[hook(lambda given: specific("UserPromptSubmit", additionalContext="From the hook."))])],
+        "PreToolUse": [HookMatcher(matcher="Bash", hooks=[hook(before)]), HookMatcher(matcher="Read", hooks=[hook(before)])],
+        "PostToolUse": [HookMatcher(matcher="run_.*", hooks=[hook(lambda given: specific("PostToolUse", additionalContext="After two."))])],
+        "Stop": [HookMatcher(hooks=[hook(lambda given: {} if given["stop_hook_active"] else {"decision": "block", "reason": "count again"})])],
+    }
+    async with ClaudeSDKClient(options(hooks=matchers)) as client:
+        await client.query("run echo one")
+        async for message in client.receive_response():
+            told(message)
+
+
+async def servers():
+    @tool("add", "Adds two numbers.", {"a": float, "b": float}, annotations=ToolAnnotations(readOnlyHint=True))
+    async def add(given):
+        return {"content": [{"type": "text", "text": f"sum {given['a'] + given['b']:g}"}]}
+
+    @tool("draw", "Draws.", {"what": str})
+    async def draw(given):
+        return {"content": [{"type": "text", "text": given["what"]}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
+
+    @tool("fail", "Fails.", {})
+    async def fail(given):
+        return {"content": [{"type": "text", "text": "out of ink"}], "is_error": True}
+
+    async def can_use_tool(name, given, context):
+        say("asked", name=name)
+        return PermissionResultAllow(updated_input=given)
+
+    calc = create_sdk_mcp_server("calc", "1.0.0", [add, draw, fail])
+    async with ClaudeSDKClient(options(mcp_servers={"calc": calc}, can_use_tool=can_use_tool)) as client:
+        await client.query("add")
         async for message in client.receive_response():
             told(message)
 

@@ -13,7 +13,7 @@
 //! | 5 | [`alerts`], [`voice`] | alarms, timers, reminders, push messages: scheduled and announced; recording, speech to text, text to speech |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
 //! | 7 | [`model_call`] | one call of the model within a turn: which model, what it may cost, retries, the model that takes over |
-//! | 8 | [`agent`], [`reply`], [`pipeline`] | three ways to an answer: the plain loop of requests and tool rounds; the reply flow, stages around the model that make small local models reliable; the phases in which child Marvins build software |
+//! | 8 | [`agent`], [`reply`], [`pipeline`], [`mcp`] | three ways to an answer: the plain loop of requests and tool rounds; the reply flow, stages around the model that make small local models reliable; the phases in which child Marvins build software. Beside them servers of the Model Context Protocol, whose tools become tools of the session |
 //! | 9 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
 //! | 10 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
@@ -29,7 +29,8 @@
 //! With `--output-format json` or `stream-json` [`app::headless`] hands the run to [`app::json_stream`]: its caller's lines are read on a thread of their own, messages
 //! wait in a queue, requests such as `interrupt` are answered at once → each message is answered by the same [`app::session::one_shot`] → its events become
 //! lines ([`app::json_stream::answer_lines`]), its end a result → a call that neither a rule nor the mode lets run is asked of the caller
-//! ([`tools::engine::permission`]), while its time limit is paused.
+//! ([`tools::engine::permission`]), while its time limit is paused. Hooks of the caller are asked before and after events ([`tools::engine::hooks`]), and the tools of its
+//! servers join the session's ([`mcp::servers`]).
 //!
 //! # Life of a run of the pipeline
 //! [`app::headless`] hands the prompt to [`app::pipeline`] → [`pipeline::worktree`] finds or makes the folder and the branch in which it works → [`pipeline::run`] goes
@@ -105,6 +106,7 @@ mod cli;
 mod disk;
 mod formats;
 mod llm;
+mod mcp;
 mod model_call;
 mod net;
 mod pipeline;

@@ -13,7 +13,7 @@ use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
 use crate::chat::compaction::open_task;
 use crate::chat::event::{Event, Level};
-use crate::chat::message::{Message, ToolCall, ToolOutput};
+use crate::chat::message::{Message, ToolCall, ToolOutput, User};
 use crate::chat::repair::{cut_for_cap, repair, sendable_name};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
@@ -29,6 +29,7 @@ use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{CallRecord, ContextCause};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns::StopHooks;
 use crate::tools::engine::registry::{FinishedCall, NAMELESS, Registry};
 use crate::tools::engine::{arguments, batch};
 
@@ -99,6 +100,8 @@ pub(crate) struct Conversation<'a> {
     pub(super) overhead: Overhead,
     /// How long the calls of the last round waited for the user.
     waited: Duration,
+    /// A hook has put a compaction off, which it may do once.
+    pub(super) is_compaction_put_off: bool,
     /// Writes the messages to the session's file as they come.
     pub log: Option<TurnLog>,
 }
@@ -127,6 +130,7 @@ impl<'a> Conversation<'a> {
             is_taken_back: false,
             overhead: Overhead::default(),
             waited: Duration::ZERO,
+            is_compaction_put_off: false,
             log: None,
         }
     }
@@ -177,6 +181,7 @@ impl<'a> Conversation<'a> {
         let mut text = String::new();
         let mut last_round = self.limits.rounds;
         let mut cut_rounds = 0;
+        let mut stops = StopHooks::default();
         for round in 0.. {
             if let Some(most) = self.limits.requests.filter(|most| round >= *most) {
                 return Err(ending::out_of_requests(most));
@@ -207,6 +212,10 @@ impl<'a> Conversation<'a> {
                 self.keep(reply, &[], &[]);
                 self.save(ctx, ContextCause::Change);
                 failure.map_or(Ok(()), Err)?;
+                // After the last round there is none in which the model could do what a hook wants.
+                if last.is_none() && self.goes_on(ctx, &mut stops, &text) {
+                    continue;
+                }
                 break;
             }
             if let Some(words) = ending::remark(self.target, &reply, &cut) {
@@ -244,7 +253,14 @@ impl<'a> Conversation<'a> {
             if cut_rounds == ending::MAX_CUT_ROUNDS {
                 return Err(ending::cut_again_and_again(self.target, &finish));
             }
+            if ctx.session.hooks.end().is_some() {
+                break;
+            }
             if self.effects.contains(&Effect::Answered) {
+                if self.goes_on(ctx, &mut stops, &text) {
+                    self.effects.retain(|effect| *effect != Effect::Answered);
+                    continue;
+                }
                 break;
             }
             if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
@@ -252,6 +268,17 @@ impl<'a> Conversation<'a> {
             }
         }
         Ok(text)
+    }
+
+    /// Whether a hook keeps the turn from ending after the model's last answer: then the model is told why.
+    fn goes_on(&mut self, ctx: &ToolContext, stops: &mut StopHooks, last: &str) -> bool {
+        let Some(text) = stops.objection(ctx, last) else {
+            return false;
+        };
+        let images = Vec::new();
+        self.messages.push(Message::User(User { text, images }));
+        self.save(ctx, ContextCause::Change);
+        true
     }
 
     /// Asks the user for more rounds.

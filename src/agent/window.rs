@@ -12,6 +12,7 @@ use crate::model_call::compaction::{cap_results, compact};
 use crate::model_call::limits::{self, RequestSize, limit_after};
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::hooks::turns::objects_to_compaction;
 
 impl Conversation<'_> {
     /// The thresholds of the model's window.
@@ -56,7 +57,9 @@ impl Conversation<'_> {
                     self.meter.minimum_at(open),
                 )?;
             }
-            self.compact(ctx);
+            if !self.puts_off_compaction(ctx) {
+                self.compact(ctx);
+            }
             used = self
                 .meter
                 .measure(&self.messages, overhead.bytes, budget.warn);
@@ -75,6 +78,13 @@ impl Conversation<'_> {
             schemas: self.overhead.schemas,
         };
         limits::check_window(self.target, size)
+    }
+
+    /// Whether a hook objects to a compaction, and for the first time.
+    fn puts_off_compaction(&mut self, ctx: &ToolContext) -> bool {
+        let puts_off = !self.is_compaction_put_off && objects_to_compaction(ctx);
+        self.is_compaction_put_off = puts_off;
+        puts_off
     }
 
     /// Compacts the conversation; true when that changed it.

@@ -34,8 +34,9 @@ use crate::llm::copilot;
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::proc::descendants;
-use crate::store::sessions::Replay;
+use crate::store::sessions::{Replay, SessionId};
 use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::hooks::hook_set::HookedSession;
 use crate::tools::engine::permission::mode::PermissionMode;
 
 /// The state of the run, shared with the thread that watches for signals.
@@ -217,8 +218,11 @@ fn begin_session(settings: &Settings, session: &SessionContext) -> Outcome<Optio
     }
 }
 
-/// What was said in the session that a run goes on with which keeps nothing itself.
-fn earlier_messages(settings: &Settings, session: &SessionContext) -> Outcome<Option<Replay>> {
+/// What was said in the session that a run goes on with which keeps nothing itself, and the id of it.
+fn earlier_messages(
+    settings: &Settings,
+    session: &SessionContext,
+) -> Outcome<Option<(SessionId, Replay)>> {
     let flags = SessionFlags {
         fork: false,
         id: None,
@@ -229,7 +233,21 @@ fn earlier_messages(settings: &Settings, session: &SessionContext) -> Outcome<Op
     }
     let begun = sessions::begin(&flags, session, settings)?;
     begun.log.close();
-    Ok(begun.replay)
+    let id = begun.log.id().clone();
+    Ok(begun.replay.map(|replay| (id, replay)))
+}
+
+/// The id that the lines tell: that of the session that is written, the one of the command line, or that of the session that the run goes on with.
+fn told_id(
+    settings: &Settings,
+    begun: Option<&BegunSession>,
+    earlier: Option<&SessionId>,
+) -> SessionId {
+    let flags = &settings.session;
+    let begun = begun.map(|begun| begun.log.id());
+    let earlier = earlier.filter(|_| !flags.fork);
+    let id = begun.or(flags.id.as_ref()).or(earlier);
+    id.cloned().unwrap_or_else(SessionId::random)
 }
 
 /// Whether a feature is named and nothing else.
@@ -289,7 +307,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         false => (begin_session(settings, &session)?, None),
     };
     let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
-    let replay = replay.or(earlier.as_ref());
+    let replay = replay.or(earlier.as_ref().map(|(_, replay)| replay));
     replay.and_then(Replay::damage).into_iter().for_each(warn);
     let message = match prompt {
         Some(prompt) => Some((prompt, images_of(settings, &target)?)),
@@ -302,15 +320,20 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         begun.as_ref(),
         (spending.clone(), effort),
     );
-    if let Some(earlier) = &earlier {
+    if let Some((_, earlier)) = &earlier {
         one_shot.resume(earlier);
     }
     if let Some(json) = &run.json {
-        if let Some(begun) = &begun {
-            json.writer.set_session(begun.log.id().as_str());
-        } else if let Some(id) = &settings.session.id {
-            json.writer.set_session(id.as_str());
-        }
+        let earlier = earlier.as_ref().map(|(id, _)| id);
+        let id = told_id(settings, begun.as_ref(), earlier);
+        json.writer.set_session(id.as_str());
+        session.hooks.set_session(HookedSession {
+            transcript: match &begun {
+                Some(begun) => begun.log.path().display().to_string(),
+                None => String::new(),
+            },
+            id: id.to_string(),
+        });
         json.has_begun.store(true, Ordering::SeqCst);
         let json_run = JsonRun {
             settings,
@@ -319,6 +342,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             spending,
             lines: Arc::clone(&json.lines),
             writer: Arc::clone(&json.writer),
+            source: settings.session.source(),
+            has_begun: AtomicBool::new(false),
+            has_told_of_tools: AtomicBool::new(false),
         };
         return json_run.run(one_shot, target, message);
     }

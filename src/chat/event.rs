@@ -140,6 +140,8 @@ pub enum DenialReason {
     Rule,
     /// The permission mode.
     Mode,
+    /// A hook.
+    Hook,
     /// Whoever was asked.
     Asked,
     /// There was no answer to the question.

@@ -26,6 +26,7 @@ use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::context::{Agents, ToolContext};
+use crate::tools::engine::hooks::turns::agent_ends;
 
 const LAUNCH: &str = include_str!("../prompts/agents/launch.md");
 const RESEARCH: &str = include_str!("../prompts/agents/research.md");
@@ -103,7 +104,9 @@ impl Agents for PipelineAgents {
                 check: &said_something,
             },
         )?;
-        Ok(report.text.trim().to_owned())
+        let said = report.text.trim().to_owned();
+        agent_ends(ctx, "research", &report.log.to_string_lossy(), &said);
+        Ok(said)
     }
 
     fn start_review(&self, ctx: &ToolContext, order: &ReviewOrder) -> Outcome<String> {
@@ -181,6 +184,12 @@ impl PipelineAgents {
                 check: &|_| Ok(()),
             },
         )?;
+        agent_ends(
+            ctx,
+            ticket,
+            &report.log.to_string_lossy(),
+            report.text.trim(),
+        );
         let said = match report.text.trim() {
             "" => "(It printed nothing.)",
             text => text,
@@ -219,7 +228,9 @@ impl PipelineAgents {
                 steering: Steering::default(),
             },
         )?;
-        Ok(heard.told())
+        let told = heard.told();
+        agent_ends(&ctx, ticket, "", &told);
+        Ok(told)
     }
 }
 

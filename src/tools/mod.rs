@@ -18,6 +18,7 @@ pub(crate) mod engine {
     pub(crate) mod context_gauge;
     mod everyday_words;
     pub(crate) mod history_scope;
+    pub(crate) mod hooks;
     pub(crate) mod module_state;
     pub(crate) mod owned_tool;
     pub(crate) mod parameter;

@@ -48,9 +48,15 @@ fn model() -> Server {
         };
         let user = said("user").unwrap_or_default();
         let user = user.as_str().unwrap_or_default();
+        let user = user.lines().next().unwrap_or_default();
         let result = messages.last().filter(|last| last["role"] == "tool");
         let result = result.map(|last| last["content"].to_string());
         match (user, result) {
+            ("add", None) => calls("calc__add", json!({"a": 2, "b": 3})),
+            ("add", Some(result)) if result.contains("sum 5") => {
+                calls("calc__draw", json!({"what": "a line"}))
+            }
+            ("add", Some(result)) if result.contains("image") => calls("calc__fail", json!({})),
             ("count", None) => calls("structured_output", json!({"n": 2})),
             ("slow", _) => Answer::sse([openai::data(&openai::chunk(
                 json!({"content": "slow"}),
@@ -245,6 +251,75 @@ fn python_gets_text_several_messages_and_interrupts() {
         "{:?}",
         stopped.lines
     );
+}
+
+#[test]
+fn hooks_of_both_see_calls_messages_and_ends() {
+    let Some(sdks) = sdks("hooks_of_both_see_calls_messages_and_ends") else {
+        return;
+    };
+    for driven in [
+        Driven::typescript(&sdks, "hooks"),
+        Driven::python(&sdks, "hooks"),
+    ] {
+        let told: Vec<&str> = driven
+            .of("hook")
+            .iter()
+            .filter_map(|line| line["event"].as_str())
+            .collect();
+        let wanted = [
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PreToolUse",
+            "PostToolUse",
+            "Stop",
+            "Stop",
+        ];
+        assert_eq!(told, wanted, "{:?}", driven.lines);
+        assert_eq!(
+            driven.results(),
+            ["Answer to [A hook of the user says: count again]"]
+        );
+        let last = driven.server.requests().last().unwrap().json();
+        let said = last["messages"].to_string();
+        for words in [
+            "From the hook.",
+            "not one",
+            "two changed",
+            "Mind two.",
+            "After two.",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+}
+
+#[test]
+fn servers_in_both_offer_their_tools() {
+    let Some(sdks) = sdks("servers_in_both_offer_their_tools") else {
+        return;
+    };
+    for driven in [
+        Driven::typescript(&sdks, "servers"),
+        Driven::python(&sdks, "servers"),
+    ] {
+        let results = driven.results();
+        assert!(results[0].contains("out of ink"), "{:?}", driven.lines);
+        let last = driven.server.requests().last().unwrap().json();
+        let said = last["messages"].to_string();
+        for words in [
+            "sum 5",
+            "a line\\n[image, 3 bytes png]",
+            "Error: out of ink",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        let offered = driven.server.request(0).json()["tools"].to_string();
+        assert!(offered.contains("Adds two numbers."), "{offered}");
+        let asked = driven.of("asked");
+        let asked: Vec<&Value> = asked.iter().map(|line| &line["name"]).collect();
+        assert_eq!(asked, ["calc__draw", "calc__fail"], "{:?}", driven.lines);
+    }
 }
 
 #[test]

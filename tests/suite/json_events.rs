@@ -15,7 +15,7 @@ use crate::support::wire::{anthropic, ollama, responses};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-fn lines(done: &Done) -> Vec<Value> {
+pub(super) fn lines(done: &Done) -> Vec<Value> {
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
     done.text().lines().map(read).collect()
 }
@@ -32,7 +32,7 @@ fn kinds(lines: &[Value]) -> Vec<String> {
     .collect()
 }
 
-fn last(lines: &[Value]) -> &Value {
+pub(super) fn last(lines: &[Value]) -> &Value {
     lines.last().unwrap()
 }
 
@@ -43,7 +43,7 @@ fn json_run(home: &Home, server: &Server) -> Marvin {
 }
 
 /// A run whose caller writes lines; its input stays open.
-fn driven(home: &Home, server: &Server) -> Marvin {
+pub(super) fn driven(home: &Home, server: &Server) -> Marvin {
     json_run(home, server)
         .line("--input-format stream-json")
         .stdin_open()
@@ -57,12 +57,12 @@ fn system_prompt(server: &Server, request: usize) -> String {
         .to_owned()
 }
 
-fn user(text: &str) -> Vec<u8> {
+pub(super) fn user(text: &str) -> Vec<u8> {
     let line = json!({"type": "user", "session_id": "", "message": {"role": "user", "content": text}, "parent_tool_use_id": null});
     format!("{line}\n").into_bytes()
 }
 
-fn control(id: &str, request: Value) -> Vec<u8> {
+pub(super) fn control(id: &str, request: Value) -> Vec<u8> {
     let line = json!({"type": "control_request", "request_id": id, "request": request});
     format!("{line}\n").into_bytes()
 }

@@ -59,6 +59,7 @@ mod github;
 mod help;
 mod home_selftest;
 mod images;
+mod json_callers;
 mod json_events;
 mod known_names;
 mod licences;

@@ -639,6 +639,7 @@ impl AnswerLines {
                 decision_reason_type: match reason {
                     DenialReason::Rule => "rule",
                     DenialReason::Mode => "mode",
+                    DenialReason::Hook => "hook",
                     DenialReason::Asked => "permissionPromptTool",
                     DenialReason::Other => "other",
                 },

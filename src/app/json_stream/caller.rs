@@ -1,11 +1,12 @@
 //! The calling program: its lines are read on a thread of their own, messages wait in a queue, requests are answered at once, and questions to it wait for their answers.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, BufReader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded, select};
+use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use serde_json::{Map, Value, json};
 
 use super::line_reader::{MAX_LINE_IN, NextLine, next_line, object};
@@ -15,6 +16,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::mcp::servers::Servers;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::SessionContext;
 
@@ -22,6 +24,8 @@ use crate::tools::engine::context::SessionContext;
 const MAX_WAITING: usize = 1_000;
 /// Questions that may be open.
 const MAX_QUESTIONS: usize = 64;
+/// Things told whose answers may still come.
+const MAX_TOLD: usize = 1_000;
 /// The longest id of a request.
 const MAX_ID: usize = 256;
 
@@ -29,7 +33,7 @@ const MAX_ID: usize = 256;
 pub(super) type NextMessage = Outcome<UserLine>;
 
 /// Answers a request of the caller at once; an error is the words for it.
-pub(super) type AnswerRequest = fn(&Caller, &Map<String, Value>) -> Result<Value, String>;
+pub(super) type AnswerRequest = fn(&Arc<Caller>, &Map<String, Value>) -> Result<Value, String>;
 
 /// The calling program.
 pub(crate) struct Caller {
@@ -42,6 +46,8 @@ pub(crate) struct Caller {
     /// Stops the turn that runs.
     turn: Mutex<Option<Cancel>>,
     questions: Mutex<Questions>,
+    /// Its servers.
+    pub(super) servers: Servers,
     /// What it may order beside messages.
     answer_request: AnswerRequest,
 }
@@ -77,7 +83,16 @@ pub(super) struct Wishes {
 struct Questions {
     last: u64,
     open: HashMap<String, Sender<Result<Value, String>>>,
+    /// Those whose answers nobody waits for.
+    told: HashSet<String>,
     is_closed: bool,
+}
+
+impl Questions {
+    fn next_id(&mut self) -> String {
+        self.last += 1;
+        format!("marvin-{}", self.last)
+    }
 }
 
 impl Caller {
@@ -95,6 +110,7 @@ impl Caller {
             woken,
             turn: Mutex::default(),
             questions: Mutex::default(),
+            servers: Servers::default(),
             answer_request,
         })
     }
@@ -127,7 +143,7 @@ impl Caller {
     }
 
     /// One line of the caller.
-    fn line(&self, line: &[u8]) {
+    fn line(self: &Arc<Self>, line: &[u8]) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -255,7 +271,7 @@ impl Caller {
 
 /// Requests of the caller.
 impl Caller {
-    fn request(&self, line: &mut Map<String, Value>) {
+    fn request(self: &Arc<Self>, line: &mut Map<String, Value>) {
         let id = line.get("request_id").and_then(Value::as_str);
         let Some(id) = id.filter(|id| id.len() <= MAX_ID).map(str::to_owned) else {
             return self.refuse_line("its request_id is no text of at most 256 bytes");
@@ -295,11 +311,16 @@ impl Caller {
 
 /// Questions to the caller.
 impl Caller {
-    /// Asks the caller and waits for the answer, as long as that takes.
+    /// Asks the caller and waits for the answer, for `limit` at most where there is one: people take their time.
     ///
     /// # Errors
-    /// It answers with an error, it is gone, too many questions are open, or `stop` fires: then the question is withdrawn.
-    pub(super) fn ask(&self, request: &Value, stop: &Cancel) -> Outcome<Value> {
+    /// It answers with an error, it is gone, too many questions are open, or its time is over or `stop` fires: then the question is withdrawn.
+    pub(super) fn ask(
+        &self,
+        request: &Value,
+        limit: Option<Duration>,
+        stop: &Cancel,
+    ) -> Outcome<Value> {
         let (send, answer) = bounded(1);
         let id = {
             let mut questions = self.questions();
@@ -313,8 +334,7 @@ impl Caller {
                     "{MAX_QUESTIONS} questions to the calling program are open already."
                 )));
             }
-            questions.last += 1;
-            let id = format!("marvin-{}", questions.last);
+            let id = questions.next_id();
             questions.open.insert(id.clone(), send);
             id
         };
@@ -325,6 +345,7 @@ impl Caller {
         let _guard = stop.on_fire(move || {
             let _ = fired.send(());
         });
+        let over = limit.map_or_else(never, after);
         select! {
             recv(answer) -> answer => match answer {
                 Ok(Ok(response)) => Ok(response),
@@ -335,11 +356,42 @@ impl Caller {
                 Err(_) => Err(Problem::refused("The calling program is gone.")),
             },
             recv(on_fire) -> _ => {
-                self.questions().open.remove(&id);
-                self.writer.write_control(&json!({"type": "control_cancel_request", "request_id": id}));
+                self.withdraw(&id);
                 Err(Problem::cancelled())
             }
+            recv(over) -> _ => {
+                self.withdraw(&id);
+                Err(Problem::timeout(format!(
+                    "The calling program did not answer within {} s.",
+                    limit.unwrap_or_default().as_secs()
+                )))
+            }
         }
+    }
+
+    /// Tells the caller something; its answer, if there is one, says nothing.
+    pub(super) fn tell(&self, request: &Value) {
+        let id = {
+            let mut questions = self.questions();
+            if questions.is_closed {
+                return;
+            }
+            if questions.told.len() >= MAX_TOLD {
+                questions.told.clear();
+            }
+            let id = questions.next_id();
+            questions.told.insert(id.clone());
+            id
+        };
+        self.writer.write_control(
+            &json!({"type": "control_request", "request_id": id, "request": request}),
+        );
+    }
+
+    fn withdraw(&self, id: &str) {
+        self.questions().open.remove(id);
+        self.writer
+            .write_control(&json!({"type": "control_cancel_request", "request_id": id}));
     }
 
     /// An answer; one to a question that nobody asks is ignored.
@@ -348,8 +400,15 @@ impl Caller {
             return self.refuse_line("it is an answer without a response");
         };
         let id = response.get("request_id").and_then(Value::as_str);
-        let open = id.and_then(|id| self.questions().open.remove(id));
+        let (open, was_told) = {
+            let mut questions = self.questions();
+            let open = id.and_then(|id| questions.open.remove(id));
+            (open, id.is_some_and(|id| questions.told.remove(id)))
+        };
         let Some(open) = open else {
+            if was_told {
+                return;
+            }
             return say("An answer on standard input is to no open question, and is ignored.");
         };
         let is_error = response.get("subtype").and_then(Value::as_str) == Some("error");

@@ -1,9 +1,11 @@
 //! What the caller may order beside messages: one row for each request, with what it does.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::caller::{AnswerRequest, Caller};
-use super::permission_questions;
+use super::{caller_servers, hook_callbacks, permission_questions};
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_schema::schema::Schema;
 
@@ -34,7 +36,9 @@ static REQUESTS: &[ControlRequest] = &[
         caller.wish(|wishes| wishes.thinking_tokens = most);
         Ok(json!({}))
     }),
-    row("mcp_status", |_, _| Ok(json!({"mcpServers": []}))),
+    row("mcp_status", |caller, _| {
+        Ok(json!({"mcpServers": caller.servers.status()}))
+    }),
     row("get_context_usage", |caller, _| {
         let gauge = &caller.session.gauge;
         Ok(json!({
@@ -51,7 +55,7 @@ static REQUESTS: &[ControlRequest] = &[
 ///
 /// # Errors
 /// It is not known, or not possible now: the words for the caller.
-pub(super) fn answer(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+pub(super) fn answer(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Value, String> {
     let subtype = text(request, "subtype").unwrap_or_default();
     match REQUESTS.iter().find(|row| row.subtype == subtype) {
         Some(row) => (row.answer)(caller, request),
@@ -67,9 +71,6 @@ fn text<'a>(request: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// What a caller relies on, so that it must not be ignored.
-const UNBUILT: [&str; 3] = ["hooks", "sdkMcpServers", "mcpServers"];
-
 fn is_given(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => false,
@@ -79,23 +80,26 @@ fn is_given(value: Option<&Value>) -> bool {
     }
 }
 
-fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
-    if let Some(unbuilt) = UNBUILT.iter().find(|name| is_given(request.get(**name))) {
-        return Err(format!(
-            "{unbuilt} of initialize is not supported by this version; leave it out."
-        ));
-    }
+fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Value, String> {
+    let servers = caller_servers::read(request).map_err(|problem| problem.one_line())?;
     let schema = request
         .get("jsonSchema")
         .filter(|schema| is_given(Some(schema)));
     if let Some(schema) = schema {
         Schema::parse(&schema.to_string()).map_err(|problem| problem.one_line())?;
     }
+    let hooks = request.get("hooks").filter(|hooks| is_given(Some(hooks)));
+    let hooks = hooks.map(|hooks| hook_callbacks::read(caller, hooks));
+    let hooks = hooks.transpose().map_err(|problem| problem.one_line())?;
     if !caller.begin() {
         return Err(
             "initialize comes once, and before the first message: the conversation has begun."
                 .to_owned(),
         );
+    }
+    caller.session.hooks.add(hooks.unwrap_or_default());
+    for server in &servers {
+        caller_servers::add(caller, server);
     }
     let instead = match request.get("systemPrompt") {
         Some(Value::Array(parts)) => {
@@ -123,5 +127,8 @@ fn initialize(caller: &Caller, request: &Map<String, Value>) -> Result<Value, St
         "available_output_styles": ["default"],
         "models": [{"value": model, "displayName": model, "description": ""}],
         "account": {},
+        "hooks_applied": true,
+        "hook_on_failure_supported": true,
+        "mcp_servers_applied": is_given(request.get("mcpServers")),
     }))
 }

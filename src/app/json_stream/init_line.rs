@@ -12,6 +12,8 @@ const FORM_VERSION: &str = "2.1.0";
 pub(super) struct InitFacts<'a> {
     pub(super) cwd: &'a str,
     pub(super) tools: &'a [String],
+    /// Name and state of each server.
+    pub(super) servers: &'a Value,
     pub(super) model: &'a str,
     pub(super) permission_mode: &'a str,
     /// The provider's key was found, or it needs none.
@@ -26,7 +28,7 @@ struct InitLine<'a> {
     subtype: &'static str,
     cwd: &'a str,
     tools: &'a [String],
-    mcp_servers: [Value; 0],
+    mcp_servers: &'a Value,
     model: &'a str,
     #[serde(rename = "permissionMode")]
     permission_mode: &'a str,
@@ -48,7 +50,7 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
         subtype: "init",
         cwd: facts.cwd,
         tools: facts.tools,
-        mcp_servers: [],
+        mcp_servers: facts.servers,
         model: facts.model,
         permission_mode: facts.permission_mode,
         slash_commands: [],

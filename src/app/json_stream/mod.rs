@@ -7,8 +7,10 @@
 
 pub(crate) mod answer_lines;
 pub(crate) mod caller;
+mod caller_servers;
 mod content_blocks;
 mod control;
+mod hook_callbacks;
 pub(crate) mod init_line;
 mod line_forms;
 mod line_reader;

@@ -31,7 +31,7 @@ impl CallApprover for CallerApprover {
             "decision_reason": question.reason,
             "blocked_path": null,
         });
-        let answer = self.0.ask(&request, stop)?;
+        let answer = self.0.ask(&request, None, stop)?;
         self.read(&answer)
     }
 }
@@ -119,7 +119,10 @@ impl CallerApprover {
 ///
 /// # Errors
 /// There is none of that name, or it cannot be chosen here: the words for the caller.
-pub(super) fn set_mode(caller: &Caller, request: &Map<String, Value>) -> Result<Value, String> {
+pub(super) fn set_mode(
+    caller: &Arc<Caller>,
+    request: &Map<String, Value>,
+) -> Result<Value, String> {
     let word = request.get("mode").and_then(Value::as_str);
     let mode = PermissionMode::parse(word.unwrap_or_default());
     let set = mode.and_then(|mode| caller.session.permissions.set_mode(mode));

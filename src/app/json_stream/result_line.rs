@@ -33,6 +33,9 @@ const MISFIT: TurnResult = end(
 );
 const MAX_BUDGET: TurnResult = end("error_max_budget_usd", "budget_exhausted");
 
+/// The `terminal_reason` of a turn that a hook has ended.
+const HOOK_STOPPED: &str = "hook_stopped";
+
 const fn end(subtype: &'static str, terminal_reason: &'static str) -> TurnResult {
     TurnResult {
         subtype,
@@ -153,7 +156,7 @@ impl ResultLine {
         Self {
             kind: "result",
             subtype: end.subtype,
-            is_error: end != SUCCESS,
+            is_error: end.subtype != SUCCESS.subtype,
             duration_ms: 0,
             duration_api_ms: 0,
             num_turns: 0,
@@ -176,7 +179,10 @@ impl ResultLine {
         models: &[ModelTally],
         outcome: &TurnOutcome<'_>,
     ) -> Self {
-        let end = TurnResult::of(outcome.failure, outcome.is_stopped, tally.is_in_call);
+        let mut end = TurnResult::of(outcome.failure, outcome.is_stopped, tally.is_in_call);
+        if !outcome.is_stopped && outcome.session.hooks.end().is_some() {
+            end.terminal_reason = HOOK_STOPPED;
+        }
         let totals = outcome.session.ledger.totals();
         let text = match (outcome.value, lines.writes_lines()) {
             (Some(value), _) => value.to_string(),
@@ -184,8 +190,9 @@ impl ResultLine {
             (None, true) => fitted(&tally.text),
             (None, false) => tally.text.clone(),
         };
-        let errors = (end != SUCCESS).then(|| vec![error_words(outcome)]);
-        let is_told = end == SUCCESS || !text.trim().is_empty();
+        let is_success = end.subtype == SUCCESS.subtype;
+        let errors = (!is_success).then(|| vec![error_words(outcome)]);
+        let is_told = is_success || !text.trim().is_empty();
         Self {
             duration_ms: millis(tally.started.elapsed()),
             duration_api_ms: millis(tally.in_requests),

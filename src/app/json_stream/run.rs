@@ -2,18 +2,19 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
 use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
-use super::control;
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
 use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
 use super::structured::{NextTry, StructuredAnswer};
 use super::user_line::UserLine;
+use super::{caller_servers, control};
 use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
@@ -22,12 +23,14 @@ use crate::app::stream::say;
 use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
-use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns as hooks;
 
 /// Tokens for thinking up to which an effort is meant.
 const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
@@ -40,6 +43,12 @@ pub(crate) struct JsonRun<'a> {
     pub(crate) spending: Spending,
     pub(crate) lines: Arc<AnswerLines>,
     pub(crate) writer: Arc<LineWriter>,
+    /// How the session begins, in the words of hooks.
+    pub(crate) source: &'static str,
+    /// The first message was taken.
+    pub(crate) has_begun: AtomicBool,
+    /// It was told that not all tools are offered.
+    pub(crate) has_told_of_tools: AtomicBool,
 }
 
 /// The message of the command line; without it the caller's are read.
@@ -62,6 +71,9 @@ impl JsonRun<'_> {
             control::answer,
         );
         caller.set_model(&target.model);
+        for server in &self.settings.json.servers {
+            caller_servers::add(&caller, server);
+        }
         let start = Arc::new(target);
         let (mut target, mut outcome) = (Arc::clone(&start), Ok(()));
         let mut first = first;
@@ -126,6 +138,9 @@ impl JsonRun<'_> {
                 break;
             }
         }
+        if self.has_begun.load(Ordering::Relaxed) {
+            hooks::session_ends(&self.context(&Cancel::new()), "other");
+        }
         match self.writer.finish() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
             Err(error) => Err(Problem::system("Cannot write to standard output", error)),
@@ -145,17 +160,7 @@ impl JsonRun<'_> {
         structured: Option<&StructuredAnswer>,
     ) -> Outcome<()> {
         self.lines.begin_turn(&target.model);
-        if self.lines.writes_lines() {
-            self.init(target);
-            if self.settings.json.replays_messages {
-                self.writer.write(&serde_json::json!({
-                    "type": "user",
-                    "message": message.message,
-                    "parent_tool_use_id": null,
-                    "isReplay": true,
-                }));
-            }
-        }
+        let mut replayed = Some(message.message);
         let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
         let mut is_stopped = false;
         let mut value = None;
@@ -173,6 +178,9 @@ impl JsonRun<'_> {
                 |stop| {
                     stop_of_turn = Some(stop.clone());
                     caller.set_turn(Some(stop.clone()));
+                    if let Some(message) = replayed.take() {
+                        self.begin(stop, caller, target, &message);
+                    }
                 },
             );
             caller.set_turn(None);
@@ -193,6 +201,53 @@ impl JsonRun<'_> {
         answered.map_err(|failure| *failure.problem)
     }
 
+    /// The first lines of a turn.
+    fn begin(&self, stop: &Cancel, caller: &Caller, target: &ModelTarget, message: &Value) {
+        if !self.has_begun.swap(true, Ordering::Relaxed) {
+            let ctx = self.context(stop);
+            hooks::session_starts(&ctx, self.source, &target.model);
+        }
+        let mut faults = caller.servers.connect(&self.session.registry(), stop);
+        faults.extend(self.left_out(caller, target));
+        if self.lines.writes_lines() {
+            self.init(caller, target);
+            if self.settings.json.replays_messages {
+                self.writer.write(&serde_json::json!({
+                    "type": "user",
+                    "message": message,
+                    "parent_tool_use_id": null,
+                    "isReplay": true,
+                }));
+            }
+        }
+        for fault in faults {
+            self.lines.emit(Event::Notice(Level::Warning, fault));
+        }
+    }
+
+    /// Says once that the model takes fewer tools than there are because of the caller's.
+    fn left_out(&self, caller: &Caller, target: &ModelTarget) -> Option<String> {
+        let most = target.info.max_tools();
+        let registry = self.session.registry();
+        let all = registry.allowed(&self.session.policy);
+        let is_news = || !self.has_told_of_tools.swap(true, Ordering::Relaxed);
+        let is_too_many = caller.servers.has_any() && most > 0 && all.len() > most;
+        (is_too_many && is_news()).then(|| {
+            format!(
+                "{} takes at most {most} tools, so {} of the {} are not offered to it; --tools chooses.",
+                target.model,
+                all.len() - most,
+                all.len()
+            )
+        })
+    }
+
+    /// A context for what happens outside calls.
+    fn context(&self, stop: &Cancel) -> ToolContext {
+        let session = Arc::clone(&self.session);
+        ToolContext::new(session, stop.clone(), self.lines.clone())
+    }
+
     fn end(
         &self,
         answered: &Result<(), Failure>,
@@ -210,7 +265,7 @@ impl JsonRun<'_> {
         result_line::write(&self.lines, &outcome);
     }
 
-    fn init(&self, target: &ModelTarget) {
+    fn init(&self, caller: &Caller, target: &ModelTarget) {
         let registry = self.session.registry();
         let offer = registry.offer(&self.session.policy, target.info.max_tools());
         let tools: Vec<String> = (offer.tools.iter())
@@ -221,6 +276,7 @@ impl JsonRun<'_> {
             &InitFacts {
                 cwd: &sessions::folder(&self.session, self.settings),
                 tools: &tools,
+                servers: &caller.servers.states(),
                 model: &target.model,
                 permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,

@@ -32,6 +32,7 @@ use crate::store::sessions::SessionId;
 use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns::prompt_is_sent;
 
 /// Entries at the end of the chat log that may belong to this conversation or were not remembered.
 const RESTORED: usize = 200;
@@ -171,6 +172,10 @@ impl TurnJob {
         notice: &Notice,
     ) -> TurnEnd {
         let ctx = ToolContext::new(Arc::clone(&self.context), self.stop.clone(), listener);
+        let hook_words = match prompt_is_sent(&ctx, &self.message.text) {
+            Ok(words) => words,
+            Err(problem) => return self.not_sent(problem),
+        };
         self.log_message(notice);
         if let Some(logged) = &self.logged {
             let _ = logged.recv_timeout(SAVED);
@@ -193,7 +198,11 @@ impl TurnJob {
         {
             messages.push(Message::System { text });
         }
-        let user = self.user();
+        let mut user = self.user();
+        if let Some(words) = hook_words {
+            user.text.push_str("\n\n");
+            user.text.push_str(&words);
+        }
         let told = self.message.voice.note();
         messages.extend(told.map(|text| Message::System { text }));
         messages.push(Message::User(user));
@@ -232,6 +241,15 @@ impl TurnJob {
             is_taken_back: conversation.is_taken_back,
             answered: None,
             failure,
+        }
+    }
+
+    /// The end of a turn whose message a hook did not let go.
+    fn not_sent(self, problem: Problem) -> TurnEnd {
+        TurnEnd {
+            conversation: self.flow.is_none().then_some(self.before),
+            is_taken_back: true,
+            ..failed(problem)
         }
     }
 

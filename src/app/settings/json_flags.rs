@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::CliArgs;
+use super::caller_servers::{self, CallerServer};
 use super::flag::{Flag, FlagGroup, ValueMode, flag, text};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
@@ -43,6 +44,8 @@ pub(crate) struct JsonFlags {
     pub schema: Option<serde_json::Value>,
     /// The conversation is not kept.
     pub keeps_nothing: bool,
+    /// Servers in the calling program.
+    pub servers: Vec<CallerServer>,
 }
 
 impl JsonFlags {
@@ -74,6 +77,12 @@ impl JsonFlags {
                 Problem::input(format!("{name} needs --output-format stream-json."))
                     .next("Give both."),
             );
+        }
+        if !flags.servers.is_empty() && !flags.reads_lines {
+            return Err(Problem::input(
+                "--mcp-config names servers in the calling program, and without --input-format stream-json it cannot answer.",
+            )
+            .next("Give --input-format stream-json and --output-format stream-json."));
         }
         let only_alone = [
             (flags.max_turns.is_some(), "--max-turns"),
@@ -317,6 +326,26 @@ pub(super) static FLAGS: &[Flag] = &[
         },
     )
     .hidden(),
+    flag(
+        "mcp-config",
+        FlagGroup::Program,
+        ValueMode::Any("JSON|FILE"),
+        "Servers of the Model Context Protocol in the calling program.",
+        |args, value| {
+            let servers = caller_servers::of_flag(&text(value, "--mcp-config")?)?;
+            args.json.servers.extend(servers);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
+        "strict-mcp-config",
+        FlagGroup::Program,
+        ValueMode::Nothing,
+        "Only the servers of --mcp-config: there are no others.",
+        |_, _| Ok(()),
+    )
+    .hidden(),
     unbuilt("betas", ValueMode::Any("LIST")),
     unbuilt("plugin-dir", ValueMode::Any("DIR")),
     unbuilt("agents", ValueMode::Any("JSON")),
@@ -326,8 +355,6 @@ pub(super) static FLAGS: &[Flag] = &[
     unbuilt("resume-session-at", ValueMode::Any("ID")),
     unbuilt("settings", ValueMode::Any("FILE")),
     unbuilt("fallback-model", ValueMode::Any("MODEL")),
-    unbuilt("mcp-config", ValueMode::Any("JSON")),
-    unbuilt("strict-mcp-config", ValueMode::Nothing),
     unbuilt("add-dir", ValueMode::Any("DIR")),
 ];
 

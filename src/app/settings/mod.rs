@@ -3,6 +3,7 @@
 //! [`crate::cli`] fills [`CliArgs`] by the tables of [`flags`] and [`json_flags`]; [`Settings::new`] is called once, and nobody else decides between flag, environment and `config.yaml`.
 //! [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the prompt's file.
 
+pub(crate) mod caller_servers;
 pub(crate) mod flag;
 pub(crate) mod flags;
 pub(crate) mod json_flags;

@@ -40,6 +40,15 @@ impl SessionFlags {
         }
     }
 
+    /// How the session begins, in the words of hooks (<https://docs.claude.com/en/docs/claude-code/hooks>, SessionStart).
+    pub(crate) fn source(&self) -> &'static str {
+        match (self.choice(), self.fork) {
+            (SessionChoice::New, _) => "startup",
+            (_, true) => "fork",
+            (_, false) => "resume",
+        }
+    }
+
     /// Refuses combinations that make no sense.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! The writer is given the messages as the model sees them, and writes what has changed since the last time: usually new messages at the end, after a
 //! compaction a new list. So whatever changes a conversation, the file follows, and what could not be written is written the next time.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -183,6 +184,12 @@ impl SessionLog {
         &self.id
     }
 
+    /// Its file, or where that will be.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.lock().store.path(&self.id)
+    }
+
+    /// Whether it has a file.
     pub(crate) fn is_on_disk(&self) -> bool {
         self.shared.is_on_disk.load(Ordering::SeqCst)
     }

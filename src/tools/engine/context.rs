@@ -28,6 +28,7 @@ use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
+use crate::tools::engine::hooks::hook_set::HookSet;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::permission::permissions::Permissions;
 use crate::tools::engine::policy::ToolPolicy;
@@ -64,6 +65,8 @@ pub struct SessionContext {
     pub approval: Approval,
     /// Which calls run, which are asked about and which are refused.
     pub(crate) permissions: Permissions,
+    /// What is asked or told before and after events of the session.
+    pub(crate) hooks: HookSet,
     /// Shortens conversations with the session's model, if there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// Runs child Marvins, if there is a model.
@@ -169,6 +172,7 @@ impl SessionContext {
             alerts,
             approval: Approval::Approve,
             permissions: Permissions::default(),
+            hooks: HookSet::default(),
             summarizer: RwLock::default(),
             agents: RwLock::default(),
             agent_host: None,

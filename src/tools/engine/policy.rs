@@ -101,7 +101,7 @@ impl ToolPolicy {
                 || rules.in_children && groups.contains(&SUB_AGENT)
         };
         match &self.groups {
-            Some(groups) if !is_chosen(groups) => refused(
+            Some(groups) if !rules.of_run && !is_chosen(groups) => refused(
                 "its group was not chosen with --tools",
                 &format!(
                     "Offered groups: {}.",

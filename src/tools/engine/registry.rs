@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
@@ -15,6 +15,7 @@ use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
+use crate::tools::engine::hooks::calls::{self as hooks, HookedCall};
 use crate::tools::engine::permission::gate;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::result::{Effect, ToolOk};
@@ -110,9 +111,24 @@ impl Registry {
         self.built_in().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
-    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number.
+    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number. Those that the run has brought along are
+    /// among them, before others that it has anyway, which keep half of the places.
     pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize) -> Offer {
-        let offered = self.allowed(bounds).into_iter().take(max);
+        let allowed = self.allowed(bounds);
+        let is_own = |tool: &&ToolRef| tool.rules().of_run;
+        let brought = allowed.iter().filter(is_own).count();
+        let others = allowed.len() - brought;
+        let mut own = brought.min(max - others.min(max / 2));
+        let mut others = max - own;
+        let offered = allowed.into_iter().filter(|tool| {
+            let left = match is_own(&tool) {
+                true => &mut own,
+                false => &mut others,
+            };
+            let fits = *left > 0;
+            *left = left.saturating_sub(1);
+            fits
+        });
         Offer::new(offered.map(|tool| tool.offered()).collect())
     }
 
@@ -288,7 +304,20 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         }
         false => ctx,
     };
-    match (cleared.args, tool) {
+    let told = hooks::is_told(ctx).then(|| HookedCall {
+        tool: tool.name().to_owned(),
+        input: gate::input(&cleared.args),
+    });
+    let (since, waited) = (Instant::now(), ctx.pauses.total());
+    let outcome = run(ctx, name, cleared.args, tool);
+    let took = since.elapsed();
+    let took = took.saturating_sub(ctx.pauses.total().saturating_sub(waited));
+    hooks::after(ctx, told.as_ref(), cleared.remarks, outcome, took)
+}
+
+/// Runs the function of a tool.
+fn run(ctx: &ToolContext, name: &str, args: ParsedArguments, tool: ToolRef) -> Outcome<ToolOk> {
+    match (args, tool) {
         (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
         (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
         (
@@ -365,6 +394,33 @@ mod tests {
         assert!(allowed.len() < whole.len());
         // The limit counts the tools that are offered, not those that are skipped.
         assert_eq!(names(&readonly, allowed.len()), allowed);
+    }
+
+    #[test]
+    fn what_the_run_has_brought_along_is_offered_before_others_but_leaves_half_to_them() {
+        let registry = Registry::default();
+        for n in 0..40 {
+            let tool = lamp(&format!("own_{n}"), READ.of_run());
+            registry.register(tool).unwrap();
+        }
+        let offered = |max: usize| {
+            let offer = registry.offer(&ToolPolicy::default(), max);
+            let names = offer.tools.iter().map(|tool| tool.name.to_string());
+            let (own, others): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with("own_"));
+            (own.len(), others.len())
+        };
+        let all = Registry::default().all().len();
+        assert_eq!(offered(usize::MAX), (40, all));
+        assert_eq!(offered(all), (40, all - 40));
+        assert_eq!(offered(20), (10, 10));
+        assert_eq!(offered(0), (0, 0));
+        // --tools chooses among the others.
+        let policy = ToolPolicy {
+            groups: Some(Vec::new()),
+            ..ToolPolicy::default()
+        };
+        assert_eq!(registry.offer(&policy, usize::MAX).tools.len(), 40);
+        assert_eq!(registry.offer(&policy, 30).tools.len(), 30);
     }
 
     /// A session with a registered tool under the policy. The tool waits for its token when told to, and otherwise repeats its arguments.

@@ -56,6 +56,8 @@ pub struct Rules {
     pub coding: bool,
     /// Runs in parallel with readers although it has an effect: several of them do not disturb each other.
     pub parallel: bool,
+    /// Whoever started the run has brought it along: `--tools`, which chooses among the others, does not take it away.
+    pub of_run: bool,
     /// Sub-agents have it too, unless their caller selected other groups.
     pub in_children: bool,
     /// Can take long; the interface shows progress.
@@ -129,6 +131,7 @@ impl Rules {
             effect,
             coding: false,
             parallel: false,
+            of_run: false,
             in_children: false,
             long: false,
             limit: Duration::from_secs(30),
@@ -247,6 +250,13 @@ impl Rules {
     #[must_use]
     pub const fn coding(mut self) -> Self {
         self.coding = true;
+        self
+    }
+
+    /// Belongs to the run, whatever else is offered.
+    #[must_use]
+    pub const fn of_run(mut self) -> Self {
+        self.of_run = true;
         self
     }
 

@@ -6,6 +6,7 @@ use std::io::{Read, Seek};
 use super::*;
 use crate::app::json_stream::control;
 use crate::base::env::Env;
+use crate::tools::engine::hooks::event::HookEvent;
 use crate::tools::engine::policy::ToolPolicy;
 
 struct Peer {
@@ -131,12 +132,6 @@ fn initialize_comes_once_and_before_the_first_message() {
 #[test]
 fn what_is_not_built_is_refused_by_name() {
     let mut peer = Peer::new();
-    let hooks = json!({"PreToolUse": [{"matcher": null, "hookCallbackIds": ["h"]}]});
-    let answer = peer.orders(json!({"subtype": "initialize", "hooks": hooks}));
-    assert!(
-        answer["error"].as_str().unwrap().starts_with("hooks"),
-        "{answer}"
-    );
     let answer = peer.orders(json!({"subtype": "rewind_files"}));
     assert_eq!(answer["error"], "Unsupported control request: rewind_files");
 }
@@ -175,10 +170,62 @@ fn wishes_are_for_the_requests_that_follow() {
 }
 
 #[test]
+fn hooks_are_registered_with_initialize_or_refused_whole() {
+    let mut peer = Peer::new();
+    let hooks = json!({
+        "PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["h1", "h2"], "timeout": 0.5}],
+        "Stop": [{"matcher": null, "hookCallbackIds": ["h3"], "onFailure": "block"}],
+        "WorldEnds": [{"hookCallbackIds": ["h4"]}],
+    });
+    let answer = peer.orders(json!({"subtype": "initialize", "hooks": hooks}));
+    assert_eq!(answer["response"]["hooks_applied"], true, "{answer}");
+    assert!(peer.caller.session.hooks.has(HookEvent::PreToolUse));
+    assert!(!peer.caller.session.hooks.has(HookEvent::SessionEnd));
+    for hooks in [
+        json!([1]),
+        json!({"Stop": {}}),
+        json!({"Stop": [3]}),
+        json!({"Stop": [{}]}),
+        json!({"Stop": [{"hookCallbackIds": [7]}]}),
+        json!({"Stop": [{"hookCallbackIds": ["h"], "timeout": -1}]}),
+        json!({"Stop": [{"hookCallbackIds": ["h"], "matcher": "a("}]}),
+        json!({"Stop": [{"hookCallbackIds": ["h"], "matcher": 7}]}),
+        json!({"Stop": [{"hookCallbackIds": vec!["h"; 1_001]}]}),
+    ] {
+        let mut peer = Peer::new();
+        let answer = peer.orders(json!({"subtype": "initialize", "hooks": hooks}));
+        assert_eq!(answer["subtype"], "error", "{answer}");
+        assert!(!peer.caller.session.hooks.has(HookEvent::Stop));
+        // It was not that, so it may be said again.
+        assert_eq!(
+            peer.orders(json!({"subtype": "initialize"}))["subtype"],
+            "success"
+        );
+    }
+}
+
+#[test]
+fn a_question_whose_time_is_over_is_withdrawn_and_its_late_answer_ignored() {
+    let mut peer = Peer::new();
+    let limit = Some(Duration::from_millis(10));
+    let asked = peer
+        .caller
+        .ask(&json!({"subtype": "x"}), limit, &Cancel::new());
+    let problem = asked.unwrap_err();
+    assert!(problem.what.contains("did not answer"), "{problem}");
+    assert_eq!(
+        peer.read().pop().unwrap(),
+        json!({"type": "control_cancel_request", "request_id": "marvin-1"})
+    );
+    peer.says(json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1"}}));
+    assert!(!peer.caller.has_bad_line());
+}
+
+#[test]
 fn a_question_gets_its_own_answer() {
     let peer = Peer::new();
     let stop = Cancel::new();
-    let ask = |word: &str| peer.caller.ask(&json!({"subtype": word}), &stop);
+    let ask = |word: &str| peer.caller.ask(&json!({"subtype": word}), None, &stop);
     let answer = |id: &str, response: Value| {
         let mut response = response;
         response["request_id"] = json!(id);
@@ -218,13 +265,16 @@ fn a_question_is_withdrawn_with_the_turn_and_refused_without_a_caller() {
     let mut peer = Peer::new();
     let stop = Cancel::new();
     thread::scope(|scope| {
-        let asked = scope.spawn(|| peer.caller.ask(&json!({"subtype": "x"}), &stop));
+        let asked = scope.spawn(|| peer.caller.ask(&json!({"subtype": "x"}), None, &stop));
         while peer.caller.questions().open.is_empty() {
             thread::yield_now();
         }
         stop.fire();
         assert!(asked.join().unwrap().unwrap_err().is_cancelled());
-        let asked = scope.spawn(|| peer.caller.ask(&json!({"subtype": "y"}), &Cancel::new()));
+        let asked = scope.spawn(|| {
+            peer.caller
+                .ask(&json!({"subtype": "y"}), None, &Cancel::new())
+        });
         while peer.caller.questions().open.is_empty() {
             thread::yield_now();
         }
@@ -238,7 +288,7 @@ fn a_question_is_withdrawn_with_the_turn_and_refused_without_a_caller() {
                 .contains("gone")
         );
     });
-    assert!(peer.caller.ask(&json!({}), &Cancel::new()).is_err());
+    assert!(peer.caller.ask(&json!({}), None, &Cancel::new()).is_err());
     let withdrawn = peer.read();
     assert_eq!(
         withdrawn[1],

@@ -15,17 +15,33 @@ use crate::base::text::{clip, one_line};
 use crate::chat::event::{CallState, DenialReason, Event, Level};
 use crate::disk::beneath::Root;
 use crate::formats::patch::{self, Section};
-use crate::tools::engine::approval::Approval;
+use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::hooks::calls::{self, HookedCall};
+use crate::tools::engine::hooks::event::HookEvent;
+use crate::tools::engine::hooks::output::HookDecision;
+use crate::tools::engine::hooks::turns;
 use crate::tools::engine::owned_tool::ToolRef;
 
 #[derive(Debug)]
 pub(crate) struct ClearedCall {
     /// Its arguments, which whoever was asked may have changed.
     pub args: ParsedArguments,
-    /// A rule, a mode or somebody has agreed already, so that its tool need not ask.
+    /// A rule, a mode, a hook or somebody has agreed already, so that its tool need not ask.
     pub is_agreed: bool,
+    /// What hooks tell the model with its result.
+    pub remarks: Option<String>,
+}
+
+impl ClearedCall {
+    fn new(args: ParsedArguments, is_agreed: bool) -> Self {
+        Self {
+            args,
+            is_agreed,
+            remarks: None,
+        }
+    }
 }
 
 /// The tools as rules may name them.
@@ -37,45 +53,119 @@ pub(crate) fn known_tools(tools: &[ToolRef]) -> Vec<KnownTool> {
     tools.iter().map(known).collect()
 }
 
-/// Lets a call pass, or not.
+/// Lets a call pass, or not: rules that deny, hooks, rules that allow, the mode.
 ///
 /// # Errors
-/// It is refused, by a rule, by the mode, or by whoever was asked; or the arguments that they gave instead are none.
+/// It is refused, by a rule, by a hook, by the mode, or by whoever was asked; or the arguments that they gave instead are none.
 pub(crate) fn clear(
     ctx: &ToolContext,
     tool: &ToolRef,
     args: ParsedArguments,
 ) -> Outcome<ClearedCall> {
+    match calls::concern(ctx, HookEvent::PreToolUse) {
+        true => clear_with_hooks(ctx, tool, args),
+        false => decide(ctx, tool, args),
+    }
+}
+
+/// Lets a call pass, or not, after the hooks were heard.
+fn clear_with_hooks(
+    ctx: &ToolContext,
+    tool: &ToolRef,
+    args: ParsedArguments,
+) -> Outcome<ClearedCall> {
+    let permissions = &ctx.session.permissions;
+    let call = facts(ctx, tool, &args);
+    if let Some(denial) = permissions.denial(&call) {
+        return Err(refuse(ctx, &call, &denial));
+    }
+    let told = HookedCall {
+        tool: call.tool.to_owned(),
+        input: input(&args),
+    };
+    let Some(verdict) = calls::before(ctx, &told) else {
+        return decide(ctx, tool, args);
+    };
+    ctx.stop.check()?;
+    if let Some(reason) = verdict.end.or(verdict.block) {
+        return Err(refuse_by_hook(ctx, &call, &reason));
+    }
+    let args = match verdict.updated_input {
+        Some(updated) => tool.parse_arguments(&Value::Object(updated).to_string())?,
+        None => args,
+    };
+    let call = facts(ctx, tool, &args);
+    let cleared = match verdict.decision {
+        Some((HookDecision::Deny, reason)) => return Err(refuse_by_hook(ctx, &call, &reason)),
+        Some((HookDecision::Allow, _)) => match permissions.denial(&call) {
+            Some(denial) => return Err(refuse(ctx, &call, &denial)),
+            None => ClearedCall::new(args, true),
+        },
+        Some((HookDecision::Ask, reason)) => {
+            if let Some(denial) = permissions.denial(&call) {
+                return Err(refuse(ctx, &call, &denial));
+            }
+            ask_for_hook(ctx, tool, args, &reason)?
+        }
+        None => decide(ctx, tool, args)?,
+    };
+    Ok(ClearedCall {
+        remarks: verdict.context,
+        ..cleared
+    })
+}
+
+/// Asks about a call because a hook wants that.
+fn ask_for_hook(
+    ctx: &ToolContext,
+    tool: &ToolRef,
+    args: ParsedArguments,
+    reason: &str,
+) -> Outcome<ClearedCall> {
+    let call = facts(ctx, tool, &args);
+    let why = match reason {
+        "" => "A hook wants this call to be asked about.".to_owned(),
+        reason => format!("A hook wants this call to be asked about: {reason}"),
+    };
+    if ctx.session.permissions.approver().is_some() {
+        return ask(ctx, tool, &call, why, args);
+    }
+    match ctx.approval {
+        Approval::Ask(_) => {
+            let request = ApprovalRequest::new("Run this call?", "run this call", title(&call));
+            ctx.approve(request)?;
+            Ok(ClearedCall::new(args, true))
+        }
+        _ => Err(refuse_by_hook(
+            ctx,
+            &call,
+            &format!("{why} Nobody can be asked here."),
+        )),
+    }
+}
+
+/// Lets a call pass, or not, as rules and the mode say.
+fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<ClearedCall> {
     let permissions = &ctx.session.permissions;
     if permissions.is_unset() {
-        return Ok(ClearedCall {
-            args,
-            is_agreed: false,
-        });
+        return Ok(ClearedCall::new(args, false));
     }
     let call = facts(ctx, tool, &args);
     // What the user calls themselves they want, but not what a sub-agent calls in their place.
     let by_user = ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0;
     match permissions.decide(&call) {
-        Decision::Run { chosen } => Ok(ClearedCall {
-            args,
-            is_agreed: chosen,
-        }),
-        Decision::Refuse(Denial::Mode(_)) | Decision::Ask { .. } if by_user => Ok(ClearedCall {
-            args,
-            is_agreed: true,
-        }),
+        Decision::Run { chosen } => Ok(ClearedCall::new(args, chosen)),
+        Decision::Refuse(Denial::Mode(_)) | Decision::Ask { .. } if by_user => {
+            Ok(ClearedCall::new(args, true))
+        }
         Decision::Refuse(denial) => Err(refuse(ctx, &call, &denial)),
         Decision::Ask { mode } => {
             if permissions.approver().is_some() {
-                return ask(ctx, tool, &call, mode, args);
+                return ask(ctx, tool, &call, mode_words(&call, mode), args);
             }
             match ctx.approval {
                 // On a terminal the tools that need it ask by themselves.
-                Approval::Ask(_) => Ok(ClearedCall {
-                    args,
-                    is_agreed: false,
-                }),
+                Approval::Ask(_) => Ok(ClearedCall::new(args, false)),
                 _ => Err(refuse_unasked(ctx, &call, mode)),
             }
         }
@@ -87,12 +177,12 @@ fn ask(
     ctx: &ToolContext,
     tool: &ToolRef,
     call: &CallFacts<'_>,
-    mode: PermissionMode,
+    reason: String,
     args: ParsedArguments,
 ) -> Outcome<ClearedCall> {
     let permissions = &ctx.session.permissions;
     let Some(approver) = permissions.approver() else {
-        return Err(refuse_unasked(ctx, call, mode));
+        return Err(refused_by_mode(call, "nobody can be asked any more"));
     };
     let question = CallQuestion {
         tool: call.tool.to_owned(),
@@ -100,12 +190,9 @@ fn ask(
         input: input(&args),
         title: title(call),
         description: tool.about().to_owned(),
-        reason: format!(
-            "In permission mode {} a call that {} is asked about.",
-            mode.word(),
-            CallKind::of(call.effect).words()
-        ),
+        reason,
     };
+    turns::question_is_asked(ctx, &question.title);
     ctx.say_state(CallState::Waiting);
     let answer = ctx.pauses.during(|| approver.ask(&question, &ctx.stop));
     ctx.say_state(CallState::Running);
@@ -144,10 +231,16 @@ fn ask(
             args
         }
     };
-    Ok(ClearedCall {
-        args,
-        is_agreed: true,
-    })
+    Ok(ClearedCall::new(args, true))
+}
+
+/// Why a call is asked about in a mode.
+fn mode_words(call: &CallFacts<'_>, mode: PermissionMode) -> String {
+    format!(
+        "In permission mode {} a call that {} is asked about.",
+        mode.word(),
+        CallKind::of(call.effect).words()
+    )
 }
 
 /// Keeps what the answer says about later calls.
@@ -199,6 +292,19 @@ fn refuse(ctx: &ToolContext, call: &CallFacts<'_>, denial: &Denial) -> Problem {
     problem
 }
 
+fn refuse_by_hook(ctx: &ToolContext, call: &CallFacts<'_>, reason: &str) -> Problem {
+    let reason = match reason {
+        "" => "it gave no reason.",
+        reason => reason,
+    };
+    let problem = Problem::refused(format!(
+        "{} was not run: a hook of the user refused it: {reason}",
+        call.tool
+    ));
+    deny(ctx, call, DenialReason::Hook, &problem);
+    problem
+}
+
 /// The refusal when somebody would have to be asked and nobody can be.
 fn refuse_unasked(ctx: &ToolContext, call: &CallFacts<'_>, mode: PermissionMode) -> Problem {
     let why = format!(
@@ -232,7 +338,8 @@ fn title(call: &CallFacts<'_>) -> String {
     format!("{}: {}", call.tool, clip(&one_line(&subject), 200))
 }
 
-fn input(args: &ParsedArguments) -> Map<String, Value> {
+/// The arguments as an object.
+pub(crate) fn input(args: &ParsedArguments) -> Map<String, Value> {
     match args {
         ParsedArguments::Named(map) => map.clone(),
         // The name under which the tools that take one text find it again.

@@ -1,0 +1,170 @@
+//! The hooks of a session, and the trait behind which each of them runs.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::event::HookEvent;
+use super::matcher::Matcher;
+use crate::base::cancel::Cancel;
+use crate::base::problem::Outcome;
+
+/// The time that a hook has where nothing is said.
+pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
+/// The longest and the shortest time that may be set.
+const LONGEST: Duration = Duration::from_secs(600);
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// What runs a hook: a command, or a question to a calling program.
+pub(crate) trait HookRunner: Send + Sync {
+    /// Runs it with the event as one JSON object and returns its answer, which [`super::output`] reads. Waits for `limit` at most.
+    ///
+    /// # Errors
+    /// There is no answer, its time is over, or `stop` fired.
+    fn run(&self, input: &Value, limit: Duration, stop: &Cancel) -> Outcome<Value>;
+
+    /// What it is, for a message: "the command ./check.sh".
+    fn name(&self) -> String;
+}
+
+/// One hook.
+pub(crate) struct Hook {
+    pub event: HookEvent,
+    pub matcher: Matcher,
+    pub runner: Box<dyn HookRunner>,
+    limit: Duration,
+    /// No answer is an objection.
+    pub blocks_on_failure: bool,
+}
+
+impl Hook {
+    pub(crate) fn new(event: HookEvent, matcher: Matcher, runner: Box<dyn HookRunner>) -> Self {
+        Self {
+            event,
+            matcher,
+            runner,
+            limit: DEFAULT_LIMIT,
+            blocks_on_failure: false,
+        }
+    }
+
+    /// Sets its time, as far as that may be.
+    #[must_use]
+    pub(crate) fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit.clamp(SHORTEST, LONGEST);
+        self
+    }
+
+    /// Makes no answer an objection.
+    #[must_use]
+    pub(crate) fn blocking_on_failure(mut self, blocks: bool) -> Self {
+        self.blocks_on_failure = blocks;
+        self
+    }
+
+    pub(super) fn run(&self, input: &Value, stop: &Cancel) -> Outcome<Value> {
+        self.runner.run(input, self.limit, stop)
+    }
+}
+
+/// What hooks are told of the session.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HookedSession {
+    pub id: String,
+    /// The session's file, if there is one.
+    pub transcript: String,
+}
+
+/// The hooks of a session, in the order in which they count.
+#[derive(Default)]
+pub(crate) struct HookSet {
+    any: AtomicBool,
+    hooks: RwLock<Vec<Arc<Hook>>>,
+    session: Mutex<HookedSession>,
+    turn: Mutex<HookedTurn>,
+}
+
+/// What hooks have said about the turn that runs.
+#[derive(Debug, Default)]
+struct HookedTurn {
+    /// It ends with this round, for this reason.
+    end: Option<String>,
+    /// What goes to the model with the next message.
+    context: Vec<String>,
+}
+
+impl fmt::Debug for HookSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HookSet").field(&self.any).finish()
+    }
+}
+
+impl HookSet {
+    /// Adds hooks behind those that are there.
+    pub(crate) fn add(&self, hooks: impl IntoIterator<Item = Hook>) {
+        let mut all = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
+        all.extend(hooks.into_iter().map(Arc::new));
+        self.any.store(!all.is_empty(), Ordering::Release);
+    }
+
+    /// Whether there is a hook for the event at all.
+    pub(crate) fn has(&self, event: HookEvent) -> bool {
+        self.any.load(Ordering::Acquire) && {
+            let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
+            hooks.iter().any(|hook| hook.event == event)
+        }
+    }
+
+    /// The hooks that are about the event and one of these names.
+    pub(super) fn about(&self, event: HookEvent, names: &[&str]) -> Vec<Arc<Hook>> {
+        let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
+        let hooks = hooks.iter();
+        let hooks = hooks.filter(|hook| hook.event == event && hook.matcher.matches(names));
+        hooks.cloned().collect()
+    }
+
+    /// Sets what hooks are told of the session.
+    pub(crate) fn set_session(&self, session: HookedSession) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    pub(super) fn session(&self) -> HookedSession {
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.clone()
+    }
+
+    fn turn(&self) -> MutexGuard<'_, HookedTurn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn begins: what was said about the last one no longer counts.
+    pub(crate) fn begin_turn(&self) {
+        self.turn().end = None;
+    }
+
+    /// Ends the turn with the round that runs.
+    pub(super) fn end_turn(&self, reason: String) {
+        self.turn().end.get_or_insert(reason);
+    }
+
+    /// Why a hook has ended the turn, if one has.
+    pub(crate) fn end(&self) -> Option<String> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
+        }
+        self.turn().end.clone()
+    }
+
+    /// Keeps a text for the next message.
+    pub(super) fn tell_later(&self, context: String) {
+        self.turn().context.push(context);
+    }
+
+    /// The texts that were kept for this message.
+    pub(super) fn told_later(&self) -> Vec<String> {
+        std::mem::take(&mut self.turn().context)
+    }
+}
