@@ -8,13 +8,13 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use serde_json::{Map, Value, json};
 
-use super::line_reader::{MAX_LINE_IN, NextLine, next_line, object};
 use super::line_writer::LineWriter;
 use super::user_line::UserLine;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line, object};
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::SessionContext;
 

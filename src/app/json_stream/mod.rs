@@ -11,7 +11,6 @@ mod content_blocks;
 mod control;
 pub(crate) mod init_line;
 mod line_forms;
-mod line_reader;
 pub(crate) mod line_writer;
 mod permission_questions;
 pub(crate) mod result_line;
