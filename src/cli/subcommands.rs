@@ -83,6 +83,12 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     )
     .flags(&["working-dir", "provider", "model", "max-cost"]),
     subcommand(
+        "mcp",
+        "Offer Marvin's tools to other programs (Model Context Protocol).",
+        "serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output",
+    )
+    .flags(&["working-dir", "tools"]),
+    subcommand(
         "memory",
         "Show, search, export and erase what Marvin remembers.",
         memory::FORMS,

@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 11] = [
     &["alerts", "voice"],
     &["tools"],
     &["model_call"],
-    &["agent", "reply", "pipeline"],
+    &["agent", "reply", "pipeline", "mcp"],
     &["app"],
     &["ui", "cli"],
 ];

@@ -16,7 +16,7 @@ pub(crate) enum RpcId {
 }
 
 impl RpcId {
-    fn read(value: Value) -> Option<Self> {
+    pub(crate) fn read(value: Value) -> Option<Self> {
         match value {
             Value::Number(number) => Some(Self::Number(number)),
             Value::String(text) => Some(Self::Text(text)),
@@ -33,7 +33,7 @@ impl RpcId {
         }
     }
 
-    fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         match self {
             Self::Number(number) => Value::Number(number.clone()),
             Self::Text(text) => Value::String(text.clone()),

@@ -5,4 +5,4 @@
 
 mod message;
 
-pub(crate) use message::Incoming;
+pub(crate) use message::{Incoming, Misread, RpcError, RpcId};
