@@ -85,7 +85,8 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     subcommand(
         "mcp",
         "Offer Marvin's tools to other programs (Model Context Protocol).",
-        "serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output",
+        "serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output\n\
+         serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing",
     )
     .flags(&["working-dir", "tools"]),
     subcommand(

@@ -14,7 +14,8 @@ use crate::base::cancel::Cancel;
 use crate::formats::json_rpc::{RpcError, RpcId};
 use crate::mcp::revision::Era;
 
-const METHOD_NOT_FOUND: i64 = -32_601;
+/// There is no such method.
+pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
 
 /// A server. It has no connections; its transports have.
 pub(crate) struct Server {

@@ -7,6 +7,7 @@ mod answer;
 mod client;
 mod engine;
 mod exchange;
+pub(crate) mod http;
 mod methods;
 mod offering;
 pub(crate) mod own;

@@ -8,6 +8,7 @@ use super::engine::Server;
 use super::exchange::Exchange;
 use super::offering::{Answer, invalid_params};
 use super::request::SUBSCRIPTION;
+use crate::base::cancel::Cancel;
 
 /// Notes and places change in other programs too, so that looking is the only way to know.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -27,17 +28,30 @@ pub(super) fn listen(server: &Server, exchange: &Exchange, params: &Value) -> An
         "notifications/subscriptions/acknowledged",
         &json!({"_meta": meta, "notifications": agreed}),
     );
-    let mut known = wanted.then(|| server.offering().resources());
-    while exchange.stop.sleep(PERIOD) {
-        let Some(known) = &mut known else { continue };
-        let now = server.offering().resources();
-        if now != *known {
-            *known = now;
-            exchange.notify(
-                "notifications/resources/list_changed",
-                &json!({"_meta": meta}),
-            );
-        }
+    match wanted {
+        true => watch_resources(server, &exchange.stop, |has_changed| {
+            if has_changed {
+                exchange.notify(
+                    "notifications/resources/list_changed",
+                    &json!({"_meta": meta}),
+                );
+            }
+            true
+        }),
+        false => while exchange.stop.sleep(PERIOD) {},
     }
     Ok(json!({}))
+}
+
+/// Says now and then whether the list of resources has changed, until `stop` fires or nobody wants to know any more.
+pub(super) fn watch_resources(server: &Server, stop: &Cancel, mut tell: impl FnMut(bool) -> bool) {
+    let mut known = server.offering().resources();
+    while stop.sleep(PERIOD) {
+        let now = server.offering().resources();
+        let has_changed = now != known;
+        known = now;
+        if !tell(has_changed) {
+            return;
+        }
+    }
 }
