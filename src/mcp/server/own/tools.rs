@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, select};
 use serde_json::{Map, Value, json};
 
 use crate::base::ids;
-use crate::base::text::capitalize;
+use crate::base::text::{capitalize, did_you_mean, one_line};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::mcp::server::exchange::Exchange;
@@ -40,6 +40,10 @@ impl EventSink for Progress {
     fn emit(&self, event: Event) {
         match event {
             Event::Progress { words, .. } | Event::Notice(_, words) => self.0.progress(&words),
+            Event::Output { lines, .. } => {
+                let last = lines.trim_end().lines().next_back();
+                self.0.progress(&one_line(last.unwrap_or_default()));
+            }
             _ => {}
         }
     }
@@ -71,8 +75,12 @@ impl Tools {
         arguments: Map<String, Value>,
     ) -> Answer {
         let Some(tool) = self.offered().find(|tool| tool.name() == name) else {
-            let unknown = self.session.registry().unknown(name, &self.session.policy);
-            return Err(invalid_params(unknown.one_line()));
+            let tools: Vec<ToolRef> = self.offered().collect();
+            let near = did_you_mean(name, tools.iter().map(ToolRef::name)).unwrap_or_default();
+            return Err(invalid_params(format!(
+                "Unknown tool. {}",
+                capitalize(&near)
+            )));
         };
         let call = ToolCall {
             id: ids::call(),
