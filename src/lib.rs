@@ -13,7 +13,7 @@
 //! | 5 | [`alerts`], [`voice`] | alarms, timers, reminders, push messages: scheduled and announced; recording, speech to text, text to speech |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
 //! | 7 | [`model_call`] | one call of the model within a turn: which model, what it may cost, retries, the model that takes over |
-//! | 8 | [`agent`], [`reply`], [`pipeline`], [`mcp`] | three ways to an answer: the plain loop of requests and tool rounds; the reply flow, stages around the model that make small local models reliable; the phases in which child Marvins build software. Beside them servers of the Model Context Protocol, whose tools become tools of the session |
+//! | 8 | [`agent`], [`reply`], [`pipeline`], [`mcp`] | three ways to an answer: the plain loop of requests and tool rounds; the reply flow, stages around the model that make small local models reliable; the phases in which child Marvins build software. Beside them the Model Context Protocol: tools from and for other programs |
 //! | 9 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
 //! | 10 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!

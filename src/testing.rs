@@ -71,6 +71,30 @@ pub mod json_object {
     pub use crate::formats::json_object::{ObjectError, ObjectReader};
 }
 
+pub mod json_rpc {
+    use crate::formats::json_rpc::Incoming;
+
+    /// The line that a peer would write which answers with what it was given.
+    pub fn echo(line: &[u8]) -> String {
+        match Incoming::read(line) {
+            Err(misread) => Incoming::answer(&misread.id, &Err(misread.error)),
+            Ok(Incoming::Request { id, method, params }) => match id.as_u64() {
+                Some(id) => Incoming::request(id, &method, &params),
+                None => Incoming::answer(&id, &Ok(params)),
+            },
+            Ok(Incoming::Notification { method, params }) => {
+                Incoming::notification(&method, &params)
+            }
+            Ok(Incoming::Answer { id, result }) => Incoming::answer(&id, &result),
+        }
+    }
+
+    /// Whether a line is a message.
+    pub fn is_message(line: &[u8]) -> bool {
+        Incoming::read(line).is_ok()
+    }
+}
+
 pub mod json_schema {
     pub use crate::formats::json_schema::check::Misfit;
     pub use crate::formats::json_schema::schema::Schema;

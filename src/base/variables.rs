@@ -162,4 +162,5 @@ variables! {
     SSL_CERT_FILE: Text, "certificates to trust instead of the built-in ones";
     SPOTIFY_CLIENT_SECRET: Secret, "secret of the Spotify application";
     NTFY_TOKEN: Secret, "token for ntfy";
+    MARVIN_MCP_TOKEN: Secret, "token that clients of marvin mcp serve --http have to send";
 }

@@ -8,6 +8,7 @@ mod debug;
 pub(crate) mod doctor;
 pub(crate) mod help;
 pub(crate) mod man;
+mod mcp;
 mod memory;
 mod models;
 mod out;

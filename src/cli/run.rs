@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use super::out::print;
 use super::parse::{CliCommand, parse};
 use super::{
-    complete, debug, doctor, help, man, memory, models, pipeline, services, sessions, tk, tool,
+    complete, debug, doctor, help, man, mcp, memory, models, pipeline, services, sessions, tk, tool,
 };
 use crate::alerts::ring;
 use crate::app::help::HelpTables;
@@ -186,6 +186,7 @@ fn subcommand(
         "sessions" => sessions::run(&words, &settings).map(|()| 0),
         "export" => sessions::export(&words, &settings).map(|()| 0),
         "pipeline" => pipeline::run(&words, &settings),
+        "mcp" => mcp::run(&words, settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
         }

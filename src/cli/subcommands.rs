@@ -83,6 +83,13 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     )
     .flags(&["working-dir", "feature", "provider", "model", "max-cost"]),
     subcommand(
+        "mcp",
+        "Offer Marvin's tools to other programs (Model Context Protocol).",
+        "serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output\n\
+         serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing",
+    )
+    .flags(&["working-dir", "tools"]),
+    subcommand(
         "memory",
         "Show, search, export and erase what Marvin remembers.",
         memory::FORMS,

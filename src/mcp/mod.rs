@@ -1,14 +1,16 @@
-//! Floor 8: servers of the Model Context Protocol (<https://modelcontextprotocol.io/specification>) as a client sees them: their tools become tools of the session.
+//! Floor 8: the Model Context Protocol (<https://modelcontextprotocol.io/specification>), by which programs use each other's tools.
 //!
-//! [`connection`] is what can be asked of a server, whatever lies between; [`legacy`] is the era that opens with `initialize`, over a [`connection::Transport`] that somebody else has.
-//! [`listing`] reads lists page by page, [`names`] and [`schema`] make of a tool what models are offered, [`results`] of its answer what they are told: pure. [`servers`] is what a run
-//! has of servers: it connects them and registers their tools. Called by the runs of the app; it knows neither a provider nor who is asked about a call.
+//! As a client: [`connection`] is what can be asked of a server, whatever lies between; [`legacy`] is the era that opens with `initialize`, over a [`connection::Transport`] that somebody
+//! else has; [`listing`], [`names`], [`schema`] and [`results`] make of its tools and answers what models are offered and told: pure; [`servers`] is what a run has of servers.
+//! As a server: [`server`] offers Marvin's tools. [`revision`] tells the protocol's revisions apart. It knows neither a provider, a conversation nor a terminal.
 
 pub(crate) mod connection;
 pub(crate) mod legacy;
 mod listing;
 mod names;
 mod results;
+mod revision;
 mod schema;
+pub(crate) mod server;
 pub(crate) mod servers;
 mod text;

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 /// True when the other end belongs to the user that Marvin runs as. Only Linux tells; elsewhere every loopback connection counts as the user's own.
-pub(super) fn is_own(client: &TcpStream) -> bool {
+pub(crate) fn is_own(client: &TcpStream) -> bool {
     if !cfg!(target_os = "linux") {
         return true;
     }

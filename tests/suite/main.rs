@@ -67,6 +67,7 @@ mod local_models;
 mod location;
 mod long_work;
 mod maps;
+mod mcp_server;
 mod media;
 mod memory;
 mod models;

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use serde_json::{Map, Value, json};
 
-use super::line_reader::{MAX_LINE_IN, NextLine, next_line, object};
 use super::line_writer::LineWriter;
 use super::user_line::UserLine;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line, object};
 use crate::mcp::servers::Servers;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::SessionContext;

@@ -13,7 +13,6 @@ mod control;
 mod hook_callbacks;
 pub(crate) mod init_line;
 mod line_forms;
-mod line_reader;
 pub(crate) mod line_writer;
 mod permission_questions;
 pub(crate) mod result_line;

@@ -1,15 +1,15 @@
-//! Lines of a stream, none of them longer than it may be, and JSON objects of them.
+//! JSON (RFC 8259) as lines of a stream, none of them longer than it may be: the calling program's, an editor's, a server's.
 
 use std::io::{self, BufRead};
 
 use serde_json::{Map, Value};
 
 /// The longest line that is read, in bytes.
-pub(super) const MAX_LINE_IN: usize = 64 << 20;
+pub(crate) const MAX_LINE_IN: usize = 64 << 20;
 
 /// What a stream has next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NextLine {
+pub(crate) enum NextLine {
     /// A line without its end; the last one may have none.
     Line(Vec<u8>),
     /// One that is longer than [`MAX_LINE_IN`]: it was skipped.
@@ -18,7 +18,7 @@ pub(super) enum NextLine {
 }
 
 /// Reads the next line, at most `most` bytes of it.
-pub(super) fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<NextLine> {
+pub(crate) fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<NextLine> {
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
@@ -51,15 +51,21 @@ pub(super) fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<Nex
     }
 }
 
-/// The object on a line; `Err` says what it is instead. Halves of surrogate pairs become U+FFFD: JavaScript writes them.
-pub(super) fn object(line: &[u8]) -> Result<Map<String, Value>, &'static str> {
+/// The value on a line; `Err` says what it is instead. Halves of surrogate pairs become U+FFFD: JavaScript writes them.
+pub(crate) fn value(line: &[u8]) -> Result<Value, &'static str> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     let value = read(line).or_else(|| read(&without_lone_surrogates(line)?));
-    match value {
-        Some(Value::Object(object)) => Ok(object),
-        Some(_) => Err("it is JSON, but no object"),
-        None if std::str::from_utf8(line).is_err() => Err("it is not UTF-8"),
-        None => Err("it is no JSON"),
+    value.ok_or_else(|| match std::str::from_utf8(line) {
+        Err(_) => "it is not UTF-8",
+        Ok(_) => "it is no JSON",
+    })
+}
+
+/// The object on a line, as [`value`] reads it.
+pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, &'static str> {
+    match value(line)? {
+        Value::Object(object) => Ok(object),
+        _ => Err("it is JSON, but no object"),
     }
 }
 

@@ -1,0 +1,121 @@
+//! `marvin mcp`: Marvin's tools for other programs.
+
+use std::io::{self, BufReader};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::tool::stop_on_signals;
+use crate::app::direct_call;
+use crate::app::settings::Settings;
+use crate::app::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{did_you_mean, one_line};
+use crate::base::variables::MARVIN_MCP_TOKEN;
+use crate::mcp::server::http::HttpServer;
+use crate::mcp::server::own::Own;
+use crate::mcp::server::{Server, stdio};
+
+/// What can follow `serve`.
+const FLAGS: [&str; 4] = ["--working-dir", "--tools", "--read-only", "--http"];
+
+/// `marvin mcp serve …`.
+pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
+    let Some((command, words)) = words.split_first() else {
+        return Err(usage("A command is missing."));
+    };
+    if command != "serve" {
+        return Err(usage(&format!(
+            "There is no command \"{}\".",
+            one_line(command)
+        )));
+    }
+    let serve = ServeArgs::read(words, &mut settings)?;
+    let token = MARVIN_MCP_TOKEN.read(&settings.env).map(str::to_owned);
+    let mut session = direct_call::session(&settings)?;
+    // Any program of this machine could ask a server that asks for no token.
+    session.policy.readonly |= serve.is_read_only || (serve.http.is_some() && token.is_none());
+    let server = Arc::new(Server::new(Box::new(Own::new(Arc::new(session)))));
+    let stop = Cancel::new();
+    let signal = stop_on_signals(&stop);
+    match serve.http {
+        Some(address) => {
+            let server = HttpServer::open(server, address, token.as_deref(), &stop)?;
+            say(&format!("listening on {}", server.address()));
+            server.serve();
+        }
+        None => stdio::serve(server, BufReader::new(io::stdin()), io::stdout(), &stop),
+    }
+    Ok(match signal.load(Ordering::SeqCst) {
+        0 => 0,
+        signal => 128 + signal,
+    })
+}
+
+/// The words after `serve`.
+#[derive(Default)]
+struct ServeArgs {
+    /// Only tools that change nothing are wanted.
+    is_read_only: bool,
+    /// Where to listen.
+    http: Option<SocketAddr>,
+}
+
+impl ServeArgs {
+    fn read(words: &[String], settings: &mut Settings) -> Outcome<Self> {
+        let mut args = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word.as_str(), None),
+            };
+            let mut value = || {
+                let value = value.or_else(|| words.next().map(String::as_str));
+                value.ok_or_else(|| usage(&format!("{name} needs a value.")))
+            };
+            match name {
+                "--working-dir" => settings.working_dir = Some(PathBuf::from(value()?)),
+                "--tools" => settings.tools = Some(value()?.to_owned()),
+                "--http" => args.http = Some(address(value()?)?),
+                "--read-only" => args.is_read_only = true,
+                _ => {
+                    let problem = usage(&format!("There is no flag {} here.", one_line(word)));
+                    return Err(match did_you_mean(name, FLAGS) {
+                        Some(near) => problem.next(near),
+                        None => problem,
+                    });
+                }
+            }
+        }
+        Ok(args)
+    }
+}
+
+/// `[HOST:]PORT`, where the host is this machine: whoever reaches the server can call its tools.
+fn address(text: &str) -> Outcome<SocketAddr> {
+    let (host, port) = text.rsplit_once(':').unwrap_or(("127.0.0.1", text));
+    let host = match host.trim_matches(['[', ']']) {
+        "localhost" => Some(IpAddr::from(Ipv4Addr::LOCALHOST)),
+        host => host.parse().ok(),
+    };
+    match (host, port.parse()) {
+        (Some(host), Ok(port)) if host.is_loopback() => Ok(SocketAddr::new(host, port)),
+        (Some(_), Ok(_)) => Err(Problem::refused(format!(
+            "{} is not an address of this machine alone, so nothing listens there.",
+            one_line(text)
+        ))
+        .next("Use --http PORT, and a tunnel of your own for other machines.")),
+        _ => Err(usage(&format!(
+            "--http needs PORT or HOST:PORT, not \"{}\".",
+            one_line(text)
+        ))),
+    }
+}
+
+fn usage(words: &str) -> Problem {
+    Problem::input(words)
+        .next("Usage: marvin mcp serve [--working-dir DIR] [--tools GROUP,…] [--read-only] [--http [HOST:]PORT]")
+}

@@ -1,0 +1,47 @@
+//! An answer in the form of the client's era.
+
+use serde_json::{Value, json};
+
+use super::methods::Freshness;
+use super::request::SERVER;
+use crate::mcp::revision::Era;
+
+/// Adds to a result what its era wants, and takes out what it does not know.
+pub(super) fn formed(
+    mut result: Value,
+    era: Era,
+    about: &Value,
+    freshness: Option<&Freshness>,
+) -> Value {
+    if !era.has_structure() {
+        without(&mut result, "structuredContent");
+        for tool in listed(&mut result, "tools") {
+            without(tool, "title");
+        }
+    }
+    if !era.has_annotations() {
+        for tool in listed(&mut result, "tools") {
+            without(tool, "annotations");
+        }
+    }
+    if era == Era::Modern {
+        result["resultType"] = "complete".into();
+        result["_meta"] = json!({ SERVER: about });
+        if let Some(freshness) = freshness {
+            result["ttlMs"] = freshness.milliseconds.into();
+            result["cacheScope"] = freshness.scope.into();
+        }
+    }
+    result
+}
+
+fn listed<'a>(result: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
+    let list = result.get_mut(list).and_then(Value::as_array_mut);
+    list.into_iter().flatten()
+}
+
+fn without(value: &mut Value, field: &str) {
+    if let Some(object) = value.as_object_mut() {
+        object.remove(field);
+    }
+}

@@ -1,0 +1,116 @@
+//! What is remembered of one client: the era that its first message chose, and its requests that are being worked on.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::offering::invalid_params;
+use super::request::{check, unsupported, version};
+use crate::base::cancel::{Cancel, OnFire};
+use crate::formats::json_rpc::{RpcError, RpcId};
+use crate::mcp::revision::{Era, MODERN};
+
+/// A client over one connection.
+#[derive(Default)]
+pub(super) struct Client {
+    era: Mutex<Option<Era>>,
+    running: Mutex<HashMap<RpcId, Running>>,
+    changed: Condvar,
+}
+
+struct Running {
+    stop: Cancel,
+    _with_all: OnFire,
+    /// It would go on for as long as the connection does.
+    is_open: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    /// The era of a request, which the first one settles for the connection.
+    ///
+    /// # Errors
+    /// It comes before a handshake and says nothing of itself, or is of the era that the connection does not speak.
+    pub(super) fn admit(&self, method: &str, params: &Value) -> Result<Era, RpcError> {
+        let mut era = lock(&self.era);
+        let settled = *era;
+        match (settled, method, version(params)) {
+            (Some(Era::Modern), "initialize", _) => {
+                let asked = params.get("protocolVersion").and_then(Value::as_str);
+                Err(RpcError {
+                    message: format!("This connection speaks {MODERN}, which has no handshake."),
+                    ..unsupported(asked.unwrap_or_default())
+                })
+            }
+            (Some(Era::Legacy(_)), "initialize", _) => Err(RpcError::new(
+                RpcError::INVALID_REQUEST,
+                "The handshake was made already.",
+            )),
+            (Some(Era::Legacy(legacy)), _, Some(asked)) if asked == MODERN => Err(RpcError::new(
+                RpcError::INVALID_REQUEST,
+                format!("This connection speaks {}.", legacy.name),
+            )),
+            (Some(Era::Legacy(_)), ..) => Ok(settled.unwrap_or(Era::Modern)),
+            (None, "initialize", None) => {
+                let asked = params.get("protocolVersion").and_then(Value::as_str);
+                let agreed = Era::of_handshake(asked);
+                *era = Some(agreed);
+                Ok(agreed)
+            }
+            (None, "ping", None) => Ok(Era::of_handshake(None)),
+            (None, method, None) if method != "server/discover" => Err(invalid_params(
+                "The first request is initialize, or says its protocol version in params._meta.",
+            )),
+            _ => {
+                check(params)?;
+                *era = Some(Era::Modern);
+                Ok(Era::Modern)
+            }
+        }
+    }
+
+    /// Remembers a request until [`Self::ended`]; its token fires with `all`, and when the client takes it back.
+    pub(super) fn begun(&self, id: &RpcId, is_open: bool, all: &Cancel) -> Cancel {
+        let (stop, with_all) = all.child();
+        let running = Running {
+            stop: stop.clone(),
+            _with_all: with_all,
+            is_open,
+        };
+        lock(&self.running).insert(id.clone(), running);
+        stop
+    }
+
+    /// Whether the client has not taken a request back, so that it wants an answer.
+    pub(super) fn is_wanted(&self, id: &RpcId) -> bool {
+        lock(&self.running).contains_key(id)
+    }
+
+    /// Forgets a request.
+    pub(super) fn ended(&self, id: &RpcId) {
+        lock(&self.running).remove(id);
+        self.changed.notify_all();
+    }
+
+    /// The client takes a request back.
+    pub(super) fn take_back(&self, id: &RpcId) {
+        let taken = lock(&self.running).remove(id);
+        if let Some(taken) = taken {
+            taken.stop.fire();
+        }
+    }
+
+    /// Waits until nothing is being worked on, but for requests that stay open unless `open_too`.
+    pub(super) fn wait(&self, open_too: bool, limit: Duration) {
+        let is_busy = |running: &mut HashMap<RpcId, Running>| {
+            running.values().any(|request| open_too || !request.is_open)
+        };
+        let running = lock(&self.running);
+        drop(self.changed.wait_timeout_while(running, limit, is_busy));
+    }
+}

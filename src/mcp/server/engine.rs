@@ -1,0 +1,94 @@
+//! A server between its transports and its offering: what may run, and in what form it is answered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::answer::formed;
+use super::client::Client;
+use super::exchange::{Exchange, Outlet};
+use super::methods::{Duration, Method};
+use super::offering::{Answer, Offering};
+use crate::base::cancel::Cancel;
+use crate::formats::json_rpc::{RpcError, RpcId};
+use crate::mcp::revision::Era;
+
+/// There is no such method.
+pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
+
+/// A server. It has no connections; its transports have.
+pub(crate) struct Server {
+    offering: Box<dyn Offering>,
+}
+
+/// A request that may run.
+pub(super) struct Admitted {
+    pub method: &'static Method,
+    exchange: Exchange,
+    params: Value,
+}
+
+impl Server {
+    pub(crate) fn new(offering: Box<dyn Offering>) -> Self {
+        Self { offering }
+    }
+
+    pub(super) fn offering(&self) -> &dyn Offering {
+        &*self.offering
+    }
+
+    /// Whether a request may run. What it says besides its answer goes to `outlet`; it ends with `all`.
+    ///
+    /// # Errors
+    /// There is no such method in the client's era, or it may not come now.
+    pub(super) fn admit(
+        &self,
+        client: &Client,
+        (id, method, params): (RpcId, &str, Value),
+        outlet: Arc<dyn Outlet>,
+        all: &Cancel,
+    ) -> Result<Admitted, RpcError> {
+        let era = client.admit(method, &params)?;
+        let method = find(method, era)?;
+        let stop = client.begun(&id, method.duration == Duration::Open, all);
+        Ok(Admitted {
+            method,
+            exchange: Exchange::new(id, era, &params, stop, outlet),
+            params,
+        })
+    }
+
+    /// Runs an admitted request. Never panics.
+    pub(super) fn answer(&self, admitted: &Admitted) -> Answer {
+        let Admitted {
+            method,
+            exchange,
+            params,
+        } = admitted;
+        let run = AssertUnwindSafe(|| (method.run)(self, exchange, params));
+        let result = catch_unwind(run).unwrap_or_else(|_| {
+            let words = format!("{} crashed. This is a bug in Marvin.", method.name);
+            Err(RpcError::new(RpcError::INTERNAL, words))
+        })?;
+        let about = self.offering.about();
+        Ok(formed(
+            result,
+            exchange.era,
+            &about,
+            method.freshness.as_ref(),
+        ))
+    }
+}
+
+/// The method of that name.
+///
+/// # Errors
+/// The era has none.
+pub(super) fn find(method: &str, era: Era) -> Result<&'static Method, RpcError> {
+    Method::find(method, era).ok_or_else(|| {
+        let mut error = RpcError::new(METHOD_NOT_FOUND, "Method not found.");
+        error.data = Some(method.into());
+        error
+    })
+}

@@ -1,0 +1,240 @@
+//! The methods that clients call, each with the eras that know it.
+
+use serde_json::{Map, Value, json};
+
+use super::engine::Server;
+use super::exchange::Exchange;
+use super::offering::{Answer, invalid_params};
+use super::subscription;
+use crate::formats::json_rpc::RpcError;
+use crate::mcp::revision::{Era, MODERN};
+
+/// For how long a client may keep a result, and whether it may show it to others.
+pub(super) struct Freshness {
+    pub milliseconds: u64,
+    pub scope: &'static str,
+}
+
+/// What changes with the program only.
+const FIXED: Option<Freshness> = Some(Freshness {
+    milliseconds: 3_600_000,
+    scope: "public",
+});
+/// What the user's notes and places are.
+const CURRENT: Option<Freshness> = Some(Freshness {
+    milliseconds: 0,
+    scope: "private",
+});
+
+/// How long a request can take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Duration {
+    /// It is answered before the next message is read.
+    Instant,
+    /// It is worked on beside others.
+    Work,
+    /// It stays open until the client or the server ends it.
+    Open,
+}
+
+/// A row of the table.
+pub(super) struct Method {
+    pub name: &'static str,
+    in_modern: bool,
+    in_legacy: bool,
+    pub duration: Duration,
+    pub freshness: Option<Freshness>,
+    pub run: fn(&Server, &Exchange, &Value) -> Answer,
+}
+
+impl Method {
+    /// The method `name`, if `era` knows it.
+    pub(super) fn find(name: &str, era: Era) -> Option<&'static Self> {
+        let row = METHODS.iter().find(|method| method.name == name)?;
+        let is_known = match era {
+            Era::Modern => row.in_modern,
+            Era::Legacy(_) => row.in_legacy,
+        };
+        is_known.then_some(row)
+    }
+
+    const fn both(name: &'static str, run: fn(&Server, &Exchange, &Value) -> Answer) -> Self {
+        Self {
+            name,
+            in_modern: true,
+            in_legacy: true,
+            duration: Duration::Instant,
+            freshness: None,
+            run,
+        }
+    }
+
+    const fn modern(name: &'static str, run: fn(&Server, &Exchange, &Value) -> Answer) -> Self {
+        Self {
+            in_legacy: false,
+            ..Self::both(name, run)
+        }
+    }
+
+    const fn legacy(name: &'static str, run: fn(&Server, &Exchange, &Value) -> Answer) -> Self {
+        Self {
+            in_modern: false,
+            ..Self::both(name, run)
+        }
+    }
+
+    const fn lasting(self, duration: Duration) -> Self {
+        Self { duration, ..self }
+    }
+
+    const fn fresh(self, freshness: Option<Freshness>) -> Self {
+        Self { freshness, ..self }
+    }
+}
+
+static METHODS: &[Method] = &[
+    Method::legacy("initialize", initialize),
+    Method::legacy("ping", nothing),
+    Method::legacy("logging/setLevel", set_level),
+    Method::modern("server/discover", discover).fresh(FIXED),
+    Method::modern("subscriptions/listen", subscription::listen).lasting(Duration::Open),
+    Method::both("tools/list", tools).fresh(FIXED),
+    Method::both("tools/call", call).lasting(Duration::Work),
+    Method::both("prompts/list", prompts).fresh(FIXED),
+    Method::both("prompts/get", prompt),
+    Method::both("resources/list", resources)
+        .lasting(Duration::Work)
+        .fresh(CURRENT),
+    Method::both("resources/templates/list", templates).fresh(FIXED),
+    Method::both("resources/read", read)
+        .lasting(Duration::Work)
+        .fresh(CURRENT),
+    Method::both("completion/complete", complete).lasting(Duration::Work),
+];
+
+/// A field of the parameters that has to be a text.
+fn text<'a>(params: &'a Value, field: &str) -> Result<&'a str, RpcError> {
+    let pointer = format!("/{field}");
+    let text = params.pointer(&pointer).and_then(Value::as_str);
+    text.ok_or_else(|| invalid_params(format!("params.{} needs a text.", field.replace('/', "."))))
+}
+
+fn initialize(server: &Server, exchange: &Exchange, params: &Value) -> Answer {
+    text(params, "protocolVersion")?;
+    let Era::Legacy(legacy) = exchange.era else {
+        return Err(invalid_params("There is no handshake in this revision."));
+    };
+    let mut capabilities = server.offering().capabilities();
+    capabilities["logging"] = json!({});
+    Ok(json!({
+        "protocolVersion": legacy.name,
+        "capabilities": capabilities,
+        "serverInfo": server.offering().about(),
+        "instructions": server.offering().instructions(),
+    }))
+}
+
+fn nothing(_: &Server, _: &Exchange, _: &Value) -> Answer {
+    Ok(json!({}))
+}
+
+/// Nothing is logged to clients, so that every level is kept to.
+fn set_level(_: &Server, _: &Exchange, params: &Value) -> Answer {
+    const LEVELS: [&str; 8] = [
+        "debug",
+        "info",
+        "notice",
+        "warning",
+        "error",
+        "critical",
+        "alert",
+        "emergency",
+    ];
+    let level = text(params, "level")?;
+    match LEVELS.contains(&level) {
+        true => Ok(json!({})),
+        false => Err(invalid_params(format!(
+            "The levels are {}.",
+            LEVELS.join(", ")
+        ))),
+    }
+}
+
+fn discover(server: &Server, _: &Exchange, _: &Value) -> Answer {
+    Ok(json!({
+        "supportedVersions": [MODERN],
+        "capabilities": server.offering().capabilities(),
+        "instructions": server.offering().instructions(),
+    }))
+}
+
+/// A list on one page.
+fn page(name: &str, items: Vec<Value>, params: &Value) -> Answer {
+    match params.get("cursor") {
+        None | Some(Value::Null) => Ok(json!({ name: items })),
+        Some(_) => Err(invalid_params(
+            "The list has one page, and no cursor leads to another.",
+        )),
+    }
+}
+
+fn tools(server: &Server, _: &Exchange, params: &Value) -> Answer {
+    page("tools", server.offering().tools(), params)
+}
+
+fn call(server: &Server, exchange: &Exchange, params: &Value) -> Answer {
+    let name = text(params, "name")?;
+    let arguments = match params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(_) => return Err(invalid_params("params.arguments needs an object.")),
+    };
+    server.offering().call(exchange, name, arguments)
+}
+
+fn prompts(_: &Server, _: &Exchange, params: &Value) -> Answer {
+    page("prompts", Vec::new(), params)
+}
+
+fn prompt(_: &Server, _: &Exchange, params: &Value) -> Answer {
+    text(params, "name")?;
+    Err(no_prompts())
+}
+
+fn no_prompts() -> RpcError {
+    invalid_params("There are no prompts here.")
+}
+
+fn resources(server: &Server, _: &Exchange, params: &Value) -> Answer {
+    page("resources", server.offering().resources(), params)
+}
+
+fn templates(server: &Server, _: &Exchange, params: &Value) -> Answer {
+    page("resourceTemplates", server.offering().templates(), params)
+}
+
+fn read(server: &Server, _: &Exchange, params: &Value) -> Answer {
+    server.offering().read(text(params, "uri")?)
+}
+
+/// Values that are told of an argument.
+const COMPLETIONS: usize = 100;
+
+fn complete(server: &Server, _: &Exchange, params: &Value) -> Answer {
+    let name = text(params, "argument/name")?;
+    let value = text(params, "argument/value")?;
+    let mut values = match text(params, "ref/type")? {
+        "ref/resource" => server
+            .offering()
+            .complete(text(params, "ref/uri")?, name, value)?,
+        "ref/prompt" => return Err(no_prompts()),
+        _ => {
+            return Err(invalid_params(
+                "params.ref.type is ref/prompt or ref/resource.",
+            ));
+        }
+    };
+    let total = values.len();
+    values.truncate(COMPLETIONS);
+    Ok(json!({"completion": {"values": values, "total": total, "hasMore": total > COMPLETIONS}}))
+}

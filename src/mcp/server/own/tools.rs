@@ -1,0 +1,158 @@
+//! Tools as clients see them, and their calls.
+
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded, select};
+use serde_json::{Map, Value, json};
+
+use crate::base::ids;
+use crate::base::text::{capitalize, did_you_mean, one_line};
+use crate::chat::event::{Event, EventSink};
+use crate::chat::message::{ToolCall, ToolOutput};
+use crate::mcp::server::exchange::Exchange;
+use crate::mcp::server::offering::{Answer, invalid_params};
+use crate::tools::engine::batch;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::rules::SideEffect;
+
+/// Tools that change or end a conversation, or start agents with its model: here is none.
+const OF_CONVERSATIONS: [&str; 7] = [
+    "compact_history",
+    "exit_app",
+    "launch_agent",
+    "launch_research_agent",
+    "review_codebase",
+    "set_working_dir",
+    "switch_profile",
+];
+
+pub(super) struct Tools {
+    session: Arc<SessionContext>,
+    /// Calls that change files run one at a time, whatever a client sends at once: it holds one item while one does.
+    turns: (Sender<()>, Receiver<()>),
+}
+
+/// Tells the client of a call's progress.
+struct Progress(Exchange);
+
+impl EventSink for Progress {
+    fn emit(&self, event: Event) {
+        match event {
+            Event::Progress { words, .. } | Event::Notice(_, words) => self.0.progress(&words),
+            Event::Output { lines, .. } => {
+                let last = lines.trim_end().lines().next_back();
+                self.0.progress(&one_line(last.unwrap_or_default()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Tools {
+    pub(super) fn new(session: Arc<SessionContext>) -> Self {
+        Self {
+            session,
+            turns: bounded(1),
+        }
+    }
+
+    fn offered(&self) -> impl Iterator<Item = ToolRef> {
+        let tools = self.session.registry().allowed(&self.session.policy);
+        let is_offered = |tool: &ToolRef| !OF_CONVERSATIONS.contains(&tool.name());
+        tools.into_iter().filter(is_offered)
+    }
+
+    /// In the order of the catalogue.
+    pub(super) fn listed(&self) -> Vec<Value> {
+        self.offered().map(|tool| listed(&tool)).collect()
+    }
+
+    pub(super) fn call(
+        &self,
+        exchange: &Exchange,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Answer {
+        let Some(tool) = self.offered().find(|tool| tool.name() == name) else {
+            let tools: Vec<ToolRef> = self.offered().collect();
+            let near = did_you_mean(name, tools.iter().map(ToolRef::name)).unwrap_or_default();
+            return Err(invalid_params(format!(
+                "Unknown tool. {}",
+                capitalize(&near)
+            )));
+        };
+        let call = ToolCall {
+            id: ids::call(),
+            name: name.to_owned(),
+            args: Value::Object(arguments).to_string(),
+            provider_state: None,
+        };
+        let listener = Arc::new(Progress(exchange.clone()));
+        let context = ToolContext::new(Arc::clone(&self.session), exchange.stop.clone(), listener);
+        let _turn = match tool.rules().effect {
+            SideEffect::None | SideEffect::Programs | SideEffect::Outside => None,
+            _ => self.turn(exchange),
+        };
+        Ok(result(batch::run_one(&context, &call).output))
+    }
+
+    /// Waits until no other call writes. None if the client does not want the call any more, which the call then notices itself.
+    fn turn(&self, exchange: &Exchange) -> Option<Turn> {
+        let (fired, stopped) = bounded(1);
+        let _guard = exchange.stop.on_fire(move || {
+            let _ = fired.try_send(());
+        });
+        select! {
+            send(self.turns.0, ()) -> _ => Some(Turn(self.turns.1.clone())),
+            recv(stopped) -> _ => None,
+        }
+    }
+}
+
+/// The right to write; dropping it gives it to the next call.
+struct Turn(Receiver<()>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let _ = self.0.try_recv();
+    }
+}
+
+fn listed(tool: &ToolRef) -> Value {
+    json!({
+        "name": tool.name(),
+        "title": capitalize(&tool.name().replace('_', " ")),
+        "description": tool.about(),
+        "inputSchema": serde_json::from_str(tool.schema()).unwrap_or_else(|_| json!({"type": "object"})),
+        "annotations": tool.rules().annotations(),
+    })
+}
+
+/// A failure of the tool is a result, so that the model can do something about it. A result that is a JSON object is told as data too.
+fn result(output: ToolOutput) -> Value {
+    let data: Option<Map<String, Value>> = match !output.failed && output.text.starts_with('{') {
+        true => serde_json::from_str(&output.text).ok(),
+        false => None,
+    };
+    let mut result = json!({
+        "content": [{"type": "text", "text": output.text}],
+        "isError": output.failed,
+    });
+    if let Some(data) = data {
+        result["structuredContent"] = Value::Object(data);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_are_tools() {
+        for name in OF_CONVERSATIONS {
+            assert!(crate::tools::all().any(|tool| tool.name == name), "{name}");
+        }
+    }
+}

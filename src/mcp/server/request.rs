@@ -1,0 +1,56 @@
+//! What a request of the era without a handshake says about itself.
+
+use serde_json::{Value, json};
+
+use super::offering::invalid_params;
+use crate::formats::json_rpc::RpcError;
+use crate::mcp::revision::MODERN;
+
+/// The client speaks a revision that is not spoken here.
+const UNSUPPORTED_VERSION: i64 = -32_022;
+
+/// The fields of `_meta`; each stands behind the protocol's name.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Of an answer's `_meta`.
+pub(super) const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+/// Of a notification's `_meta`: the request that asked for it.
+pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+fn meta<'a>(params: &'a Value, field: &str) -> Option<&'a Value> {
+    params.get("_meta")?.get(field)
+}
+
+/// The revision that a request names.
+pub(super) fn version(params: &Value) -> Option<&str> {
+    meta(params, VERSION)?.as_str()
+}
+
+/// Whether a request says all that it has to.
+///
+/// # Errors
+/// Something is missing, or it names a revision that is not spoken here.
+pub(super) fn check(params: &Value) -> Result<(), RpcError> {
+    let Some(version) = version(params) else {
+        return Err(invalid_params(format!(
+            "params._meta needs \"{VERSION}\" and \"{CAPABILITIES}\"."
+        )));
+    };
+    if version != MODERN {
+        return Err(unsupported(version));
+    }
+    match meta(params, CAPABILITIES) {
+        Some(Value::Object(_)) => Ok(()),
+        _ => Err(invalid_params(format!(
+            "params._meta needs \"{CAPABILITIES}\", an object."
+        ))),
+    }
+}
+
+/// The error for a revision that is not spoken here.
+pub(super) fn unsupported(version: &str) -> RpcError {
+    RpcError {
+        data: Some(json!({"supported": [MODERN], "requested": version})),
+        ..RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version.")
+    }
+}

@@ -1,0 +1,140 @@
+//! The transport over standard input and output: one message a line, and nothing else.
+
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::client::Client;
+use super::engine::Server;
+use super::exchange::Outlet;
+use super::methods;
+use super::work::Workers;
+use crate::base::cancel::Cancel;
+use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line};
+use crate::formats::json_rpc::{Incoming, Misread, RpcError, RpcId};
+
+/// How long requests that are being worked on may go on after the end of input, and how long they may then take to stop.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Standard output, whole lines at a time.
+struct Lines<W>(Mutex<W>);
+
+impl<W: Write + Send> Outlet for Lines<W> {
+    fn send(&self, mut message: String) {
+        message.push('\n');
+        let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A reader that is gone is noticed by its end of our input.
+        let _ = output
+            .write_all(message.as_bytes())
+            .and_then(|()| output.flush());
+    }
+}
+
+/// Serves the one client until its input ends or `stop` fires.
+pub(crate) fn serve(
+    server: Arc<Server>,
+    input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+    stop: &Cancel,
+) {
+    let connection = Arc::new(Connection {
+        server,
+        client: Client::default(),
+        lines: Arc::new(Lines(Mutex::new(output))),
+        workers: Workers::default(),
+        all: stop.child().0,
+    });
+    let (ended, end) = crossbeam_channel::bounded(1);
+    let stopped = ended.clone();
+    let _stopped = stop.on_fire(move || {
+        let _ = stopped.try_send(());
+    });
+    let reader = Arc::clone(&connection);
+    thread::spawn(move || {
+        reader.read(input);
+        let _ = ended.try_send(());
+    });
+    // Without a sender nothing more can come.
+    let _ = end.recv();
+    if !stop.is_fired() {
+        connection.client.wait(false, GRACE);
+    }
+    connection.all.fire();
+    connection.client.wait(true, GRACE);
+}
+
+struct Connection {
+    server: Arc<Server>,
+    client: Client,
+    lines: Arc<dyn Outlet>,
+    workers: Workers,
+    /// Ends every request.
+    all: Cancel,
+}
+
+impl Connection {
+    fn read(self: &Arc<Self>, mut input: impl BufRead) {
+        while let Ok(line) = next_line(&mut input, MAX_LINE_IN) {
+            match line {
+                NextLine::End => return,
+                NextLine::TooLong => self.refuse(
+                    &RpcId::Null,
+                    RpcError::new(
+                        RpcError::INVALID_REQUEST,
+                        "The message is longer than 64 MiB.",
+                    ),
+                ),
+                NextLine::Line(line) if line.trim_ascii().is_empty() => {}
+                NextLine::Line(line) => match Incoming::read(&line) {
+                    Ok(Incoming::Request { id, method, params }) => {
+                        self.request((id, &method, params), line.len());
+                    }
+                    Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
+                    // Nothing is asked of a client.
+                    Ok(Incoming::Answer { .. }) => {}
+                    Err(Misread { id, error }) => self.refuse(&id, error),
+                },
+            }
+        }
+    }
+
+    fn refuse(&self, id: &RpcId, error: RpcError) {
+        self.lines.send(Incoming::answer(id, &Err(error)));
+    }
+
+    fn request(self: &Arc<Self>, request: (RpcId, &str, Value), bytes: usize) {
+        let id = request.0.clone();
+        let outlet = Arc::clone(&self.lines);
+        let admitted = match self.server.admit(&self.client, request, outlet, &self.all) {
+            Ok(admitted) => admitted,
+            Err(error) => return self.refuse(&id, error),
+        };
+        let duration = admitted.method.duration;
+        let connection = Arc::clone(self);
+        let run = move || {
+            let answer = connection.server.answer(&admitted);
+            if connection.client.is_wanted(&id) {
+                connection.lines.send(Incoming::answer(&id, &answer));
+            }
+            connection.client.ended(&id);
+        };
+        match duration {
+            methods::Duration::Instant => run(),
+            methods::Duration::Work => self.workers.run(bytes, Box::new(run)),
+            methods::Duration::Open => drop(thread::spawn(run)),
+        }
+    }
+
+    fn notified(&self, method: &str, mut params: Value) {
+        if method == "notifications/cancelled"
+            && let Some(id) = params
+                .get_mut("requestId")
+                .and_then(|id| RpcId::read(id.take()))
+        {
+            self.client.take_back(&id);
+        }
+    }
+}
