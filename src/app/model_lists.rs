@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::llm::catalog::{self, ProviderSpec};
+use crate::llm::catalog;
 use crate::llm::choose;
 use crate::llm::copilot::{self, availability};
 use crate::llm::models::live::listed_models;
@@ -46,10 +46,7 @@ impl ModelLists {
             Some(list) => list.clone(),
             None => {
                 lists.insert(name, Vec::new());
-                match catalog::row(name) {
-                    Some(row) => self.ask(env, row),
-                    None => self.ask_copilot(env),
-                }
+                self.ask(env, name);
                 Vec::new()
             }
         };
@@ -84,47 +81,40 @@ impl ModelLists {
         *self.own.lock().unwrap_or_else(PoisonError::into_inner) = name;
     }
 
-    fn ask(&self, env: &Env, row: &'static ProviderSpec) {
-        let remote = choose::remote(env, row);
-        if remote.lacks_key() {
-            return;
-        }
+    fn ask(&self, env: &Env, name: &'static str) {
         let (env, stop) = (env.clone(), self.stop.clone());
-        self.fill(row.name, move || {
-            let models = listed_models(&remote, &env, TIMEOUT, &stop).ok()?;
-            Some(models.into_iter().map(|model| model.id).collect())
-        });
-    }
-
-    /// The same of Copilot, whose CLI is started for it if there is one.
-    fn ask_copilot(&self, env: &Env) {
-        if !availability::is_installed(env) {
-            return;
-        }
-        let (env, stop) = (env.clone(), self.stop.clone());
-        self.fill(copilot::NAME, move || {
-            let models = availability::models(&env, TIMEOUT, &stop).ok()?;
-            Some(models.into_iter().map(|model| model.id).collect())
-        });
-    }
-
-    fn fill(
-        &self,
-        name: &'static str,
-        list: impl FnOnce() -> Option<Vec<String>> + Send + 'static,
-    ) {
         let lists = Arc::clone(&self.lists);
         // Without a thread there is no list, and nothing else is lost.
         let _ = thread::Builder::new()
             .name("model list".to_owned())
             .spawn(move || {
-                if let Some(mut names) = list() {
-                    names.retain(|name| is_for_chat(name));
+                if let Some(names) = listed(&env, name, &stop) {
                     let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
                     lists.insert(name, names);
                 }
             });
     }
+}
+
+/// The models for chats that `provider` lists. Copilot's CLI is started for it, if there is one.
+pub(crate) fn listed(env: &Env, provider: &str, stop: &Cancel) -> Option<Vec<String>> {
+    let mut names: Vec<String> = match catalog::row(provider) {
+        Some(row) => {
+            let remote = choose::remote(env, row);
+            if remote.lacks_key() {
+                return None;
+            }
+            let models = listed_models(&remote, env, TIMEOUT, stop).ok()?;
+            models.into_iter().map(|model| model.id).collect()
+        }
+        None if provider == copilot::NAME && availability::is_installed(env) => {
+            let models = availability::models(env, TIMEOUT, stop).ok()?;
+            models.into_iter().map(|model| model.id).collect()
+        }
+        None => return None,
+    };
+    names.retain(|name| is_for_chat(name));
+    Some(names)
 }
 
 impl Drop for ModelLists {

@@ -2,6 +2,13 @@
 
 use serde_json::Value;
 
+/// Sets a field of an object; of anything else nothing.
+pub(crate) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(field.to_owned(), value.into());
+    }
+}
+
 /// Access by path. A path is keys and indices separated by slashes: `current/temperature_2m`, `routes/0/legs`.
 pub(crate) trait JsonExt {
     /// The value at the path; `None` if missing or null.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -361,7 +361,11 @@ pub struct UsageRecord {
 
 /// Usage of this run, shared by the loop, the tools, and the code that saves or shows it.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<UsageState>);
+pub struct Ledger {
+    state: Mutex<UsageState>,
+    /// What all sessions of the process have used, where there are several.
+    of_process: Option<Arc<Self>>,
+}
 
 #[derive(Debug, Default)]
 struct UsageState {
@@ -374,8 +378,26 @@ struct UsageState {
 }
 
 impl Ledger {
+    /// The ledger of one of several sessions of a process, whose usage is part of `of_process` too.
+    pub fn part_of(of_process: Arc<Self>) -> Self {
+        Self {
+            of_process: Some(of_process),
+            ..Self::default()
+        }
+    }
+
+    /// The totals of the whole process: what a limit of the run is compared with.
+    pub fn process_totals(&self) -> Totals {
+        self.of_process
+            .as_ref()
+            .map_or_else(|| self.totals(), |all| all.totals())
+    }
+
     /// Adds one model call, which ended at `ts`.
     pub fn add_turn(&self, turn: TurnUsage, local: bool, ts: String) {
+        if let Some(all) = &self.of_process {
+            all.lock().all.add_turn(&turn, local);
+        }
         let logged = LoggedTurn { ts, turn };
         let mut state = self.lock();
         for totals in state.both() {
@@ -386,6 +408,13 @@ impl Ledger {
 
     /// Counts one call of a tool.
     pub fn add_tool_call(&self, name: &str) {
+        if let Some(all) = &self.of_process {
+            *all.lock()
+                .all
+                .tool_calls
+                .entry(name.to_owned())
+                .or_default() += 1;
+        }
         for totals in self.lock().both() {
             *totals.tool_calls.entry(name.to_owned()).or_default() += 1;
         }
@@ -393,6 +422,9 @@ impl Ledger {
 
     /// Records what the child `id` has cost so far: its last report counts. It is part of the totals, but never saved: a child saves its own usage.
     pub fn set_child(&self, id: &str, provider: &str, cost: ReportedCost) {
+        if let Some(all) = &self.of_process {
+            all.set_child(id, provider, cost.clone());
+        }
         let mut state = self.lock();
         state
             .children
@@ -420,7 +452,7 @@ impl Ledger {
     }
 
     fn lock(&self) -> MutexGuard<'_, UsageState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

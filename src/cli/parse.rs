@@ -42,6 +42,9 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
     let mut typed = CliArgs::default();
     let mut given: Vec<GivenFlag> = Vec::new();
     let mut parser = Parser::from_args(args);
+    // The subcommand whose flags follow, and what follows beside them.
+    let mut named: Option<&'static Subcommand> = None;
+    let mut rest: Vec<OsString> = Vec::new();
     loop {
         // After `--` no word is a subcommand.
         words_only |= next_is(&mut parser, "--");
@@ -50,13 +53,32 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
         };
         let (flag, name) = match arg {
             Arg::Value(word) => {
+                if let Some(command) = named {
+                    let shown = text::clip(&text::escape_controls(&word.to_string_lossy()), 60);
+                    return Err(Problem::input(format!(
+                        "marvin {} takes no words, but got \"{shown}\".",
+                        command.name
+                    ))
+                    .next(format!(
+                        "marvin {} --help shows what it takes.",
+                        command.name
+                    )));
+                }
                 let is_first = typed.words.is_empty() && !words_only && typed.supervise.is_none();
-                let named = word.to_str().filter(|_| is_first);
-                if let Some(command) = named.and_then(subcommands::find) {
+                let first = word.to_str().filter(|_| is_first);
+                if let Some(command) = first.and_then(subcommands::find) {
+                    if command.flags_follow {
+                        named = Some(command);
+                        continue;
+                    }
                     let rest = parser.raw_args().map_err(wrong)?.collect();
                     return subcommand(command, typed, &given, rest);
                 }
                 typed.words.push(utf8(word, "the prompt")?);
+                continue;
+            }
+            Arg::Long(SETUP) if named.is_some() => {
+                rest.push(format!("--{SETUP}").into());
                 continue;
             }
             Arg::Long(name) => (
@@ -94,9 +116,17 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
         (flag.apply)(&mut typed, value)?;
         given.push(GivenFlag { flag, name });
     }
+    if let Some(command) = named {
+        // A program has started it and decides, as in every run in which nobody is there.
+        typed.non_interactive = true;
+        return subcommand(command, typed, &given, rest);
+    }
     together(&typed)?;
     Ok(CliCommand::Run(Box::new(typed)))
 }
+
+/// What a subcommand whose flags follow takes beside them.
+const SETUP: &str = "setup";
 
 /// A flag of the command line as it was typed, `-c` or `--continue`.
 struct GivenFlag {

@@ -13,7 +13,7 @@ use crate::app::help::HelpTables;
 use crate::app::settings::session::SessionChoice;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
-use crate::app::{images, json_stream, review_job, run_notice, setup, variables};
+use crate::app::{acp, images, json_stream, review_job, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -42,7 +42,8 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
     let machine = args
         .iter()
-        .any(|arg| arg == "--non-interactive" || arg == "--design-first" || arg == "-p");
+        .any(|arg| arg == "--non-interactive" || arg == "--design-first" || arg == "-p")
+        || args.first().is_some_and(|arg| arg == "acp");
     let wants_json = wants_json(&args);
     match parse(args) {
         Ok(CliCommand::Sub(name, args, _)) if args.help => {
@@ -99,6 +100,12 @@ fn wants_json(args: &[OsString]) -> bool {
         || pairs.any(|pair| {
             matches!(pair, [flag, form] if flag == name && forms.iter().any(|known| form == known))
         })
+}
+
+/// Says what is missing until a model can answer; the status is 0 once one can.
+fn set_up(settings: &Settings) -> Outcome<u8> {
+    print(&doctor::report(&[], settings)?)?;
+    Ok(u8::from(!acp::has_model(settings)))
 }
 
 /// The entry point of a crontab line.
@@ -183,6 +190,8 @@ fn subcommand(
         "tools" => print(&tool::list(&words)?).map(|()| 0),
         "models" => models::run(&words, &settings),
         "memory" => memory::run(&words, &settings),
+        "acp" if words.is_empty() => Ok(acp::run(settings)),
+        "acp" => set_up(&settings),
         "sessions" => sessions::run(&words, &settings).map(|()| 0),
         "export" => sessions::export(&words, &settings).map(|()| 0),
         "pipeline" => pipeline::run(&words, &settings),

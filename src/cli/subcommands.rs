@@ -10,6 +10,8 @@ pub(crate) struct Subcommand {
     pub doc: &'static str,
     /// Flags that it accepts before its name, without dashes; all others are an error.
     pub flags: &'static [&'static str],
+    /// It takes no words, and its flags may follow its name too.
+    pub flags_follow: bool,
     /// Accepted but not listed.
     pub hidden: bool,
 }
@@ -28,6 +30,7 @@ const fn subcommand(name: &'static str, doc: &'static str, forms: &'static str) 
         forms,
         doc,
         flags: &[],
+        flags_follow: false,
         hidden: false,
     }
 }
@@ -35,6 +38,11 @@ const fn subcommand(name: &'static str, doc: &'static str, forms: &'static str) 
 impl Subcommand {
     const fn flags(mut self, flags: &'static [&'static str]) -> Self {
         self.flags = flags;
+        self
+    }
+
+    const fn flags_follow(mut self) -> Self {
+        self.flags_follow = true;
         self
     }
 
@@ -69,6 +77,25 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
          [PROVIDER] --json\tfor programs",
     )
     .flags(&["provider"]),
+    subcommand(
+        "acp",
+        "Be the agent of an editor that speaks the Agent Client Protocol.",
+        "\tread requests on standard input, answer on standard output; the editor starts it so\n\
+         --setup\tsay what is missing until a model can answer",
+    )
+    .flags(&[
+        "provider",
+        "model",
+        "effort",
+        "tools",
+        "permission-mode",
+        "dangerously-skip-permissions",
+        "allowed-tools",
+        "disallowed-tools",
+        "max-cost",
+        "append-system-prompt",
+    ])
+    .flags_follow(),
     subcommand(
         "pipeline",
         "Plan, follow, steer and merge a run of the pipeline.",

@@ -17,7 +17,7 @@ pub(crate) const TOO_LARGE_WORDS: &str = "was not sent";
 /// Refuses a request when what was spent has reached the user's limit.
 pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
     let Some(max) = max else { return Ok(()) };
-    let totals = ctx.session.ledger.totals();
+    let totals = ctx.session.ledger.process_totals();
     if totals.cost < max {
         return Ok(());
     }

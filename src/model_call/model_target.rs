@@ -99,7 +99,8 @@ impl ModelTarget {
     }
 }
 
-fn efforts(provider: &str, info: &ModelInfo) -> Vec<Effort> {
+/// The efforts that a model of `provider` takes.
+pub(crate) fn efforts(provider: &str, info: &ModelInfo) -> Vec<Effort> {
     let all = Effort::ALL;
     if provider == catalog::OFFLINE {
         return Vec::new();

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::places::number;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, one_line};
 use crate::disk::beneath::{FileKind, Root};
 use crate::disk::paths::FEATURES;
@@ -79,7 +80,7 @@ pub(crate) fn in_tree(root: &Root) -> Vec<String> {
         .filter(|entry| entry.kind == FileKind::Folder && is_folder(&entry.name))
         .map(|entry| entry.name)
         .collect();
-    folders.sort_by_key(|folder| number(folder));
+    folders.shared_sort_by_key(|folder| number(folder));
     folders
 }
 

@@ -12,6 +12,7 @@
 mod support;
 
 mod academic;
+mod acp;
 mod agent_sdks;
 mod agents;
 mod alarms;

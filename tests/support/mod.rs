@@ -8,6 +8,7 @@ pub mod blender;
 pub mod conversation;
 pub mod copilot_peer;
 pub mod cost;
+pub mod editor;
 pub mod engineer;
 pub mod flood;
 pub mod forward;

@@ -7,7 +7,7 @@
 
 mod advice;
 pub(crate) mod approve;
-mod attachments;
+pub(super) mod attachments;
 pub(crate) mod choice;
 pub(crate) mod commands;
 mod conversation;

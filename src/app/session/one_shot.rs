@@ -65,10 +65,25 @@ impl OneShot {
         notice: &Notice,
         begun: impl FnOnce(&Cancel),
     ) -> Result<(), Failure> {
+        let message = (text, Attachments::of_images(images));
+        self.answer_attached(target, message, listener, notice, begun)
+    }
+
+    /// The same for a message with what was read to go with it.
+    ///
+    /// # Errors
+    /// As [`OneShot::answer`].
+    pub(in crate::app) fn answer_attached(
+        &mut self,
+        target: Arc<ModelTarget>,
+        (text, attached): (String, Attachments),
+        listener: Arc<dyn EventSink>,
+        notice: &Notice,
+        begun: impl FnOnce(&Cancel),
+    ) -> Result<(), Failure> {
         let mut orders = Orders::default();
         self.core.model.use_target(Arc::clone(&target), &self.run);
         let message = Queued::new(QueuedKind::Message, text);
-        let attached = Attachments::of_images(images);
         (self.core).begin_turn(message, target, Some(attached), &self.run, &mut orders);
         while let Some(order) = orders.next() {
             if let Order::Turn(id, mut job) = order {

@@ -61,6 +61,10 @@ impl RpcError {
     pub(crate) const PARSE: i64 = -32_700;
     /// JSON, but no request, or one that may not come now.
     pub(crate) const INVALID_REQUEST: i64 = -32_600;
+    /// There is no such method.
+    pub(crate) const NO_METHOD: i64 = -32_601;
+    /// A parameter is missing or wrong.
+    pub(crate) const INVALID_PARAMS: i64 = -32_602;
     /// Everything else.
     pub(crate) const INTERNAL: i64 = -32_603;
 
@@ -71,6 +75,15 @@ impl RpcError {
             code,
             message,
             data: None,
+        }
+    }
+
+    /// The same with data.
+    #[must_use]
+    pub(crate) fn with(self, data: Value) -> Self {
+        Self {
+            data: Some(data),
+            ..self
         }
     }
 
@@ -123,7 +136,7 @@ impl Incoming {
     ///
     /// # Errors
     /// It is no JSON, or no message.
-    pub(crate) fn read(line: &[u8]) -> Result<Self, Misread> {
+    pub(crate) fn read(line: &[u8]) -> Result<Self, Box<Misread>> {
         match json_lines::value(line) {
             Ok(Value::Object(message)) => Self::of(message),
             Ok(Value::Array(_)) => Err(invalid(
@@ -131,17 +144,15 @@ impl Incoming {
                 "A message is an object; batches are not part of the protocol.",
             )),
             Ok(_) => Err(invalid(RpcId::Null, "A message is an object.")),
-            Err(why) => Err(Misread {
-                id: RpcId::Null,
-                error: RpcError::new(
-                    RpcError::PARSE,
-                    format!("The line could not be read: {why}."),
-                ),
-            }),
+            Err(why) => Err(misread(
+                RpcId::Null,
+                RpcError::PARSE,
+                format!("The line could not be read: {why}."),
+            )),
         }
     }
 
-    fn of(mut message: Map<String, Value>) -> Result<Self, Misread> {
+    fn of(mut message: Map<String, Value>) -> Result<Self, Box<Misread>> {
         let id = match message.remove("id").map(RpcId::read) {
             None => None,
             Some(Some(id)) => Some(id),
@@ -175,9 +186,13 @@ impl Incoming {
     }
 }
 
-fn invalid(id: RpcId, words: &str) -> Misread {
-    let error = RpcError::new(RpcError::INVALID_REQUEST, words);
-    Misread { id, error }
+fn invalid(id: RpcId, words: &str) -> Box<Misread> {
+    misread(id, RpcError::INVALID_REQUEST, words)
+}
+
+fn misread(id: RpcId, code: i64, words: impl Into<String>) -> Box<Misread> {
+    let error = RpcError::new(code, words);
+    Box::new(Misread { id, error })
 }
 
 /// Makes lines, without their ends.
@@ -247,10 +262,7 @@ mod tests {
                 r#"{"id":2,"error":{"code":-32002,"message":"gone","data":{"uri":"u"}}}"#,
                 Incoming::Answer {
                     id: 2.into(),
-                    result: Err(RpcError {
-                        data: Some(json!({"uri": "u"})),
-                        ..RpcError::new(-32002, "gone")
-                    }),
+                    result: Err(RpcError::new(-32002, "gone").with(json!({"uri": "u"}))),
                 },
             ),
             // Some write both.
@@ -312,7 +324,7 @@ mod tests {
     fn what_is_written_is_read_again_and_stays_on_one_line() {
         let params = json!({"text": "one\ntwo\u{2028}\0"});
         let result = Ok(json!({"text": "a\nb"}));
-        let error = Err(RpcError::new(RpcError::INTERNAL, "no\nway"));
+        let error = Err(RpcError::new(RpcError::INTERNAL, "no\nway").with(json!({"details": "x"})));
         let id = RpcId::Text("i\n".to_owned());
         for (line, expected) in [
             (

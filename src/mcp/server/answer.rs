@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::methods::Freshness;
 use super::request::SERVER;
+use crate::base::json::put;
 use crate::mcp::revision::Era;
 
 /// Adds to a result what its era wants, and takes out what it does not know.
@@ -25,11 +26,11 @@ pub(super) fn formed(
         }
     }
     if era == Era::Modern {
-        result["resultType"] = "complete".into();
-        result["_meta"] = json!({ SERVER: about });
+        put(&mut result, "resultType", "complete");
+        put(&mut result, "_meta", json!({ SERVER: about }));
         if let Some(freshness) = freshness {
-            result["ttlMs"] = freshness.milliseconds.into();
-            result["cacheScope"] = freshness.scope.into();
+            put(&mut result, "ttlMs", freshness.milliseconds);
+            put(&mut result, "cacheScope", freshness.scope);
         }
     }
     result

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use crate::base::cancel::Cancel;
+use crate::base::json::put;
 use crate::formats::json_rpc::{Incoming, RpcId};
 use crate::mcp::revision::Era;
 
@@ -56,7 +57,7 @@ impl Exchange {
         let step = self.told.fetch_add(1, Ordering::Relaxed) + 1;
         let mut params = json!({"progressToken": token, "progress": step});
         if self.era.has_annotations() {
-            params["message"] = words.into();
+            put(&mut params, "message", words);
         }
         self.notify("notifications/progress", &params);
     }

@@ -6,6 +6,7 @@ use super::engine::Server;
 use super::exchange::Exchange;
 use super::offering::{Answer, invalid_params};
 use super::subscription;
+use crate::base::json::put;
 use crate::formats::json_rpc::RpcError;
 use crate::mcp::revision::{Era, MODERN};
 
@@ -125,7 +126,7 @@ fn initialize(server: &Server, exchange: &Exchange, params: &Value) -> Answer {
         return Err(invalid_params("There is no handshake in this revision."));
     };
     let mut capabilities = server.offering().capabilities();
-    capabilities["logging"] = json!({});
+    put(&mut capabilities, "logging", json!({}));
     Ok(json!({
         "protocolVersion": legacy.name,
         "capabilities": capabilities,

@@ -14,7 +14,7 @@ use super::methods;
 use super::work::Workers;
 use crate::base::cancel::Cancel;
 use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line};
-use crate::formats::json_rpc::{Incoming, Misread, RpcError, RpcId};
+use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 
 /// How long requests that are being worked on may go on after the end of input, and how long they may then take to stop.
 const GRACE: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ impl Connection {
                     Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
                     // Nothing is asked of a client.
                     Ok(Incoming::Answer { .. }) => {}
-                    Err(Misread { id, error }) => self.refuse(&id, error),
+                    Err(misread) => self.refuse(&misread.id, misread.error),
                 },
             }
         }

@@ -35,7 +35,7 @@ pub(in crate::app) struct Attachments {
     pub(in crate::app::session) text: String,
     pub(in crate::app::session) images: Vec<Image>,
     /// What the user is told, a line for each.
-    pub(in crate::app::session) lines: Vec<String>,
+    pub(in crate::app) lines: Vec<String>,
 }
 
 impl Attachments {
@@ -120,6 +120,27 @@ pub(in crate::app::session) fn attach(
     }
     let lines = out.images.iter().map(|image| images::line(image, target));
     out.lines.extend(lines);
+    Ok(out)
+}
+
+/// Reads files that are named by their paths, and images that were read already. What cannot be attached is told and left out.
+///
+/// # Errors
+/// The model takes no such images, or the turn was stopped.
+pub(in crate::app) fn attach_files(
+    paths: &[String],
+    images: Vec<Image>,
+    target: &ModelTarget,
+    ctx: &ToolContext,
+) -> Outcome<Attachments> {
+    let mut out = Attachments::of_images(images);
+    for path in paths {
+        ctx.stop.check()?;
+        if let Err(problem) = attach_path(path, target, ctx, &mut out) {
+            (out.lines).push(format!("Not attached: {}", problem.one_line()));
+        }
+    }
+    images::check(&out.images, target)?;
     Ok(out)
 }
 

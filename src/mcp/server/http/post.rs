@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::sessions::Session;
 use super::{Shared, headers, no_session};
-use crate::formats::json_rpc::{Incoming, Misread, RpcError, RpcId};
+use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::mcp::revision::Era;
 use crate::mcp::server::engine::{METHOD_NOT_FOUND, find};
 use crate::mcp::server::exchange::Outlet;
@@ -55,7 +55,7 @@ impl Shared {
         }
         let message = match Incoming::read(&request.body) {
             Ok(message) => message,
-            Err(Misread { id, error }) => return Some(refused(400, &id, error)),
+            Err(misread) => return Some(refused(400, &misread.id, misread.error)),
         };
         let (id, method, params) = match message {
             Incoming::Request { id, method, params } => (id, method, params),

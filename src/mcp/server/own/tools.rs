@@ -6,6 +6,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, select};
 use serde_json::{Map, Value, json};
 
 use crate::base::ids;
+use crate::base::json::put;
 use crate::base::text::{capitalize, did_you_mean, one_line};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::{ToolCall, ToolOutput};
@@ -140,7 +141,7 @@ fn result(output: ToolOutput) -> Value {
         "isError": output.failed,
     });
     if let Some(data) = data {
-        result["structuredContent"] = Value::Object(data);
+        put(&mut result, "structuredContent", data);
     }
     result
 }

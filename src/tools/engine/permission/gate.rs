@@ -17,7 +17,7 @@ use crate::disk::beneath::Root;
 use crate::formats::patch::{self, Section};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::arguments::ParsedArguments;
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::calls::{self, HookedCall};
 use crate::tools::engine::hooks::event::HookEvent;
 use crate::tools::engine::hooks::output::HookDecision;
@@ -53,6 +53,43 @@ pub(crate) fn known_tools(tools: &[ToolRef]) -> Vec<KnownTool> {
     tools.iter().map(known).collect()
 }
 
+/// A call as somebody sees it before it runs.
+#[derive(Debug, Clone)]
+pub(crate) struct CallDescription {
+    /// What would happen, in a few words: of a command the command itself.
+    pub title: String,
+    /// Its arguments.
+    pub input: Map<String, Value>,
+    /// The files that it is about, as they were given.
+    pub paths: Vec<String>,
+    /// The command that it runs.
+    pub command: Option<String>,
+}
+
+/// Describes a call of `tool`. Arguments that cannot be read are left out.
+pub(crate) fn describe(session: &SessionContext, tool: &ToolRef, args: &str) -> CallDescription {
+    let args = tool.parse_arguments(args).ok();
+    let args = args.unwrap_or_else(|| ParsedArguments::Named(Map::new()));
+    let call = facts(session, tool, &args);
+    let (command, paths) = match &call.subject {
+        CallSubject::Command(command) => (Some(command.clone()), Vec::new()),
+        CallSubject::Paths(paths) => {
+            let given = paths.iter().map(|path| path.given.clone());
+            (None, given.collect())
+        }
+        _ => (None, Vec::new()),
+    };
+    CallDescription {
+        title: match &command {
+            Some(command) => clip(&one_line(command), 200),
+            None => title(&call),
+        },
+        input: input(&args),
+        paths,
+        command,
+    }
+}
+
 /// Lets a call pass, or not: rules that deny, hooks, rules that allow, the mode.
 ///
 /// # Errors
@@ -75,7 +112,7 @@ fn clear_with_hooks(
     args: ParsedArguments,
 ) -> Outcome<ClearedCall> {
     let permissions = &ctx.session.permissions;
-    let call = facts(ctx, tool, &args);
+    let call = facts(&ctx.session, tool, &args);
     if let Some(denial) = permissions.denial(&call) {
         return Err(refuse(ctx, &call, &denial));
     }
@@ -94,7 +131,7 @@ fn clear_with_hooks(
         Some(updated) => tool.parse_arguments(&Value::Object(updated).to_string())?,
         None => args,
     };
-    let call = facts(ctx, tool, &args);
+    let call = facts(&ctx.session, tool, &args);
     let cleared = match verdict.decision {
         Some((HookDecision::Deny, reason)) => return Err(refuse_by_hook(ctx, &call, &reason)),
         Some((HookDecision::Allow, _)) => match permissions.denial(&call) {
@@ -122,7 +159,7 @@ fn ask_for_hook(
     args: ParsedArguments,
     reason: &str,
 ) -> Outcome<ClearedCall> {
-    let call = facts(ctx, tool, &args);
+    let call = facts(&ctx.session, tool, &args);
     let why = match reason {
         "" => "A hook wants this call to be asked about.".to_owned(),
         reason => format!("A hook wants this call to be asked about: {reason}"),
@@ -150,7 +187,7 @@ fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<C
     if permissions.is_unset() {
         return Ok(ClearedCall::new(args, false));
     }
-    let call = facts(ctx, tool, &args);
+    let call = facts(&ctx.session, tool, &args);
     // What the user calls themselves they want, but not what a sub-agent calls in their place.
     let by_user = ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0;
     match permissions.decide(&call) {
@@ -224,7 +261,7 @@ fn ask(
         Some(updated) => {
             let args = tool.parse_arguments(&Value::Object(updated).to_string())?;
             // What may never run may not run with other arguments either.
-            let call = facts(ctx, tool, &args);
+            let call = facts(&ctx.session, tool, &args);
             if let Some(denial) = permissions.denial(&call) {
                 return Err(refuse(ctx, &call, &denial));
             }
@@ -349,11 +386,11 @@ pub(crate) fn input(args: &ParsedArguments) -> Map<String, Value> {
     }
 }
 
-fn facts<'a>(ctx: &ToolContext, tool: &'a ToolRef, args: &ParsedArguments) -> CallFacts<'a> {
+fn facts<'a>(session: &SessionContext, tool: &'a ToolRef, args: &ParsedArguments) -> CallFacts<'a> {
     CallFacts {
         tool: tool.name(),
         effect: tool.rules().effect,
-        subject: subject(ctx, tool, args),
+        subject: subject(session, tool, args),
     }
 }
 
@@ -365,15 +402,12 @@ fn subject_field(tool: &ToolRef) -> Option<(SubjectKind, Field)> {
     }
 }
 
-fn subject(ctx: &ToolContext, tool: &ToolRef, args: &ParsedArguments) -> CallSubject {
+fn subject(session: &SessionContext, tool: &ToolRef, args: &ParsedArguments) -> CallSubject {
     let Some((kind, field)) = subject_field(tool) else {
         return CallSubject::None;
     };
-    let root = ctx
-        .session
-        .working_dir
-        .root()
-        .filter(|_| tool.rules().coding);
+    let root = session.working_dir.root();
+    let root = root.filter(|_| tool.rules().coding);
     let path = |given: String| call_path(root.as_deref(), given);
     match args {
         ParsedArguments::Whole(text) => match changed_files(text) {

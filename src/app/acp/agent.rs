@@ -1,0 +1,364 @@
+//! What the sessions of a process share, and the ways to open one.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::models::Models;
+use super::out::Out;
+use super::params::{self, internal, not_found, text, wrong};
+use super::permission::ClientApprover;
+use super::session::{AcpSession, SessionChoice, SessionThread};
+use super::shared::Shared;
+use super::tool_call::set;
+use super::updates::Updates;
+use super::{options, replay};
+use crate::app::session::one_shot::OneShot;
+use crate::app::sessions::{self, BegunSession};
+use crate::app::settings::Settings;
+use crate::app::setup;
+use crate::app::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, escape_controls, one_line};
+use crate::chat::usage::Ledger;
+use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
+use crate::store::sessions::record::Spent;
+use crate::store::sessions::{SessionId, SessionStore};
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::permission::mode::PermissionMode;
+
+/// Sessions that may be open: each has a thread.
+const MAX_SESSIONS: usize = 200;
+/// How long a session that is opened again may take to end before.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
+/// The agent of a client.
+pub(super) struct Agent {
+    pub(super) shared: Arc<Shared>,
+    state: Mutex<AgentState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct AgentState {
+    sessions: HashMap<Arc<str>, Arc<AcpSession>>,
+    /// Threads of sessions, those that are being opened too.
+    threads: usize,
+}
+
+/// How a session is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    New,
+    /// What was said is shown again.
+    Load,
+    Resume,
+}
+
+/// What a client wants opened.
+struct OpenOrder {
+    opening: Opening,
+    cwd: PathBuf,
+    /// The session that there is already.
+    session: Option<String>,
+    /// Names of the servers that it wants.
+    servers: Vec<String>,
+}
+
+impl Agent {
+    /// # Errors
+    /// What the command line says about permissions cannot be used.
+    pub(super) fn new(settings: Settings, out: Arc<Out>, stop: Cancel) -> Outcome<Self> {
+        let settings = Arc::new(settings);
+        // Which tools there are does not depend on a folder: a wrong flag is told before a client waits.
+        let context = setup::session(&settings, &mut |_| {})?;
+        context.permissions.choose_mode(PermissionMode::Default);
+        let shared = Shared {
+            client: Arc::new(Client::new(Arc::clone(&out))),
+            models: Arc::new(Models::new(Arc::clone(&settings))),
+            chosen_mode: context.permissions.mode(),
+            ledger: Arc::default(),
+            settings,
+            out,
+            stop,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AgentState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open session that `params` name.
+    pub(super) fn session(&self, params: &Value) -> Result<Arc<AcpSession>, RpcError> {
+        let id = text(params, "sessionId")?;
+        self.open_session(id)
+            .ok_or_else(|| not_found("session", id))
+    }
+
+    pub(super) fn open_session(&self, id: &str) -> Option<Arc<AcpSession>> {
+        self.lock().sessions.get(id).cloned()
+    }
+
+    pub(super) fn sessions(&self) -> Vec<Arc<AcpSession>> {
+        self.lock().sessions.values().cloned().collect()
+    }
+
+    /// A session has ended.
+    pub(super) fn forget(&self, id: &str) {
+        self.lock().sessions.remove(id);
+    }
+
+    pub(super) fn answer(&self, id: &RpcId, answer: &params::Answer) {
+        self.shared.out.line(Incoming::answer(id, answer));
+    }
+
+    /// Ends all sessions and waits until they have, or the time is over.
+    pub(super) fn shut_down(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        self.shared.client.close();
+        self.shared.stop.fire();
+        self.sessions().iter().for_each(|session| session.end(None));
+        let mut state = self.lock();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.threads == 0 || left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Opens a session on a thread of its own, which answers the request.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        id: &RpcId,
+        opening: Opening,
+        params: &Value,
+    ) -> Result<(), RpcError> {
+        let session = match opening {
+            Opening::New => None,
+            Opening::Load | Opening::Resume => Some(text(params, "sessionId")?.to_owned()),
+        };
+        if !params::list(params, "additionalDirectories")?.is_empty() {
+            let words = "Further folders are not supported: a session has one working directory.";
+            return Err(wrong("additionalDirectories", words));
+        }
+        let order = OpenOrder {
+            opening,
+            cwd: params::cwd(params)?,
+            session,
+            servers: servers(params)?,
+        };
+        let mut state = self.lock();
+        if state.threads >= MAX_SESSIONS {
+            return Err(internal(
+                &Problem::limit(format!("{MAX_SESSIONS} sessions are open already."))
+                    .next("Close some of them."),
+            ));
+        }
+        state.threads += 1;
+        drop(state);
+        let (agent, request) = (Arc::clone(self), id.clone());
+        let started = thread::Builder::new()
+            .name("session".to_owned())
+            .spawn(move || {
+                let _counted = CountedThread(Arc::clone(&agent));
+                match agent.opened(&order) {
+                    Ok((thread, answer)) => {
+                        agent
+                            .shared
+                            .out
+                            .line_of(&thread.session.id, Incoming::answer(&request, &Ok(answer)));
+                        agent.ask_for_models(&thread.session);
+                        let id = Arc::clone(&thread.session.id);
+                        thread.run(|| agent.forget(&id));
+                    }
+                    Err(error) => agent.answer(&request, &Err(error)),
+                }
+            });
+        started.map(drop).map_err(|error| {
+            self.thread_ended();
+            internal(&Problem::system(
+                "Cannot start a thread for the session",
+                error,
+            ))
+        })
+    }
+
+    fn thread_ended(&self) {
+        self.lock().threads -= 1;
+        self.changed.notify_all();
+    }
+
+    fn ask_for_models(self: &Arc<Self>, session: &AcpSession) {
+        let agent = Arc::clone(self);
+        self.shared
+            .models
+            .ask_for_names(&session.first, &self.shared.stop, move || {
+                for session in agent.sessions() {
+                    session.tell(&options::options_update(&session));
+                }
+            });
+    }
+
+    /// Opens a session: its thread, and the answer.
+    fn opened(self: &Arc<Self>, order: &OpenOrder) -> Result<(SessionThread, Value), RpcError> {
+        let of_problem = |problem: Problem| internal(&problem);
+        let first = self.shared.models.first()?;
+        let mut settings = (*self.shared.settings).clone();
+        settings.working_dir = Some(order.cwd.clone());
+        settings.process.current = Some(order.cwd.clone());
+        let settings = Arc::new(settings);
+        let mut context = setup::session(&settings, &mut warn).map_err(of_problem)?;
+        context.working_dir.bind_to_first();
+        context.permissions.choose_mode(PermissionMode::Default);
+        context.ledger = Ledger::part_of(Arc::clone(&self.shared.ledger));
+        let context = Arc::new(context);
+        let store = context.sessions().map_err(of_problem)?;
+        let begun = match &order.session {
+            None => BegunSession {
+                log: sessions::new(&store, None, &context, &settings),
+                replay: None,
+            },
+            Some(id) => self.begun(id, order, &store, &context, &settings)?,
+        };
+        let id: Arc<str> = begun.log.id().as_str().into();
+        let spent = (begun.replay.as_ref()).map_or_else(Spent::default, |replay| replay.spent);
+        let updates = Arc::new(Updates::new(
+            Arc::clone(&self.shared.out),
+            Arc::clone(&id),
+            Arc::clone(&context),
+            spent,
+        ));
+        let approver = ClientApprover {
+            client: Arc::clone(&self.shared.client),
+            session: Arc::clone(&id),
+            context: Arc::clone(&context),
+            updates: Arc::clone(&updates),
+        };
+        context.permissions.set_approver(Some(Arc::new(approver)));
+        let effort = setup::effort(&settings).map_err(of_problem)?;
+        let one_shot = OneShot::new(
+            Arc::clone(&settings),
+            Arc::clone(&context),
+            self.shared.stop.clone(),
+            Some(&begun),
+            (first.spending.clone(), effort),
+        );
+        let choice = SessionChoice {
+            model: first.model.clone(),
+            effort,
+        };
+        let begun_before = begun.replay.is_some();
+        let notices = unstarted(&order.servers).into_iter().collect();
+        let session = Arc::new(AcpSession::new(
+            Arc::clone(&id),
+            Arc::clone(&self.shared),
+            first,
+            (context, updates),
+            (choice, notices, begun_before),
+        ));
+        if let Some(replay) = begun
+            .replay
+            .as_ref()
+            .filter(|_| order.opening == Opening::Load)
+        {
+            replay::show(replay, &session);
+        }
+        let mut answer = options::set_up(&session);
+        if order.opening == Opening::New {
+            set(&mut answer, "sessionId", json!(&*id));
+        }
+        self.lock().sessions.insert(id, Arc::clone(&session));
+        let thread = SessionThread {
+            session,
+            settings,
+            one_shot,
+            log: begun.log,
+        };
+        Ok((thread, answer))
+    }
+
+    /// Opens a session that there is. One that is open here and answers nothing is closed first.
+    fn begun(
+        &self,
+        given: &str,
+        order: &OpenOrder,
+        store: &SessionStore,
+        context: &SessionContext,
+        settings: &Settings,
+    ) -> Result<BegunSession, RpcError> {
+        let of_problem = |problem: Problem| internal(&problem);
+        let id = SessionId::parse(given).filter(|id| store.has(id));
+        let id = id.ok_or_else(|| not_found("session", given))?;
+        let folder = store.read(&id).map_err(of_problem)?.header.cwd;
+        if !is_same_folder(Path::new(&folder), &order.cwd) {
+            let words = format!(
+                "The session belongs to another folder: {}.",
+                clip(&one_line(&folder), 200)
+            );
+            return Err(wrong("cwd", words));
+        }
+        if let Some(open) = self.open_session(id.as_str()) {
+            if open.is_busy() {
+                return Err(internal(
+                    &Problem::refused("The session is open here, and answers a prompt.")
+                        .next("Wait for its end, or cancel it."),
+                ));
+            }
+            open.end(None);
+            open.wait_until_over(CLOSE_LIMIT);
+        }
+        let place = sessions::place(context, settings);
+        sessions::open(store, &id, None, place).map_err(of_problem)
+    }
+}
+
+/// Counts the thread of a session as long as it runs.
+struct CountedThread(Arc<Agent>);
+
+impl Drop for CountedThread {
+    fn drop(&mut self) {
+        self.0.thread_ended();
+    }
+}
+
+fn warn(text: String) {
+    say(&format!("Warning: {text}"));
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+/// The names of the servers that a client wants started.
+fn servers(params: &Value) -> Result<Vec<String>, RpcError> {
+    let servers = params::list(params, "mcpServers")?.iter();
+    let name = |server: &Value| {
+        let name = server.get("name").and_then(Value::as_str);
+        name.map(|name| clip(&escape_controls(name), 60))
+            .ok_or_else(|| wrong("mcpServers", "A server has no name."))
+    };
+    servers.map(name).collect()
+}
+
+/// What the user is told about servers that the editor wants started.
+fn unstarted(servers: &[String]) -> Option<String> {
+    let names = servers.join(", ");
+    (!servers.is_empty()).then(|| {
+        format!("These MCP servers of the editor are not used, because this version of Marvin starts none: {names}.")
+    })
+}

@@ -1,0 +1,77 @@
+//! The sessions that there are, and their removal.
+
+use serde_json::{Value, json};
+
+use super::agent::Agent;
+use super::params::{Answer, internal, optional_text, text, wrong};
+use crate::app::profile;
+use crate::base::clock::Clock;
+use crate::base::problem::{Outcome, ProblemKind};
+use crate::base::text::{clip, one_line};
+use crate::disk::paths::Paths;
+use crate::store::sessions::{SessionId, SessionStore, SessionSummary};
+
+/// Sessions of a page.
+const PAGE: usize = 50;
+/// Characters of a title.
+const TITLE_CHARS: usize = 80;
+
+/// The sessions of the active profile.
+pub(super) fn store(agent: &Agent) -> Outcome<SessionStore> {
+    let env = &agent.shared.settings.env;
+    let paths = Paths::new(env);
+    let profile = paths.profile(&profile::active(&paths))?;
+    Ok(SessionStore::new(profile.sessions(), &Clock::new(env)))
+}
+
+/// `session/list`: a page of the sessions, the latest first.
+pub(super) fn page(agent: &Agent, params: &Value) -> Answer {
+    let (cwd, cursor) = (
+        optional_text(params, "cwd")?,
+        optional_text(params, "cursor")?,
+    );
+    let store = store(agent).map_err(|problem| internal(&problem))?;
+    let mut sessions = store.list();
+    if let Some(cwd) = cwd {
+        sessions.retain(|session| session.cwd == cwd.trim_end_matches('/') || session.cwd == cwd);
+    }
+    // The cursor is the last session of the page before.
+    let from = match cursor {
+        None => 0,
+        Some(cursor) => {
+            let at = sessions
+                .iter()
+                .position(|session| session.id.as_str() == cursor);
+            at.ok_or_else(|| wrong("cursor", "The cursor is none of session/list."))? + 1
+        }
+    };
+    let rest = sessions.get(from..).unwrap_or_default();
+    let page: Vec<Value> = rest.iter().take(PAGE).map(row).collect();
+    let mut answer = json!({"sessions": page});
+    if rest.len() > PAGE
+        && let Some(last) = rest.get(PAGE - 1)
+    {
+        super::tool_call::set(&mut answer, "nextCursor", json!(last.id.as_str()));
+    }
+    Ok(answer)
+}
+
+fn row(session: &SessionSummary) -> Value {
+    let title = session.name.as_ref().unwrap_or(&session.first);
+    json!({
+        "sessionId": session.id.as_str(),
+        "cwd": session.cwd,
+        "title": clip(&one_line(title), TITLE_CHARS),
+        "updatedAt": session.time,
+    })
+}
+
+/// `session/delete` of a session that is not open here. One that there is not is gone already.
+pub(super) fn delete(agent: &Agent, params: &Value) -> Answer {
+    let store = store(agent).map_err(|problem| internal(&problem))?;
+    let id = SessionId::parse(text(params, "sessionId")?).filter(|id| store.has(id));
+    match id.map(|id| store.delete(&id)) {
+        Some(Err(problem)) if problem.kind != ProblemKind::Missing => Err(internal(&problem)),
+        _ => Ok(json!({})),
+    }
+}

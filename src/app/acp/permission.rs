@@ -1,0 +1,94 @@
+//! Questions about calls to the client, with what they would change.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::client::{Client, error_words};
+use super::tool_call::ShownCall;
+use super::updates::Updates;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::message::ToolCall;
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::permission::call_approver::{
+    CallAnswer, CallApproval, CallApprover, CallQuestion,
+};
+use crate::tools::engine::permission::gate::known_tools;
+use crate::tools::engine::permission::rule::Rule;
+
+/// Asks the client.
+pub(super) struct ClientApprover {
+    pub(super) client: Arc<Client>,
+    pub(super) session: Arc<str>,
+    pub(super) context: Arc<SessionContext>,
+    pub(super) updates: Arc<Updates>,
+}
+
+impl CallApprover for ClientApprover {
+    fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer> {
+        let shown = self.updates.call(&question.call).unwrap_or_else(|| {
+            let args = Value::Object(question.input.clone()).to_string();
+            let call = ToolCall::new(&question.call, &question.tool, args);
+            ShownCall::new(&self.context, question.call.clone(), &call)
+        });
+        let rule = self.rule(&shown);
+        let mut options =
+            vec![json!({"optionId": "once", "name": "Allow once", "kind": "allow_once"})];
+        if rule.is_some() {
+            let name = match shown.command {
+                Some(_) => "Always allow this command".to_owned(),
+                None => format!("Always allow {}", shown.tool),
+            };
+            options.push(json!({"optionId": "always", "name": name, "kind": "allow_always"}));
+        }
+        options.push(json!({"optionId": "no", "name": "Reject", "kind": "reject_once"}));
+        let params = json!({
+            "sessionId": &*self.session,
+            "toolCall": shown.fields(),
+            "options": options,
+        });
+        let method = "session/request_permission";
+        let answer = self.client.ask(&self.session, method, &params, stop)?;
+        let outcome = answer.map_err(|error| {
+            Problem::refused(format!(
+                "The editor could not ask about the call: {}",
+                error_words(&error)
+            ))
+        })?;
+        let outcome = outcome.get("outcome").unwrap_or(&Value::Null);
+        let kind = outcome.get("outcome").and_then(Value::as_str);
+        let option = outcome.get("optionId").and_then(Value::as_str);
+        Ok(match (kind, option, rule) {
+            (Some("selected"), Some("once"), _) => CallAnswer::Allow(CallApproval::default()),
+            (Some("selected"), Some("always"), Some(rule)) => CallAnswer::Allow(CallApproval {
+                allow: vec![rule],
+                ..CallApproval::default()
+            }),
+            (Some("cancelled"), ..) => CallAnswer::Deny {
+                message: "The user stopped the turn.".to_owned(),
+                interrupt: true,
+            },
+            _ => CallAnswer::Deny {
+                message: "The user declined.".to_owned(),
+                interrupt: false,
+            },
+        })
+    }
+}
+
+impl ClientApprover {
+    /// The rule that lets such calls run from now on: exactly this command, or this tool. None where no rule says just that.
+    fn rule(&self, shown: &ShownCall) -> Option<Rule> {
+        let known = known_tools(&self.context.registry().all());
+        let rule = Rule::new(&shown.tool, shown.command.as_deref(), &known).ok()?;
+        let Some(command) = &shown.command else {
+            return Some(rule);
+        };
+        // A star at the end would let other commands run too; and a child has to read the same in its environment.
+        let is_exact = !command.trim_end().ends_with('*');
+        let again = Rule::parse_list(rule.text(), &known).ok()?;
+        let is_readable = matches!(again.as_slice(), [again] if again.text() == rule.text());
+        (is_exact && is_readable).then_some(rule)
+    }
+}

@@ -1,0 +1,224 @@
+//! The blocks of a prompt as a message: text, links, embedded files and images.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::params::{list, optional_text, text, wrong};
+use crate::base::marks::enclosed;
+use crate::base::text::{clip, escape_controls, one_line};
+use crate::formats::address::decoded;
+use crate::formats::json_rpc::RpcError;
+
+/// A message of the client.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct PromptMessage {
+    pub(super) text: String,
+    /// Name and bytes of each image.
+    pub(super) images: Vec<(String, Arc<[u8]>)>,
+    /// Files beneath the working directory that go with it.
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl PromptMessage {
+    /// Reads the blocks of a prompt in a session that works in `root`.
+    ///
+    /// # Errors
+    /// A block is none, or cannot be sent to a model.
+    pub(super) fn read(params: &Value, root: Option<&Path>) -> Result<Self, RpcError> {
+        let mut message = Self::default();
+        let blocks = list(params, "prompt")?;
+        if blocks.is_empty() {
+            return Err(wrong("prompt", "The prompt is empty."));
+        }
+        for block in blocks {
+            message.block(block, root)?;
+        }
+        match message.text.trim().is_empty() && message.images.is_empty() {
+            true => Err(wrong("prompt", "The prompt is empty.")),
+            false => Ok(message),
+        }
+    }
+
+    fn block(&mut self, block: &Value, root: Option<&Path>) -> Result<(), RpcError> {
+        match text(block, "type").map_err(|_| wrong("prompt", "A block has no type."))? {
+            "text" => self.add(text(block, "text")?),
+            "resource_link" => self.link(text(block, "uri")?, text(block, "name")?, root),
+            "resource" => self.resource(block.get("resource").unwrap_or(&Value::Null))?,
+            "image" => self.image(text(block, "data")?)?,
+            other => {
+                let shown = clip(&escape_controls(other), 40);
+                let words = format!(
+                    "A prompt cannot have a block of the type \"{shown}\": the model gets text and images."
+                );
+                return Err(wrong("prompt", words));
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, text: &str) {
+        let needs_break = !self.text.is_empty()
+            && !self.text.ends_with(char::is_whitespace)
+            && !text.starts_with(char::is_whitespace);
+        if needs_break {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+    }
+
+    /// A file beneath the root is read; another address stays what it is.
+    fn link(&mut self, uri: &str, name: &str, root: Option<&Path>) {
+        let file = file_of(uri).and_then(|path| {
+            let beneath = path.strip_prefix(root?).ok()?.to_owned();
+            path.is_file().then_some(beneath)
+        });
+        let name = one_line(name);
+        match file {
+            Some(path) => {
+                self.add(&format!("@{}", path.display()));
+                self.files.push(path);
+            }
+            None => self.add(&format!("{name} ({})", one_line(uri))),
+        }
+    }
+
+    fn resource(&mut self, resource: &Value) -> Result<(), RpcError> {
+        let uri = text(resource, "uri")?;
+        if let Some(content) = optional_text(resource, "text")? {
+            let source = format!("source=\"{}\"", uri.replace(['"', '\n'], " "));
+            self.add(&enclosed("document", &source, content));
+            return Ok(());
+        }
+        let kind = optional_text(resource, "mimeType")?.unwrap_or_default();
+        if !kind.starts_with("image/") {
+            let shown = clip(&escape_controls(kind), 60);
+            let words = format!(
+                "An embedded file of the type \"{shown}\" cannot be sent: the model gets text and images."
+            );
+            return Err(wrong("prompt", words));
+        }
+        self.image(text(resource, "blob")?)
+    }
+
+    fn image(&mut self, data: &str) -> Result<(), RpcError> {
+        let bytes = STANDARD.decode(data).map_err(|error| {
+            wrong(
+                "prompt",
+                format!("An image of the prompt is not base64: {error}."),
+            )
+        })?;
+        let name = format!("image-{}", self.images.len() + 1);
+        self.images.push((name, bytes.into()));
+        Ok(())
+    }
+}
+
+/// The file that a `file:` address names.
+fn file_of(uri: &str) -> Option<PathBuf> {
+    let path = uri.strip_prefix("file://")?;
+    let path = path.split(['?', '#']).next()?;
+    let path = PathBuf::from(decoded(path));
+    let is_plain = path.is_absolute()
+        && !path
+            .components()
+            .any(|part| matches!(part, std::path::Component::ParentDir));
+    is_plain.then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(blocks: Value, root: Option<&Path>) -> Result<PromptMessage, RpcError> {
+        PromptMessage::read(&json!({"prompt": blocks}), root)
+    }
+
+    #[test]
+    fn text_links_embedded_files_and_images_become_a_message() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir(root.join("a b")).unwrap();
+        fs::write(root.join("a b/c.rs"), "fn c() {}").unwrap();
+        let inside = format!("file://{}/a%20b/c.rs#L3", root.display());
+        let message = read(
+            json!([
+                {"type": "text", "text": "Look at"},
+                {"type": "resource_link", "uri": inside, "name": "c.rs"},
+                {"type": "resource_link", "uri": "file:///etc/hostname", "name": "hostname"},
+                {"type": "resource_link", "uri": "https://example.org/x", "name": "page"},
+                {"type": "resource", "resource": {"uri": "file:///x.txt", "text": "embedded"}},
+                {"type": "resource", "resource": {"uri": "x", "mimeType": "image/png", "blob": "AAE="}},
+                {"type": "image", "mimeType": "image/png", "data": "AAEC"},
+            ]),
+            Some(root),
+        )
+        .unwrap();
+        assert_eq!(message.files, [PathBuf::from("a b/c.rs")]);
+        assert!(
+            message.text.starts_with(
+                "Look at\n@a b/c.rs\nhostname (file:///etc/hostname)\npage (https://example.org/x)\n<document source=\"file:///x.txt\""
+            ),
+            "{}",
+            message.text
+        );
+        let names: Vec<&str> = message
+            .images
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(names, ["image-1", "image-2"]);
+    }
+
+    #[test]
+    fn a_link_that_climbs_is_no_file_of_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("in");
+        fs::create_dir(&root).unwrap();
+        fs::write(dir.path().join("out"), "x").unwrap();
+        for uri in [
+            format!("file://{}/../out", root.display()),
+            format!("file://{}/%2e%2e/out", root.display()),
+            "file://relative".to_owned(),
+            "file:///nothing/there".to_owned(),
+        ] {
+            let block = json!([{"type": "resource_link", "uri": uri, "name": "out"}]);
+            let message = read(block, Some(&root)).unwrap();
+            assert!(message.files.is_empty(), "{uri}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_in_words() {
+        for (blocks, words) in [
+            (json!([]), "empty"),
+            (json!("x"), "no list"),
+            (json!([{"type": "text", "text": " "}]), "empty"),
+            (json!([{"type": "text"}]), "text is missing"),
+            (json!([7]), "no type"),
+            (
+                json!([{"type": "audio", "data": "", "mimeType": "audio/wav"}]),
+                "\"audio\"",
+            ),
+            (
+                json!([{"type": "image", "data": "%", "mimeType": "image/png"}]),
+                "not base64",
+            ),
+            (
+                json!([{"type": "resource", "resource": {"uri": "x", "mimeType": "application/zip", "blob": ""}}]),
+                "application/zip",
+            ),
+        ] {
+            let error = read(blocks.clone(), None).unwrap_err();
+            assert_eq!(error.code, RpcError::INVALID_PARAMS);
+            assert!(error.message.contains(words), "{blocks}: {}", error.message);
+        }
+    }
+}

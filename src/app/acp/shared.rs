@@ -1,0 +1,25 @@
+//! What the sessions of a process share.
+
+use std::sync::Arc;
+
+use super::client::Client;
+use super::models::Models;
+use super::out::Out;
+use crate::app::settings::Settings;
+use crate::base::cancel::Cancel;
+use crate::chat::usage::Ledger;
+use crate::tools::engine::permission::mode::PermissionMode;
+
+/// What they share.
+pub(super) struct Shared {
+    pub(super) settings: Arc<Settings>,
+    pub(super) out: Arc<Out>,
+    pub(super) client: Arc<Client>,
+    pub(super) models: Arc<Models>,
+    /// The mode that the command line chose.
+    pub(super) chosen_mode: PermissionMode,
+    /// What all sessions have used.
+    pub(super) ledger: Arc<Ledger>,
+    /// Ends everything.
+    pub(super) stop: Cancel,
+}

@@ -1,0 +1,288 @@
+//! What a client sees of a tool call: its kind, its title, where it works, and what came of it.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::text::{head, tail};
+use crate::chat::change::{ChangeKind, FileChange};
+use crate::chat::display::Display;
+use crate::chat::message::ToolCall;
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::permission::gate;
+use crate::tools::engine::rules::SideEffect;
+
+/// Bytes of a result that are shown.
+const MAX_RESULT_BYTES: usize = 256 << 10;
+/// Bytes of the live output of a program that are shown.
+const MAX_LIVE_BYTES: usize = 4 << 10;
+/// Bytes of a text whose change is shown whole.
+const MAX_DIFF_BYTES: usize = 1 << 20;
+
+/// What is known of a call before it runs.
+#[derive(Debug, Clone)]
+pub(super) struct ShownCall {
+    /// Its id in the session.
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) title: String,
+    kind: &'static str,
+    input: Map<String, Value>,
+    locations: Vec<Value>,
+    /// The command that it runs.
+    pub(super) command: Option<String>,
+}
+
+impl ShownCall {
+    pub(super) fn new(session: &SessionContext, id: String, call: &ToolCall) -> Self {
+        let Some(tool) = session.registry().find(&call.name) else {
+            return Self {
+                id,
+                tool: call.name.clone(),
+                title: call.name.clone(),
+                kind: "other",
+                input: Map::new(),
+                locations: Vec::new(),
+                command: None,
+            };
+        };
+        let described = gate::describe(session, &tool, &call.args);
+        let root = session.working_dir.root();
+        let place = |path: &String| {
+            let path = match &root {
+                Some(root) => root.path().join(path),
+                None => Path::new(path).to_owned(),
+            };
+            path.is_absolute().then(|| {
+                let line = described.input.get("start_line").and_then(Value::as_u64);
+                match line {
+                    Some(line) => json!({"path": path.display().to_string(), "line": line}),
+                    None => json!({"path": path.display().to_string()}),
+                }
+            })
+        };
+        Self {
+            id,
+            tool: tool.name().to_owned(),
+            title: described.title,
+            kind: kind(&tool),
+            locations: described.paths.iter().filter_map(place).collect(),
+            input: described.input,
+            command: described.command,
+        }
+    }
+
+    /// The fields that a client needs to show it, also in a question about it.
+    pub(super) fn fields(&self) -> Value {
+        json!({
+            "toolCallId": self.id,
+            "title": self.title,
+            "name": self.tool,
+            "kind": self.kind,
+            "rawInput": self.input,
+            "locations": self.locations,
+        })
+    }
+
+    /// The update that tells of it.
+    pub(super) fn begun(&self) -> Value {
+        let mut update = self.fields();
+        set(&mut update, "sessionUpdate", json!("tool_call"));
+        set(&mut update, "status", json!("pending"));
+        update
+    }
+}
+
+pub(super) fn set(value: &mut Value, key: &str, to: Value) {
+    if let Some(object) = value.as_object_mut() {
+        object.insert(key.to_owned(), to);
+    }
+}
+
+/// The parameters of tools that look for something.
+const SEARCHED_FOR: [&str; 3] = ["query", "pattern", "symbol"];
+
+/// The kind of a tool's calls, by what it declares.
+fn kind(tool: &ToolRef) -> &'static str {
+    let rules = tool.rules();
+    match rules.effect {
+        SideEffect::None if rules.annotations().open_world => "fetch",
+        SideEffect::None => {
+            let parameters = tool.parameters();
+            let mut names = parameters.iter().map(|parameter| parameter.name.as_ref());
+            match names.any(|name| SEARCHED_FOR.contains(&name)) {
+                true => "search",
+                false => "read",
+            }
+        }
+        SideEffect::Memory | SideEffect::Notes | SideEffect::Records => "other",
+        SideEffect::ProjectFiles | SideEffect::UserFiles => "edit",
+        SideEffect::Programs => "execute",
+        SideEffect::Outside => "fetch",
+    }
+}
+
+/// The update that changes a call.
+pub(super) fn update(id: &str, status: &str) -> Value {
+    json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status})
+}
+
+/// A text as content.
+fn text(text: &str) -> Value {
+    json!({"type": "content", "content": {"type": "text", "text": text}})
+}
+
+/// The update with what a running call has said so far.
+pub(super) fn live(id: &str, said: &str) -> Value {
+    let mut update = update(id, "in_progress");
+    set(
+        &mut update,
+        "content",
+        json!([text(tail(said, MAX_LIVE_BYTES))]),
+    );
+    update
+}
+
+/// The update with what came of a call.
+pub(super) fn ended(
+    id: &str,
+    failed: bool,
+    said: &str,
+    display: Option<&Display>,
+    root: Option<&Path>,
+) -> Value {
+    let shown = head(said, MAX_RESULT_BYTES);
+    let shown = match shown.len() < said.len() {
+        true => format!(
+            "{shown}\n[The rest is left out: {} bytes in all.]",
+            said.len()
+        ),
+        false => shown.to_owned(),
+    };
+    let mut content = diffs(display, root);
+    content.push(text(&shown));
+    let mut update = update(id, if failed { "failed" } else { "completed" });
+    set(&mut update, "content", Value::Array(content));
+    set(&mut update, "rawOutput", json!({"text": shown}));
+    update
+}
+
+/// The changes of files.
+pub(super) fn diffs(display: Option<&Display>, root: Option<&Path>) -> Vec<Value> {
+    match display {
+        Some(Display::Changes { files }) => files.iter().map(|file| diff(file, root)).collect(),
+        Some(Display::Diff { old, new, .. }) => {
+            vec![json!({"type": "diff", "path": "", "oldText": old, "newText": new})]
+        }
+        Some(Display::Patch { text: patch }) => vec![text(patch)],
+        None => Vec::new(),
+    }
+}
+
+/// The change of one file: its whole texts where the file is what the change made of it, else the places of change.
+fn diff(change: &FileChange, root: Option<&Path>) -> Value {
+    let path = root.map_or_else(
+        || change.path.clone().into(),
+        |root| root.join(&change.path),
+    );
+    if change.bytes() > MAX_DIFF_BYTES || change.omitted() > 0 {
+        return text(&change.to_string());
+    }
+    let now = match change.kind {
+        ChangeKind::Deleted => Some(String::new()),
+        ChangeKind::Added | ChangeKind::Changed => whole_text(&path),
+    };
+    let whole = now.and_then(|now| Some((text_before(change, &now)?, now)));
+    let (old, new) = whole.unwrap_or_else(|| (side(change, '+'), side(change, '-')));
+    let old = match change.kind {
+        ChangeKind::Added => Value::Null,
+        ChangeKind::Changed | ChangeKind::Deleted => Value::String(old),
+    };
+    json!({"type": "diff", "path": path.display().to_string(), "oldText": old, "newText": new})
+}
+
+fn whole_text(path: &Path) -> Option<String> {
+    let about = std::fs::symlink_metadata(path).ok()?;
+    let fits = about.is_file() && about.len() <= u64::try_from(MAX_DIFF_BYTES).unwrap_or_default();
+    fits.then(|| std::fs::read_to_string(path).ok())?
+}
+
+/// The places of change without the lines that begin with `other`.
+fn side(change: &FileChange, other: char) -> String {
+    let lines = change.hunks.iter().flat_map(|hunk| hunk.lines.lines());
+    let lines = lines.filter(|line| !line.starts_with(other));
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(line.get(1..).unwrap_or_default());
+        text.push('\n');
+    }
+    text
+}
+
+/// What a file was before a change that made `now` of it; `None` when that cannot be.
+fn text_before(change: &FileChange, now: &str) -> Option<String> {
+    let lines: Vec<&str> = now.split_inclusive('\n').collect();
+    let mut before = String::new();
+    let mut at = 0;
+    for hunk in &change.hunks {
+        let (_, start) = hunk.start?;
+        // A hunk without lines after the change begins after the line before it.
+        let start = start.checked_sub(1)?;
+        before.extend(lines.get(at..start)?.iter().copied());
+        at = start;
+        for line in hunk.lines.lines() {
+            let (mark, line) = line.split_at_checked(1)?;
+            if mark == "-" {
+                before.push_str(line);
+                before.push('\n');
+                continue;
+            }
+            let here = lines.get(at)?;
+            if here.trim_end_matches(['\n', '\r']) != line {
+                return None;
+            }
+            at += 1;
+            if mark == " " {
+                before.push_str(here);
+            }
+        }
+    }
+    before.extend(lines.get(at..)?.iter().copied());
+    let is_same = FileChange::between(&change.path, Some(&before), Some(now)).hunks == change.hunks;
+    (is_same || change.kind != ChangeKind::Changed).then_some(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_before_a_change_is_found_again() {
+        let long: String = (1..=60).map(|n| format!("line {n}\n")).collect();
+        for (old, new) in [
+            ("a\nb\nc\n", "a\nB\nc\n"),
+            ("a\nb\n", "a\nb\nc\n"),
+            ("a\nb\nc\n", "c\n"),
+            ("", "a\n"),
+            ("a\r\nb\r\n", "a\r\nB\r\n"),
+            (
+                &long,
+                &long.replace("line 7\n", "seven\n").replace("line 50\n", ""),
+            ),
+        ] {
+            let change = FileChange::between("f", Some(old), Some(new));
+            let before = text_before(&change, new).unwrap_or_else(|| panic!("{old:?} {new:?}"));
+            let plain = |text: &str| text.replace("\r\n", "\n");
+            assert_eq!(plain(&before), plain(old), "{new:?}");
+            assert_eq!(text_before(&change, "quite another text\n"), None);
+        }
+    }
+
+    #[test]
+    fn the_places_of_change_have_both_sides() {
+        let change = FileChange::between("f", Some("a\nb\nc\n"), Some("a\nB\nc\n"));
+        assert_eq!(side(&change, '+'), "a\nb\nc\n");
+        assert_eq!(side(&change, '-'), "a\nB\nc\n");
+    }
+}

@@ -1,0 +1,522 @@
+//! `marvin acp`, as an editor drives it: sessions, prompts, updates, questions about calls, modes and options, with the real binary.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::conversation::says;
+use crate::support::editor::{Editor, obedient_model, selects};
+use crate::support::home::Home;
+use crate::support::server::{Answer, Server};
+use crate::support::wait::found;
+use crate::support::wire::openai::{self, Stream};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn kinds(editor: &Editor, session: &str) -> Vec<String> {
+    let lines = editor.lines().into_iter();
+    let updates = lines.filter(|line| line["params"]["sessionId"] == session);
+    updates
+        .filter_map(|line| {
+            Some(
+                line["params"]["update"]["sessionUpdate"]
+                    .as_str()?
+                    .to_owned(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_turn_with_a_call_is_told_in_updates_before_its_answer() {
+    let server = Server::answering(|request, _| {
+        if request.path.ends_with("/models") {
+            return Answer::json(&json!({"data": []}));
+        }
+        let body = request.json();
+        let last = body["messages"].as_array().unwrap().last().unwrap();
+        match last["role"] == "tool" {
+            true => says("It is found."),
+            false => Answer::sse(
+                Stream::new()
+                    .reasoning(&["Hm."])
+                    .text(&["I will ", "look."])
+                    .call(0, "c1", "run_command", r#"{"command":"echo found"}"#)
+                    .usage(100, 7)
+                    .finish("tool_calls")
+                    .done(),
+            ),
+        }
+    })
+    .lenient();
+    let home = Home::new();
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    assert_eq!(editor.prompt(&session, "look"), "end_turn");
+    let told: Vec<String> = kinds(&editor, &session)
+        .into_iter()
+        .filter(|kind| !kind.starts_with("available") && !kind.starts_with("config"))
+        .fold(Vec::new(), |mut all, kind| {
+            if all.last() != Some(&kind) {
+                all.push(kind);
+            }
+            all
+        });
+    assert_eq!(
+        told,
+        [
+            "agent_thought_chunk",
+            "agent_message_chunk",
+            "usage_update",
+            "tool_call",
+            "tool_call_update",
+            "agent_message_chunk",
+            "usage_update",
+            "session_info_update",
+        ]
+    );
+    let call = &editor.updates(&session, "tool_call")[0];
+    assert_eq!(call["title"], "echo found");
+    assert_eq!(call["kind"], "execute");
+    assert_eq!(call["status"], "pending");
+    assert_eq!(call["rawInput"], json!({"command": "echo found"}));
+    let updates = editor.updates(&session, "tool_call_update");
+    assert_eq!(updates[0]["status"], "in_progress");
+    let ended = updates.last().unwrap();
+    assert_eq!(ended["status"], "completed");
+    let text = ended["content"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("found"), "{text}");
+    assert_eq!(editor.said(&session), "I will look.It is found.");
+    let messages = editor.updates(&session, "agent_message_chunk");
+    let ids: Vec<&Value> = messages.iter().map(|chunk| &chunk["messageId"]).collect();
+    assert!(ids.first() != ids.last(), "{ids:?}");
+    assert_eq!(editor.updates(&session, "usage_update")[0]["used"], 107);
+    let done = editor.close().expect(0);
+    done.stderr_has(&["MARVIN_COST:{"]);
+}
+
+#[test]
+fn calls_are_asked_about_with_what_they_would_do() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let asked = |editor: &Editor| -> Vec<Value> {
+        let lines = editor.lines().into_iter();
+        lines
+            .filter(|line| line["method"] == "session/request_permission")
+            .map(|line| line["params"].clone())
+            .collect()
+    };
+    editor.answers(|_| Some(Ok(selects("no"))));
+    assert_eq!(editor.prompt(&session, "run touch one"), "end_turn");
+    assert!(!home.work().join("one").exists());
+    let question = &asked(&editor)[0];
+    assert_eq!(question["toolCall"]["title"], "touch one");
+    assert_eq!(question["toolCall"]["kind"], "execute");
+    let options: Vec<&Value> = (question["options"].as_array().unwrap().iter())
+        .map(|option| &option["optionId"])
+        .collect();
+    assert_eq!(options, ["once", "always", "no"]);
+    let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+    assert_eq!(ended["status"], "failed");
+    editor.answers(|_| Some(Ok(selects("always"))));
+    assert_eq!(editor.prompt(&session, "run touch one"), "end_turn");
+    assert!(home.work().join("one").exists());
+    // Exactly this command, and no other.
+    editor.answers(|_| Some(Ok(selects("no"))));
+    fs::remove_file(home.work().join("one")).unwrap();
+    editor.prompt(&session, "run touch one");
+    assert!(home.work().join("one").exists());
+    editor.prompt(&session, "run touch two");
+    assert!(!home.work().join("two").exists());
+    assert_eq!(asked(&editor).len(), 3);
+    // A star at the end would allow others too.
+    editor.prompt(&session, "run echo *");
+    let options = asked(&editor).pop().unwrap()["options"].clone();
+    assert_eq!(options.as_array().unwrap().len(), 2, "{options}");
+}
+
+#[test]
+fn an_answer_that_is_none_refuses_and_a_cancelled_one_ends_the_turn() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    for answer in [
+        Ok(selects("never heard of")),
+        Ok(json!({})),
+        Ok(json!({"outcome": {"outcome": 7}})),
+        Err(json!({"code": -32603, "message": "no window"})),
+    ] {
+        editor.answers(move |_| Some(answer.clone()));
+        assert_eq!(editor.prompt(&session, "run touch it"), "end_turn");
+        assert!(!home.work().join("it").exists());
+    }
+    editor.answers(|_| Some(Ok(json!({"outcome": {"outcome": "cancelled"}}))));
+    assert_eq!(editor.prompt(&session, "run touch it"), "cancelled");
+    assert!(!home.work().join("it").exists());
+    // The conversation goes on.
+    assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+}
+
+#[test]
+fn edits_have_diffs_of_whole_texts() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.prompt(
+        &session,
+        r#"call create_file {"path": "a.txt", "content": "one\ntwo\n"}"#,
+    );
+    editor.prompt(
+        &session,
+        r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
+    );
+    let path = home.work().join("a.txt").display().to_string();
+    let diffs: Vec<Value> = editor
+        .updates(&session, "tool_call_update")
+        .into_iter()
+        .map(|update| update["content"][0].clone())
+        .filter(|content| content["type"] == "diff")
+        .collect();
+    assert_eq!(
+        diffs,
+        [
+            json!({"type": "diff", "path": path, "oldText": null, "newText": "one\ntwo\n"}),
+            json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n"}),
+        ]
+    );
+    let calls = editor.updates(&session, "tool_call");
+    assert_eq!(calls[1]["kind"], "edit");
+    assert_eq!(calls[1]["locations"], json!([{"path": path}]));
+    // The model used one id twice; a client must not.
+    assert_ne!(calls[0]["toolCallId"], calls[1]["toolCallId"]);
+}
+
+#[test]
+fn a_cancel_ends_the_prompt_and_those_that_wait_and_the_next_is_answered() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let running = editor.prompts(&session, "slow");
+    let waiting = editor.prompts(&session, "later");
+    editor.line("a piece", |line| {
+        line["params"]["update"]["content"]["text"] == "slow"
+    });
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    for id in [running, waiting] {
+        assert_eq!(
+            editor.answer(id)["result"],
+            json!({"stopReason": "cancelled"})
+        );
+    }
+    assert_eq!(editor.prompt(&session, "after"), "end_turn");
+    assert!(editor.said(&session).ends_with("Answer to after"));
+    // A command that runs, and a question that nobody has answered.
+    editor.answers(|_| Some(Ok(selects("once"))));
+    let running = editor.prompts(&session, "run sleep 60");
+    editor.line("the call runs", |line| {
+        line["params"]["update"]["status"] == "in_progress"
+    });
+    let since = Instant::now();
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.answer(running)["result"]["stopReason"], "cancelled");
+    assert!(since.elapsed() < LIMIT);
+    editor.answers(|_| None);
+    let running = editor.prompts(&session, "run touch late");
+    let question = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+            && line["params"]["toolCall"]["title"] == "touch late"
+    });
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.answer(running)["result"]["stopReason"], "cancelled");
+    // Its answer comes too late.
+    let line = json!({"jsonrpc": "2.0", "id": question["id"], "result": selects("once")});
+    editor.send(&line);
+    assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+    assert!(!home.work().join("late").exists());
+}
+
+#[test]
+fn a_cancelled_request_is_an_error_and_the_session_stays() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let running = editor.prompts(&session, "slow");
+    let waiting = editor.prompts(&session, "later");
+    editor.line("a piece", |line| {
+        line["params"]["update"]["content"]["text"] == "slow"
+    });
+    for id in [waiting, running] {
+        editor.notify("$/cancel_request", json!({"requestId": id}));
+        assert_eq!(editor.answer(id)["error"]["code"], -32800);
+    }
+    editor.notify("$/cancel_request", json!({"requestId": 999}));
+    assert_eq!(editor.prompt(&session, "after"), "end_turn");
+}
+
+#[test]
+fn ends_of_turns_have_their_reasons() {
+    let server = Server::answering(|request, _| {
+        if request.path.ends_with("/models") {
+            return Answer::json(&json!({"data": []}));
+        }
+        let body = request.json().to_string();
+        let ending =
+            |reason: &str| Answer::sse(Stream::new().text(&["Some"]).finish(reason).done());
+        match body {
+            _ if body.contains("too long") => ending("length"),
+            _ if body.contains("filter me") => ending("content_filter"),
+            _ if body.contains("break it") => Answer::status(400).and_json(&openai::error(
+                "You may not do that.",
+                "invalid_request_error",
+                None,
+            )),
+            _ => says("Fine."),
+        }
+    })
+    .lenient();
+    let home = Home::new();
+    let mut editor = Editor::begin(&home, &server);
+    for (text, reason) in [("too long", "max_tokens"), ("filter me", "refusal")] {
+        let session = editor.open(&home);
+        assert_eq!(editor.prompt(&session, text), reason);
+    }
+    let session = editor.open(&home);
+    let id = editor.prompts(&session, "break it");
+    let error = editor.answer(id)["error"].clone();
+    assert_eq!(error["code"], -32603, "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("You may not do that"),
+        "{error}"
+    );
+    let session = editor.open(&home);
+    assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+    let marvin = home.marvin().with_model(&server).line("--max-cost 0");
+    let mut editor = Editor::begin_with(marvin, json!({}));
+    let session = editor.open(&home);
+    assert_eq!(editor.prompt(&session, "hello"), "max_turn_requests");
+    assert!(
+        editor.said(&session).contains("cost limit"),
+        "{}",
+        editor.said(&session)
+    );
+}
+
+#[test]
+fn modes_and_options_change_what_follows() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let opened = editor.call("session/new", json!({"cwd": home.work(), "mcpServers": []}));
+    let modes: Vec<&Value> = (opened["modes"]["availableModes"].as_array().unwrap().iter())
+        .map(|mode| &mode["id"])
+        .collect();
+    assert_eq!(modes, ["ask", "edit", "plan"]);
+    assert_eq!(opened["modes"]["currentModeId"], "ask");
+    let ids: Vec<&Value> = (opened["configOptions"].as_array().unwrap().iter())
+        .map(|option| &option["id"])
+        .collect();
+    assert_eq!(ids, ["mode", "model", "thought_level"]);
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    editor.answers(|_| panic!("a question"));
+    let set = |editor: &mut Editor, id: &str, value: &str| {
+        let params = json!({"sessionId": session, "configId": id, "value": value});
+        editor.call("session/set_config_option", params)
+    };
+    editor.call(
+        "session/set_mode",
+        json!({"sessionId": session, "modeId": "edit"}),
+    );
+    let update = editor
+        .updates(&session, "config_option_update")
+        .pop()
+        .unwrap();
+    assert_eq!(update["configOptions"][0]["currentValue"], "edit");
+    editor.prompt(
+        &session,
+        r#"call create_file {"path": "a", "content": "x"}"#,
+    );
+    assert!(home.work().join("a").exists());
+    set(&mut editor, "mode", "plan");
+    let update = editor
+        .updates(&session, "current_mode_update")
+        .pop()
+        .unwrap();
+    assert_eq!(update["currentModeId"], "plan");
+    editor.prompt(
+        &session,
+        r#"call create_file {"path": "b", "content": "x"}"#,
+    );
+    assert!(!home.work().join("b").exists());
+    // The provider's list arrives in the background.
+    editor.line("the list", |line| line.to_string().contains("other-model"));
+    let options = set(&mut editor, "model", "other-model");
+    assert_eq!(options["configOptions"][1]["currentValue"], "other-model");
+    let options = set(&mut editor, "thought_level", "low");
+    assert_eq!(options["configOptions"][2]["currentValue"], "low");
+    editor.prompt(&session, "hello");
+    let last = server.requests().pop().unwrap().json();
+    assert_eq!(last["model"], "other-model");
+    for (id, value) in [("model", "no-model"), ("mode", "auto"), ("sandbox", "off")] {
+        let params = json!({"sessionId": session, "configId": id, "value": value});
+        assert_eq!(
+            editor.fails("session/set_config_option", params)["code"],
+            -32002,
+            "{id}"
+        );
+    }
+    let params = json!({"sessionId": session, "modeId": "auto"});
+    assert_eq!(editor.fails("session/set_mode", params)["code"], -32002);
+}
+
+#[test]
+fn everything_runs_only_where_the_command_line_says_so() {
+    let (home, server) = (Home::new(), obedient_model());
+    let marvin = home.marvin().with_model(&server);
+    let marvin = marvin.line("--permission-mode bypassPermissions");
+    let mut editor = Editor::begin_with(marvin, json!({}));
+    let opened = editor.call("session/new", json!({"cwd": home.work(), "mcpServers": []}));
+    assert_eq!(opened["modes"]["currentModeId"], "auto");
+    let session = opened["sessionId"].as_str().unwrap();
+    editor.answers(|_| panic!("a question"));
+    editor.prompt(session, "run touch it");
+    assert!(home.work().join("it").exists());
+    editor.call(
+        "session/set_mode",
+        json!({"sessionId": session, "modeId": "ask"}),
+    );
+    editor.answers(|_| Some(Ok(selects("no"))));
+    editor.prompt(session, "run touch other");
+    assert!(!home.work().join("other").exists());
+}
+
+#[test]
+fn sessions_side_by_side_mix_nothing() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let sessions: Vec<(String, u64)> = (0..20)
+        .map(|n| {
+            let dir = home.path().join(format!("folder {n}"));
+            fs::create_dir(&dir).unwrap();
+            let opened = editor.call("session/new", json!({"cwd": dir, "mcpServers": []}));
+            let session = opened["sessionId"].as_str().unwrap().to_owned();
+            let id = editor.prompts(&session, &format!("run pwd; echo number {n}"));
+            (session, id)
+        })
+        .collect();
+    for (n, (session, id)) in sessions.iter().enumerate() {
+        assert_eq!(editor.answer(*id)["result"]["stopReason"], "end_turn");
+        let said = editor.said(session);
+        assert!(said.contains(&format!("folder {n}\\n")), "{n}: {said}");
+        assert!(said.contains(&format!("number {n}\\n")), "{n}: {said}");
+        assert_eq!(editor.updates(session, "tool_call").len(), 1);
+    }
+    editor.close().expect(0);
+}
+
+#[test]
+fn a_closed_input_ends_it_well_and_sigterm_with_143() {
+    let (home, server) = (Home::new(), obedient_model());
+    for is_signal in [false, true] {
+        let mut editor = Editor::begin(&home, &server);
+        let session = editor.open(&home);
+        let said = format!("run sleep 5{}1", u8::from(is_signal));
+        editor.prompts(&session, &said);
+        editor.line("the call runs", |line| {
+            line["params"]["update"]["status"] == "in_progress"
+        });
+        let since = Instant::now();
+        let done = match is_signal {
+            true => {
+                editor.running().signal(Signal::TERM);
+                editor.close().expect(143)
+            }
+            false => editor.close().expect(0),
+        };
+        assert!(since.elapsed() < LIMIT);
+        assert!(
+            done.errors()
+                .lines()
+                .last()
+                .unwrap()
+                .starts_with("MARVIN_COST:")
+        );
+        // What was said is kept.
+        let sessions = home.marvin().line("sessions --json").run().expect(0);
+        assert!(sessions.text().contains(&session), "{}", sessions.text());
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_can_still_cancel() {
+    let flood = "x".repeat(1 << 20);
+    let server = Server::answering(move |request, _| {
+        if request.path.ends_with("/models") {
+            return Answer::json(&json!({"data": []}));
+        }
+        let piece = openai::data(&openai::chunk(json!({"content": flood}), None));
+        Answer::sse(vec![piece; 12]).stall()
+    })
+    .lenient();
+    let home = Home::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_marvin"))
+        .args([
+            "--provider",
+            "openai-compat",
+            "--model",
+            "test-model",
+            "acp",
+        ])
+        .env_clear()
+        .env("HOME", home.path())
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut send = |line: Value| writeln!(input, "{line}").unwrap();
+    let mut until_answer = |id: u64| loop {
+        let mut line = String::new();
+        assert!(
+            output.read_line(&mut line).unwrap() > 0,
+            "no answer to {id}"
+        );
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if line["id"] == id {
+            break line;
+        }
+    };
+    send(json!({"id": 1, "method": "initialize", "params": {"protocolVersion": 1}}));
+    until_answer(1);
+    send(
+        json!({"id": 2, "method": "session/new", "params": {"cwd": home.work(), "mcpServers": []}}),
+    );
+    let session = until_answer(2)["result"]["sessionId"].clone();
+    let prompt = json!([{"type": "text", "text": "flood"}]);
+    send(
+        json!({"id": 3, "method": "session/prompt", "params": {"sessionId": session, "prompt": prompt}}),
+    );
+    let asked = || {
+        server
+            .requests()
+            .into_iter()
+            .position(|one| one.method == "POST")
+    };
+    let asked = found("the request", asked);
+    // It takes no more than it may hold, and lets go of the provider although nobody reads.
+    send(json!({"method": "session/cancel", "params": {"sessionId": session}}));
+    server.wait_closed(server.request(asked).connection, LIMIT);
+    assert_eq!(until_answer(3)["result"]["stopReason"], "cancelled");
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
