@@ -450,3 +450,49 @@ fn the_status_of_servers_is_told_at_any_time() {
     let done = running.wait();
     assert!(done.text().contains("mcpServers"));
 }
+
+#[test]
+fn what_a_sub_agent_says_and_gets_is_told_under_the_call_that_started_it() {
+    let home = Home::new();
+    home.write("work/notes.md", "The port is 8080.");
+    let server = playing([
+        calls("launch_research_agent", json!({"query": "which port?"})),
+        calls("read_file", json!({"path": "notes.md"})),
+        says("It is 8080."),
+        says("8080."),
+    ]);
+    let mut running = driven(&home, &server)
+        .line("--permission-mode bypassPermissions")
+        .spawn();
+    running.write(&user("which port?"));
+    let done = running.wait().expect(0);
+    let all = lines(&done);
+    let call = all[1]["message"]["content"][0]["id"].clone();
+    let of_child: Vec<&Value> = all
+        .iter()
+        .filter(|line| line["parent_tool_use_id"].is_string())
+        .collect();
+    let told: Vec<(&str, &str)> = of_child
+        .iter()
+        .map(|line| {
+            let block = &line["message"]["content"][0]["type"];
+            (line["type"].as_str().unwrap(), block.as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("assistant", "tool_use"),
+            ("user", "tool_result"),
+            ("assistant", "text")
+        ]
+    );
+    for line in &of_child {
+        assert_eq!(line["parent_tool_use_id"], call);
+        assert_eq!(line["session_id"], all[0]["session_id"]);
+    }
+    assert!(of_child[1].to_string().contains("The port is 8080."));
+    assert_eq!(last(&all)["result"], "8080.");
+    assert!(!done.errors().contains("MARVIN_LINE"));
+    assert_eq!(last(&all)["num_turns"], 2);
+}

@@ -8,6 +8,7 @@
 pub(crate) mod answer_lines;
 pub(crate) mod caller;
 mod caller_servers;
+pub(crate) mod child_lines;
 mod content_blocks;
 mod control;
 mod hook_callbacks;
