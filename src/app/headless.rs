@@ -332,7 +332,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         });
         json.has_begun.store(true, Ordering::SeqCst);
         let json_run = JsonRun {
-            settings,
+            settings: Arc::clone(settings),
             session,
             stop: stop.clone(),
             spending,

@@ -286,6 +286,14 @@ pub(crate) fn spending(
         max_cost: settings.model.max_cost,
         successor: None,
     };
+    if let Some(model) = &settings.json.fallback_model {
+        let (mut choice, env) = (settings.model.choice.clone(), settings.env.clone());
+        choice.model = Some(model.clone());
+        let alone = spending.clone();
+        let find = move |_: &Cancel| model_target(&choice, &alone, &env, &mut |_| {}).ok();
+        spending.successor = Some(Arc::new(Successor::new(find)));
+        return Ok(spending);
+    }
     // A child's announcement would be read by its parent, not by the user.
     if !MARVIN_NO_FALLBACK.read(&settings.env) && !settings.is_leashed {
         spending.successor = Some(Arc::new(successor(&settings.env, &spending)));

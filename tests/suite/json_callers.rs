@@ -496,3 +496,50 @@ fn what_a_sub_agent_says_and_gets_is_told_under_the_call_that_started_it() {
     assert!(!done.errors().contains("MARVIN_LINE"));
     assert_eq!(last(&all)["num_turns"], 2);
 }
+
+#[test]
+fn another_model_answers_from_the_next_request_of_a_turn_on() {
+    let home = Home::new();
+    let server = playing([run_command("echo found"), says("Done.")]);
+    let mut running = driven(&home, &server)
+        .line("--permission-prompt-tool stdio")
+        .spawn();
+    running.write(&user("look"));
+    running.wait_stdout("can_use_tool", LIMIT);
+    running.write(&control(
+        "m",
+        json!({"subtype": "set_model", "model": "other-model"}),
+    ));
+    running.wait_stdout(r#""request_id":"m""#, LIMIT);
+    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1", "response": {"behavior": "allow"}}});
+    running.write(format!("{answer}\n").as_bytes());
+    let done = running.wait().expect(0);
+    assert_eq!(server.request(0).json()["model"], "test-model");
+    assert_eq!(server.request(1).json()["model"], "other-model");
+    let all = lines(&done);
+    let answer = all
+        .iter()
+        .rfind(|line| line["type"] == "assistant")
+        .unwrap();
+    assert_eq!(answer["message"]["model"], "other-model");
+    assert_eq!(last(&all)["modelUsage"].as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn a_fallback_model_answers_when_the_chosen_one_fails() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| match request.json()["model"] == "test-model" {
+        true => Answer::status(503),
+        false => says("From the other."),
+    })
+    .lenient();
+    let done = home
+        .marvin()
+        .with_model(&server)
+        .env("MARVIN_RETRIES", "0")
+        .line("--output-format json --fallback-model other-model --prompt hi")
+        .run()
+        .expect(0);
+    assert_eq!(last(&lines(&done))["result"], "From the other.");
+    done.stderr_has(&["falling back to other-model"]);
+}

@@ -180,6 +180,11 @@ impl AnswerLines {
         state.is_open = true;
     }
 
+    /// Another model answers from now on.
+    pub(super) fn set_model(&self, model: &str) {
+        model.clone_into(&mut self.lock().model);
+    }
+
     /// The turn is over: what was open of it is written. Returns what its result tells; `None` when that was written already.
     pub(super) fn end_turn(&self) -> Option<(TurnTally, Vec<ModelTally>)> {
         let mut state = self.lock();

@@ -16,6 +16,7 @@ pub(crate) mod init_line;
 mod line_forms;
 mod line_reader;
 pub(crate) mod line_writer;
+mod model_wish;
 mod permission_questions;
 pub(crate) mod result_line;
 pub(crate) mod run;

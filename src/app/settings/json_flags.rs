@@ -46,6 +46,8 @@ pub(crate) struct JsonFlags {
     pub keeps_nothing: bool,
     /// Servers in the calling program.
     pub servers: Vec<CallerServer>,
+    /// The model that answers when the chosen one fails.
+    pub fallback_model: Option<String>,
 }
 
 impl JsonFlags {
@@ -338,6 +340,16 @@ pub(super) static FLAGS: &[Flag] = &[
     )
     .hidden(),
     flag(
+        "fallback-model",
+        FlagGroup::Program,
+        ValueMode::Value("MODEL"),
+        "Have this model of the same provider answer when the chosen one fails.",
+        |args, value| {
+            args.json.fallback_model = Some(text(value, "--fallback-model")?);
+            Ok(())
+        },
+    ),
+    flag(
         "mcp-config",
         FlagGroup::Program,
         ValueMode::Any("JSON|FILE"),
@@ -365,7 +377,6 @@ pub(super) static FLAGS: &[Flag] = &[
     unbuilt("task-budget", ValueMode::Any("N")),
     unbuilt("resume-session-at", ValueMode::Any("ID")),
     unbuilt("settings", ValueMode::Any("FILE")),
-    unbuilt("fallback-model", ValueMode::Any("MODEL")),
     unbuilt("add-dir", ValueMode::Any("DIR")),
 ];
 
