@@ -74,6 +74,16 @@ pub(crate) fn session(
         (None, Some(current)) => session.working_dir.leave_unset(current.clone()),
         (None, None) => {}
     }
+    for dir in &settings.json.added_dirs {
+        let root = Root::open(dir)
+            .map_err(|problem| problem.next("--add-dir needs a folder that exists."))?;
+        let name = format!("folder {}", root.path().display());
+        let given = match &settings.process.current {
+            Some(current) => current.join(dir),
+            None => dir.clone(),
+        };
+        session.working_dir.add(given, root.called(name));
+    }
     Ok(session)
 }
 

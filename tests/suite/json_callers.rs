@@ -543,3 +543,66 @@ fn a_fallback_model_answers_when_the_chosen_one_fails() {
     assert_eq!(last(&lines(&done))["result"], "From the other.");
     done.stderr_has(&["falling back to other-model"]);
 }
+
+#[test]
+fn file_tools_reach_added_folders_by_absolute_paths_and_nothing_else() {
+    let home = Home::new();
+    home.write("more/a.md", "one\n");
+    home.write("more/.git/config", "[core]\n");
+    home.write("other/b.md", "two\n");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: {}\n@@\n-one\n+three\n*** End Patch",
+        path("more/a.md")
+    );
+    let steps = [
+        ("read_file", json!({"path": path("more/a.md")}), "1. one"),
+        (
+            "create_file",
+            json!({"path": path("more/new/c.md"), "content": "x"}),
+            "Created new/c.md",
+        ),
+        ("apply_patch", json!({"input": patch}), "a.md"),
+        ("tree", json!({"path": path("more")}), "a.md"),
+        (
+            "create_file",
+            json!({"path": path("more/.git/hooks/x"), "content": "x"}),
+            "Error",
+        ),
+        (
+            "read_file",
+            json!({"path": path("other/b.md")}),
+            "Absolute paths",
+        ),
+        (
+            "read_file",
+            json!({"path": path("more/../other/b.md")}),
+            "Error",
+        ),
+        (
+            "read_file",
+            json!({"path": path("moreover.md")}),
+            "Absolute paths",
+        ),
+    ];
+    let answers = steps
+        .iter()
+        .map(|(tool, args, _)| calls(tool, args.clone()));
+    let server = playing(answers.chain([says("Done.")]));
+    let mut running = driven(&home, &server)
+        .line("--permission-mode bypassPermissions --add-dir ../more")
+        .spawn();
+    running.write(&user("go"));
+    let done = running.wait().expect(0);
+    let results = results(&lines(&done));
+    for ((tool, args, words), result) in steps.iter().zip(&results) {
+        assert!(result.contains(words), "{tool} {args}: {result}");
+    }
+    assert_eq!(home.read("more/a.md"), "three\n");
+    assert!(home.has("more/new/c.md") && !home.has("more/.git/hooks/x"));
+    let system = server.request(0).json()["messages"][0]["content"].to_string();
+    assert!(system.contains(&format!("- {}", path("more"))), "{system}");
+    home.marvin()
+        .line("--non-interactive --add-dir /nonexistent --prompt hi")
+        .fails(&["--add-dir needs a folder that exists"]);
+}

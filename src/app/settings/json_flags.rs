@@ -1,6 +1,7 @@
 //! The flags of a run that a program drives: the form of its output and input, limits, the system prompt. Their spellings are those of the Claude Agent SDKs.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use super::CliArgs;
 use super::caller_servers::{self, CallerServer};
@@ -46,6 +47,8 @@ pub(crate) struct JsonFlags {
     pub keeps_nothing: bool,
     /// Servers in the calling program.
     pub servers: Vec<CallerServer>,
+    /// Folders beside the working directory.
+    pub added_dirs: Vec<PathBuf>,
     /// The model that answers when the chosen one fails.
     pub fallback_model: Option<String>,
 }
@@ -340,6 +343,17 @@ pub(super) static FLAGS: &[Flag] = &[
     )
     .hidden(),
     flag(
+        "add-dir",
+        FlagGroup::Prompt,
+        ValueMode::Value("DIR"),
+        "Let file tools read and write in this folder too, by absolute paths; repeatable.",
+        |args, value| {
+            args.json.added_dirs.push(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .complete(super::flag::Complete::Folder),
+    flag(
         "fallback-model",
         FlagGroup::Program,
         ValueMode::Value("MODEL"),
@@ -377,7 +391,6 @@ pub(super) static FLAGS: &[Flag] = &[
     unbuilt("task-budget", ValueMode::Any("N")),
     unbuilt("resume-session-at", ValueMode::Any("ID")),
     unbuilt("settings", ValueMode::Any("FILE")),
-    unbuilt("add-dir", ValueMode::Any("DIR")),
 ];
 
 /// A flag of the SDKs that a caller relies on, so that it must not be ignored.
