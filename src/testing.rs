@@ -71,6 +71,10 @@ pub mod json_object {
     pub use crate::formats::json_object::{ObjectError, ObjectReader};
 }
 
+pub mod caller_lines {
+    pub use crate::app::json_stream::line_reader::{NextLine, next_line, object};
+}
+
 pub mod json_schema {
     pub use crate::formats::json_schema::check::Misfit;
     pub use crate::formats::json_schema::schema::Schema;

@@ -9,16 +9,20 @@ pub(super) const MAX_LINE_IN: usize = 64 << 20;
 
 /// What a stream has next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NextLine {
+pub enum NextLine {
     /// A line without its end; the last one may have none.
     Line(Vec<u8>),
     /// One that is longer than [`MAX_LINE_IN`]: it was skipped.
     TooLong,
+    /// There are no further lines.
     End,
 }
 
 /// Reads the next line, at most `most` bytes of it.
-pub(super) fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<NextLine> {
+///
+/// # Errors
+/// The stream cannot be read.
+pub fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<NextLine> {
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
@@ -52,7 +56,10 @@ pub(super) fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<Nex
 }
 
 /// The object on a line; `Err` says what it is instead. Halves of surrogate pairs become U+FFFD: JavaScript writes them.
-pub(super) fn object(line: &[u8]) -> Result<Map<String, Value>, &'static str> {
+///
+/// # Errors
+/// It is none.
+pub fn object(line: &[u8]) -> Result<Map<String, Value>, &'static str> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     let value = read(line).or_else(|| read(&without_lone_surrogates(line)?));
     match value {

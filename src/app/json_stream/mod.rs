@@ -14,7 +14,7 @@ mod control;
 mod hook_callbacks;
 pub(crate) mod init_line;
 mod line_forms;
-mod line_reader;
+pub(crate) mod line_reader;
 pub(crate) mod line_writer;
 mod model_wish;
 mod permission_questions;
