@@ -95,6 +95,10 @@ pub mod json_rpc {
     }
 }
 
+pub mod caller_lines {
+    pub use crate::formats::json_lines::{NextLine, next_line, object};
+}
+
 pub mod json_schema {
     pub use crate::formats::json_schema::check::Misfit;
     pub use crate::formats::json_schema::schema::Schema;

@@ -75,6 +75,7 @@ impl SystemPrompt {
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
         }
+        section(&mut text, "Further folders", &added_folders(session));
         if plans(session) {
             section(&mut text, "Plan mode", prompts::PLAN);
         }
@@ -134,6 +135,22 @@ fn without_withheld(text: String, session: &SessionContext) -> String {
 /// Whether the model is to plan and to change nothing.
 fn plans(session: &SessionContext) -> bool {
     session.permissions.mode() == PermissionMode::Plan
+}
+
+/// The folders beside the working directory.
+fn added_folders(session: &SessionContext) -> String {
+    let added = session.working_dir.added();
+    let lines = added
+        .iter()
+        .map(|root| format!("- {}", root.path().display()));
+    let lines: Vec<String> = lines.collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Files in these folders can be read and changed too, by their absolute paths:\n{}",
+            lines.join("\n")
+        ),
+    }
 }
 
 fn today(session: &SessionContext) -> String {

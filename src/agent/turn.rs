@@ -23,7 +23,7 @@ use crate::llm::provider::{
 };
 use crate::model_call::ask::ask;
 use crate::model_call::fallback;
-use crate::model_call::model_target::ModelTarget;
+use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::UserFacts;
 use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{CallRecord, ContextCause};
@@ -73,7 +73,9 @@ impl TurnLimits {
 /// A conversation and everything needed to answer it.
 pub(crate) struct Conversation<'a> {
     /// Provider and model.
-    pub target: &'a ModelTarget,
+    pub target: Arc<ModelTarget>,
+    /// Says to which model requests go from now on, if that may change within the turn.
+    pub switch: Option<Arc<dyn ModelSwitch>>,
     /// The tools offered.
     pub offer: &'a Offer,
     /// Works in coding mode.
@@ -109,7 +111,7 @@ pub(crate) struct Conversation<'a> {
 impl<'a> Conversation<'a> {
     /// Starts with `messages` and the limits of the mode.
     pub(crate) fn new(
-        target: &'a ModelTarget,
+        target: Arc<ModelTarget>,
         offer: &'a Offer,
         person: &'a UserFacts,
         messages: Vec<Message>,
@@ -117,6 +119,7 @@ impl<'a> Conversation<'a> {
     ) -> Self {
         Self {
             target,
+            switch: None,
             offer,
             coding,
             effort: None,
@@ -146,10 +149,10 @@ impl<'a> Conversation<'a> {
         let mut now = AttemptState::default();
         let mut answered = self.rounds(ctx, &mut now);
         if let Err(failure) = &answered
-            && let Some(successor) = fallback::successor(ctx, self.target, failure, now)
+            && let Some(successor) = fallback::successor(ctx, &self.target, failure, now).cloned()
         {
-            fallback::announce(ctx, self.target, failure);
-            let own = std::mem::replace(&mut self.target, successor);
+            fallback::announce(ctx, &self.target, failure, &successor);
+            let own = std::mem::replace(&mut self.target, Arc::clone(&successor));
             let rounds = self.messages.clone();
             rewind(&mut self.messages);
             self.save(ctx, ContextCause::Change);
@@ -161,7 +164,7 @@ impl<'a> Conversation<'a> {
                 self.save(ctx, ContextCause::Change);
             }
             answered = match (answered, second) {
-                (Err(first), Err(second)) => Err(fallback::both(first, second)),
+                (Err(first), Err(second)) => Err(fallback::both(first, second, &successor)),
                 (_, second) => second,
             };
         }
@@ -208,7 +211,7 @@ impl<'a> Conversation<'a> {
             };
             if calls.is_empty() && cut.is_empty() {
                 let failure =
-                    ending::failure(self.target, &reply, now.shown, last_round, self.has_most());
+                    ending::failure(&self.target, &reply, now.shown, last_round, self.has_most());
                 self.keep(reply, &[], &[]);
                 self.save(ctx, ContextCause::Change);
                 failure.map_or(Ok(()), Err)?;
@@ -218,7 +221,7 @@ impl<'a> Conversation<'a> {
                 }
                 break;
             }
-            if let Some(words) = ending::remark(self.target, &reply, &cut) {
+            if let Some(words) = ending::remark(&self.target, &reply, &cut) {
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
             }
             let finish = reply.finish.clone();
@@ -251,7 +254,7 @@ impl<'a> Conversation<'a> {
                 return Err(Failure::cancelled());
             }
             if cut_rounds == ending::MAX_CUT_ROUNDS {
-                return Err(ending::cut_again_and_again(self.target, &finish));
+                return Err(ending::cut_again_and_again(&self.target, &finish));
             }
             if ctx.session.hooks.end().is_some() {
                 break;
@@ -325,6 +328,9 @@ impl<'a> Conversation<'a> {
         now: AttemptState,
         last: Option<&str>,
     ) -> Result<Reply, Failure> {
+        if let Some(target) = self.switch.as_ref().and_then(|switch| switch.next()) {
+            self.target = target;
+        }
         repair(&mut self.messages);
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
             self.messages.drain(..at);
@@ -378,7 +384,7 @@ impl<'a> Conversation<'a> {
                 ..CallOptions::default()
             },
         };
-        let reply = ask(ctx, self.target, &request, now);
+        let reply = ask(ctx, &self.target, &request, now);
         if let (Some(bytes), Some(text)) = (before, last_text(&mut self.messages)) {
             text.truncate(bytes);
         }

@@ -77,7 +77,7 @@ impl Conversation<'_> {
             at_least: at_least + self.overhead.tokens(),
             schemas: self.overhead.schemas,
         };
-        limits::check_window(self.target, size)
+        limits::check_window(&self.target, size)
     }
 
     /// Whether a hook objects to a compaction, and for the first time.

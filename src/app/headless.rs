@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::json_stream::answer_lines::{AnswerLines, LineDetail};
+use super::json_stream::child_lines::ToldToParent;
 use super::json_stream::line_writer::LineWriter;
 use super::json_stream::result_line;
 use super::json_stream::run::JsonRun;
@@ -27,6 +28,8 @@ use super::{images, setup};
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_TELL_LINES;
+use crate::chat::event::EventSink;
 use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::image::Image;
 use crate::chat::usage::Totals;
@@ -336,7 +339,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         });
         json.has_begun.store(true, Ordering::SeqCst);
         let json_run = JsonRun {
-            settings,
+            settings: Arc::clone(settings),
             session,
             stop: stop.clone(),
             spending,
@@ -364,7 +367,12 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     );
     let warn: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
     let provider = target.provider.name();
-    let answer = one_shot.answer(Arc::new(target), message, stream.clone(), &warn, |_| {});
+    let told = settings.is_leashed && MARVIN_TELL_LINES.read(&settings.env);
+    let listener: Arc<dyn EventSink> = match told {
+        true => Arc::new(ToldToParent::new(stream.clone(), &target.model)),
+        false => stream.clone(),
+    };
+    let answer = one_shot.answer(Arc::new(target), message, listener, &warn, |_| {});
     let written = stream.finish();
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),

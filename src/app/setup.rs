@@ -74,6 +74,16 @@ pub(crate) fn session(
         (None, Some(current)) => session.working_dir.leave_unset(current.clone()),
         (None, None) => {}
     }
+    for dir in &settings.json.added_dirs {
+        let root = Root::open(dir)
+            .map_err(|problem| problem.next("--add-dir needs a folder that exists."))?;
+        let name = format!("folder {}", root.path().display());
+        let given = match &settings.process.current {
+            Some(current) => current.join(dir),
+            None => dir.clone(),
+        };
+        session.working_dir.add(given, root.called(name));
+    }
     Ok(session)
 }
 
@@ -283,6 +293,14 @@ pub(crate) fn spending(
         max_cost: settings.model.max_cost,
         successor: None,
     };
+    if let Some(model) = &settings.json.fallback_model {
+        let (mut choice, env) = (settings.model.choice.clone(), settings.env.clone());
+        choice.model = Some(model.clone());
+        let alone = spending.clone();
+        let find = move |_: &Cancel| model_target(&choice, &alone, &env, &mut |_| {}).ok();
+        spending.successor = Some(Arc::new(Successor::new(find)));
+        return Ok(spending);
+    }
     // A child's announcement would be read by its parent, not by the user.
     if !MARVIN_NO_FALLBACK.read(&settings.env) && !settings.is_leashed {
         spending.successor = Some(Arc::new(successor(&settings.env, &spending)));

@@ -152,6 +152,7 @@ impl EventSink for StdoutSink {
             | Event::Compacted { .. }
             | Event::ToolDone { .. }
             | Event::Pipeline(_)
+            | Event::ChildLine { .. }
             | Event::Denied { .. }
             | Event::Reply(_) => {}
         }

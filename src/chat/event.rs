@@ -101,6 +101,13 @@ pub enum Event {
         /// Now.
         after: u64,
     },
+    /// A sub-agent's message or result of a call, as it tells it to programs.
+    ChildLine {
+        /// Id of the call that started it.
+        call: String,
+        /// A line of the JSON form.
+        line: String,
+    },
     /// Something happened in a run of the pipeline.
     Pipeline(PipelineEvent),
     /// Something happened in the reply flow.
@@ -176,12 +183,20 @@ fn milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error
 /// In the output of the non-interactive mode, the prefix of a line with the names of a round's tools: two spaces, U+1F527, one space.
 pub(crate) const TOOLS_MARKER: &str = "  \u{1f527} ";
 
+/// The prefix of a line of a sub-agent's messages and results on its standard error.
+pub(crate) const CHILD_LINE_MARKER: &str = "MARVIN_LINE:";
+
 /// Receives events: the terminal interface through a channel, the non-interactive mode by writing at once.
 ///
 /// Called from the turn's thread and from tool threads. It must not block on anything but its own output.
 pub trait EventSink: Send + Sync {
     /// Takes one event.
     fn emit(&self, event: Event);
+
+    /// Whether it has a use for [`Event::ChildLine`], which sub-agents do not tell otherwise.
+    fn takes_child_lines(&self) -> bool {
+        false
+    }
 }
 
 /// A sink that ignores everything: for single tools, and for tests that need no events.
@@ -262,7 +277,11 @@ mod tests {
                 before: 9_000,
                 after: 900,
             },
-            Some(Event::Compacted { .. }) => Event::Pipeline(PipelineEvent::PhaseStarted {
+            Some(Event::Compacted { .. }) => Event::ChildLine {
+                call: id(),
+                line: "{}".to_owned(),
+            },
+            Some(Event::ChildLine { .. }) => Event::Pipeline(PipelineEvent::PhaseStarted {
                 phase: "1a".to_owned(),
             }),
             Some(Event::Pipeline(_)) => Event::Reply(ReplyEvent::Trace {
@@ -301,6 +320,7 @@ mod tests {
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,
             r#"{"type":"reply_ended","data":"max_tokens"}"#,
             r#"{"type":"compacted","data":{"before":9000,"after":900}}"#,
+            r#"{"type":"child_line","data":{"call":"a","line":"{}"}}"#,
             r#"{"type":"pipeline","data":{"kind":"phase_started","phase":"1a"}}"#,
             r#"{"type":"reply","data":{"kind":"trace","text":"🪴 Warm profile"}}"#,
         ];

@@ -9,16 +9,20 @@ pub(crate) const MAX_LINE_IN: usize = 64 << 20;
 
 /// What a stream has next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NextLine {
+pub enum NextLine {
     /// A line without its end; the last one may have none.
     Line(Vec<u8>),
     /// One that is longer than [`MAX_LINE_IN`]: it was skipped.
     TooLong,
+    /// There are no further lines.
     End,
 }
 
 /// Reads the next line, at most `most` bytes of it.
-pub(crate) fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<NextLine> {
+///
+/// # Errors
+/// The stream cannot be read.
+pub fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<NextLine> {
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
@@ -62,7 +66,10 @@ pub(crate) fn value(line: &[u8]) -> Result<Value, &'static str> {
 }
 
 /// The object on a line, as [`value`] reads it.
-pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, &'static str> {
+///
+/// # Errors
+/// It is none.
+pub fn object(line: &[u8]) -> Result<Map<String, Value>, &'static str> {
     match value(line)? {
         Value::Object(object) => Ok(object),
         _ => Err("it is JSON, but no object"),

@@ -1,8 +1,11 @@
 //! Another model answers when the chosen one fails and nothing of its answer was shown yet: who it is, and what the user is told.
 
+use std::sync::Arc;
+
 use super::model_target::ModelTarget;
 use crate::base::text::{clip, escape_controls};
 use crate::chat::event::{Event, Level};
+use crate::llm::copilot;
 use crate::llm::failure::Failure;
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::tools::engine::context::ToolContext;
@@ -17,7 +20,7 @@ pub(crate) fn successor<'a>(
     target: &'a ModelTarget,
     failure: &Failure,
     now: AttemptState,
-) -> Option<&'a ModelTarget> {
+) -> Option<&'a Arc<ModelTarget>> {
     let successor = target.successor.as_ref()?;
     let exhausted = AttemptState {
         waited: usize::MAX,
@@ -33,24 +36,47 @@ pub(crate) fn successor<'a>(
 }
 
 /// Tells the user that, and when their text leaves the machine by it.
-pub(crate) fn announce(ctx: &ToolContext, target: &ModelTarget, failure: &Failure) {
+pub(crate) fn announce(
+    ctx: &ToolContext,
+    target: &ModelTarget,
+    failure: &Failure,
+    successor: &ModelTarget,
+) {
     let provider = target.provider.name();
     let reason = clip(&escape_controls(&failure.problem.what), REASON);
     let reason = reason.trim_end_matches('.');
     let leaves = match target.on_this_machine {
-        true => "; the conversation now leaves this machine and goes to GitHub",
-        false => "",
+        true if is_copilot(successor) => {
+            "; the conversation now leaves this machine and goes to GitHub"
+        }
+        _ => "",
     };
-    let words = format!("⚠️ {provider} error: {reason} — falling back to Copilot SDK{leaves}");
+    let name = match is_copilot(successor) {
+        true => "Copilot SDK",
+        false => &successor.model,
+    };
+    let words = format!("⚠️ {provider} error: {reason} — falling back to {name}{leaves}");
     ctx.listener.emit(Event::Notice(Level::Warning, words));
 }
 
+/// What people call a model that has taken over.
+pub(crate) fn known_name(successor: &ModelTarget) -> &str {
+    match is_copilot(successor) {
+        true => "Copilot",
+        false => &successor.model,
+    }
+}
+
+fn is_copilot(successor: &ModelTarget) -> bool {
+    successor.provider.name() == copilot::NAME
+}
+
 /// The failure when the successor fails too: the first is what the user has to do something about.
-pub(crate) fn both(first: Failure, second: Failure) -> Failure {
+pub(crate) fn both(first: Failure, second: Failure, successor: &ModelTarget) -> Failure {
     if second.problem.is_cancelled() {
         return second;
     }
-    let also = also_failed(&second);
+    let also = also_failed(&second, known_name(successor));
     let facts = match &first.problem.facts {
         Some(facts) => format!("{facts}\n{also}"),
         None => also,
@@ -63,6 +89,6 @@ pub(crate) fn both(first: Failure, second: Failure) -> Failure {
 }
 
 /// What the user is told when the successor fails too.
-pub(crate) fn also_failed(second: &Failure) -> String {
-    format!("Copilot failed too: {}", second.problem.one_line())
+pub(crate) fn also_failed(second: &Failure, name: &str) -> String {
+    format!("{name} failed too: {}", second.problem.one_line())
 }

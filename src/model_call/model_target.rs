@@ -39,12 +39,18 @@ impl Default for LearnedLimit {
     }
 }
 
+/// Says which model the next request of a turn goes to, where that may change while it runs.
+pub(crate) trait ModelSwitch: Send + Sync {
+    /// The model that the requests from now on go to; `None` when it stays.
+    fn next(&self) -> Option<Arc<ModelTarget>>;
+}
+
 type FindModel = dyn Fn(&Cancel) -> Option<ModelTarget> + Send + Sync;
 
 /// A model that may take over when another one fails. It is looked for when it is needed, once in a run.
 pub(crate) struct Successor {
     find: Box<FindModel>,
-    found: OnceLock<Option<Box<ModelTarget>>>,
+    found: OnceLock<Option<Arc<ModelTarget>>>,
 }
 
 impl Successor {
@@ -59,16 +65,16 @@ impl Successor {
     }
 
     /// The model, if there is one. Looking for it may take seconds.
-    pub(crate) fn get(&self, stop: &Cancel) -> Option<&ModelTarget> {
+    pub(crate) fn get(&self, stop: &Cancel) -> Option<&Arc<ModelTarget>> {
         if self.found.get().is_none() {
             let found = (self.find)(stop);
             // A search that was stopped says nothing.
             if found.is_none() && stop.is_fired() {
                 return None;
             }
-            let _ = self.found.set(found.map(Box::new));
+            let _ = self.found.set(found.map(Arc::new));
         }
-        self.found.get()?.as_deref()
+        self.found.get()?.as_ref()
     }
 }
 

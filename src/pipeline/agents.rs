@@ -360,6 +360,10 @@ impl EventSink for CallProgress {
         }
         self.ctx.listener.emit(event);
     }
+
+    fn takes_child_lines(&self) -> bool {
+        self.ctx.listener.takes_child_lines()
+    }
 }
 
 /// An event as the progress of a call.

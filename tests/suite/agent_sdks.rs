@@ -339,3 +339,77 @@ fn both_get_answers_that_fit_a_schema() {
         assert_eq!(results, [&json!({"n": 2})], "{:?}", driven.lines);
     }
 }
+
+/// A function that takes every line, with all that its type asks for; what the types do not know may stand in it. Of what is Anthropic's own API, messages, events of its stream and
+/// counts of tokens, a line has what there is for every provider.
+const TYPED: &str = "import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
+type Some<T> = T extends object ? { [K in keyof T]?: Some<T[K]> } : T;
+type Line<M> = M extends unknown ? { [K in keyof M]: K extends 'message' | 'event' | 'usage' ? Some<M[K]> : M[K] } : never;
+declare function line<T extends Line<SDKMessage>>(line: T): void;
+";
+
+/// The answer of the compiler to this program.
+fn compiled(sdks: &Path, name: &str, program: &str) -> String {
+    let file = sdks.join(name);
+    std::fs::write(&file, program).unwrap();
+    let args = "--noEmit --strict --skipLibCheck --target es2022 --module nodenext --moduleResolution nodenext --types node";
+    let done = Marvin::new(&sdks.join("node_modules/.bin/tsc"))
+        .dir(sdks)
+        .line(args)
+        .arg(&file)
+        .limit(LIMIT)
+        .run();
+    let said = done.text().to_owned();
+    std::fs::remove_file(file).unwrap();
+    said
+}
+
+#[test]
+fn every_line_has_a_type_of_the_npm_package() {
+    let Some(sdks) = sdks("every_line_has_a_type_of_the_npm_package") else {
+        return;
+    };
+    let id = std::process::id();
+    // The check can fail.
+    let wrong = format!("{TYPED}line({{\"type\":\"result\",\"subtype\":\"success\"}});\n");
+    let said = compiled(&sdks, &format!("wrong-{id}.mts"), &wrong);
+    assert!(said.contains("error TS2345"), "{said}");
+    let mut program = TYPED.to_owned();
+    let mut kinds = std::collections::BTreeSet::new();
+    for scenario in [
+        "plain",
+        "tools",
+        "permissions",
+        "interrupt",
+        "hooks",
+        "servers",
+        "schema",
+    ] {
+        let driven = Driven::typescript(&sdks, scenario);
+        let own = ["hook", "asked", "thrown"].map(Value::from);
+        let lines = driven.lines.iter();
+        for line in lines.filter(|line| !own.contains(&line["type"])) {
+            let subtype = line["subtype"].as_str().unwrap_or_default();
+            // What the form has no word for.
+            if subtype != "marvin" {
+                kinds.insert(format!("{} {subtype}", line["type"].as_str().unwrap()));
+                program.push_str(&format!("line({line});\n"));
+            }
+        }
+    }
+    let told: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    assert_eq!(
+        told,
+        [
+            "assistant ",
+            "result error_during_execution",
+            "result success",
+            "stream_event ",
+            "system init",
+            "system permission_denied",
+            "user ",
+        ]
+    );
+    let said = compiled(&sdks, &format!("lines-{id}.mts"), &program);
+    assert_eq!(said, "");
+}

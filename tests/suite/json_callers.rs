@@ -450,3 +450,159 @@ fn the_status_of_servers_is_told_at_any_time() {
     let done = running.wait();
     assert!(done.text().contains("mcpServers"));
 }
+
+#[test]
+fn what_a_sub_agent_says_and_gets_is_told_under_the_call_that_started_it() {
+    let home = Home::new();
+    home.write("work/notes.md", "The port is 8080.");
+    let server = playing([
+        calls("launch_research_agent", json!({"query": "which port?"})),
+        calls("read_file", json!({"path": "notes.md"})),
+        says("It is 8080."),
+        says("8080."),
+    ]);
+    let mut running = driven(&home, &server)
+        .line("--permission-mode bypassPermissions")
+        .spawn();
+    running.write(&user("which port?"));
+    let done = running.wait().expect(0);
+    let all = lines(&done);
+    let call = all[1]["message"]["content"][0]["id"].clone();
+    let of_child: Vec<&Value> = all
+        .iter()
+        .filter(|line| line["parent_tool_use_id"].is_string())
+        .collect();
+    let told: Vec<(&str, &str)> = of_child
+        .iter()
+        .map(|line| {
+            let block = &line["message"]["content"][0]["type"];
+            (line["type"].as_str().unwrap(), block.as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("assistant", "tool_use"),
+            ("user", "tool_result"),
+            ("assistant", "text")
+        ]
+    );
+    for line in &of_child {
+        assert_eq!(line["parent_tool_use_id"], call);
+        assert_eq!(line["session_id"], all[0]["session_id"]);
+    }
+    assert!(of_child[1].to_string().contains("The port is 8080."));
+    assert_eq!(last(&all)["result"], "8080.");
+    assert!(!done.errors().contains("MARVIN_LINE"));
+    assert_eq!(last(&all)["num_turns"], 2);
+}
+
+#[test]
+fn another_model_answers_from_the_next_request_of_a_turn_on() {
+    let home = Home::new();
+    let server = playing([run_command("echo found"), says("Done.")]);
+    let mut running = driven(&home, &server)
+        .line("--permission-prompt-tool stdio")
+        .spawn();
+    running.write(&user("look"));
+    running.wait_stdout("can_use_tool", LIMIT);
+    running.write(&control(
+        "m",
+        json!({"subtype": "set_model", "model": "other-model"}),
+    ));
+    running.wait_stdout(r#""request_id":"m""#, LIMIT);
+    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1", "response": {"behavior": "allow"}}});
+    running.write(format!("{answer}\n").as_bytes());
+    let done = running.wait().expect(0);
+    assert_eq!(server.request(0).json()["model"], "test-model");
+    assert_eq!(server.request(1).json()["model"], "other-model");
+    let all = lines(&done);
+    let answer = all
+        .iter()
+        .rfind(|line| line["type"] == "assistant")
+        .unwrap();
+    assert_eq!(answer["message"]["model"], "other-model");
+    assert_eq!(last(&all)["modelUsage"].as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn a_fallback_model_answers_when_the_chosen_one_fails() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| match request.json()["model"] == "test-model" {
+        true => Answer::status(503),
+        false => says("From the other."),
+    })
+    .lenient();
+    let done = home
+        .marvin()
+        .with_model(&server)
+        .env("MARVIN_RETRIES", "0")
+        .line("--output-format json --fallback-model other-model --prompt hi")
+        .run()
+        .expect(0);
+    assert_eq!(last(&lines(&done))["result"], "From the other.");
+    done.stderr_has(&["falling back to other-model"]);
+}
+
+#[test]
+fn file_tools_reach_added_folders_by_absolute_paths_and_nothing_else() {
+    let home = Home::new();
+    home.write("more/a.md", "one\n");
+    home.write("more/.git/config", "[core]\n");
+    home.write("other/b.md", "two\n");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: {}\n@@\n-one\n+three\n*** End Patch",
+        path("more/a.md")
+    );
+    let steps = [
+        ("read_file", json!({"path": path("more/a.md")}), "1. one"),
+        (
+            "create_file",
+            json!({"path": path("more/new/c.md"), "content": "x"}),
+            "Created new/c.md",
+        ),
+        ("apply_patch", json!({"input": patch}), "a.md"),
+        ("tree", json!({"path": path("more")}), "a.md"),
+        (
+            "create_file",
+            json!({"path": path("more/.git/hooks/x"), "content": "x"}),
+            "Error",
+        ),
+        (
+            "read_file",
+            json!({"path": path("other/b.md")}),
+            "Absolute paths",
+        ),
+        (
+            "read_file",
+            json!({"path": path("more/../other/b.md")}),
+            "Error",
+        ),
+        (
+            "read_file",
+            json!({"path": path("moreover.md")}),
+            "Absolute paths",
+        ),
+    ];
+    let answers = steps
+        .iter()
+        .map(|(tool, args, _)| calls(tool, args.clone()));
+    let server = playing(answers.chain([says("Done.")]));
+    let mut running = driven(&home, &server)
+        .line("--permission-mode bypassPermissions --add-dir ../more")
+        .spawn();
+    running.write(&user("go"));
+    let done = running.wait().expect(0);
+    let results = results(&lines(&done));
+    for ((tool, args, words), result) in steps.iter().zip(&results) {
+        assert!(result.contains(words), "{tool} {args}: {result}");
+    }
+    assert_eq!(home.read("more/a.md"), "three\n");
+    assert!(home.has("more/new/c.md") && !home.has("more/.git/hooks/x"));
+    let system = server.request(0).json()["messages"][0]["content"].to_string();
+    assert!(system.contains(&format!("- {}", path("more"))), "{system}");
+    home.marvin()
+        .line("--non-interactive --add-dir /nonexistent --prompt hi")
+        .fails(&["--add-dir needs a folder that exists"]);
+}

@@ -62,6 +62,7 @@ mod home_selftest;
 mod images;
 mod json_callers;
 mod json_events;
+mod json_recordings;
 mod known_names;
 mod licences;
 mod local_models;

@@ -330,6 +330,8 @@ impl SessionThread {
                 without_history: true,
                 ..self.settings.json.prompt.clone()
             },
+            // A choice of another model holds from the next prompt on.
+            switch: None,
         });
         let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
         let title = clip(&one_line(&message.text), TITLE_CHARS);

@@ -231,7 +231,10 @@ impl EventSink for Updates {
             },
             Event::Compacted { .. } => self.lock().is_compacting = false,
             Event::Notice(_, words) => say(&words.replace('\n', "\n  ")),
-            Event::Denied { .. } | Event::Pipeline(_) | Event::Reply(_) => {}
+            Event::Denied { .. }
+            | Event::ChildLine { .. }
+            | Event::Pipeline(_)
+            | Event::Reply(_) => {}
         }
     }
 }

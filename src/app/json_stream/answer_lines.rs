@@ -12,7 +12,7 @@ use super::content_blocks::{ContentBlock, input_of};
 use super::line_forms::{
     BlockDelta, BoundaryFields, CompactMetadata, DenialFields, MessageFields, MessageLine,
     OwnFields, ResultsLine, ResultsMessage, RetryFields, StatusFields, StopFields, StreamEvent,
-    StreamLine, SystemLine, ToolResultBlock, ToolUseResult,
+    StreamLine, SystemLine, ToolResultBlock, ToolUseResult, under_call,
 };
 use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json, length_in_json};
 use crate::app::settings::json_flags::OutputFormat;
@@ -178,6 +178,11 @@ impl AnswerLines {
         model.clone_into(&mut state.model);
         state.tally = TurnTally::new();
         state.is_open = true;
+    }
+
+    /// Another model answers from now on.
+    pub(super) fn set_model(&self, model: &str) {
+        model.clone_into(&mut self.lock().model);
     }
 
     /// The turn is over: what was open of it is written. Returns what its result tells; `None` when that was written already.
@@ -500,6 +505,7 @@ impl EventSink for AnswerLines {
                 | Event::Turn(_)
                 | Event::ReplyEnded(_)
                 | Event::ToolsStarted(_)
+                | Event::ChildLine { .. }
                 | Event::Notice(..)
         );
         if !goes_on {
@@ -562,8 +568,13 @@ impl EventSink for AnswerLines {
                 }
                 self.own(&event);
             }
+            Event::ChildLine { call, line } => self.child_line(&call, &line),
             Event::CallState { .. } | Event::Progress { .. } | Event::Output { .. } => {}
         }
+    }
+
+    fn takes_child_lines(&self) -> bool {
+        self.writes_lines()
     }
 }
 
@@ -646,6 +657,13 @@ impl AnswerLines {
                 message,
             },
         });
+    }
+
+    /// A line of a sub-agent that `call` has started, under that call's id.
+    fn child_line(&self, call: &str, line: &str) {
+        if let Some(line) = under_call(call, line) {
+            self.line(&line);
+        }
     }
 
     /// An event that the form has no word for.

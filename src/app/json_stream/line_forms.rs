@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::content_blocks::{ContentBlock, UsageFields};
 use crate::chat::event::{CallEnd, StopReason};
@@ -169,4 +170,45 @@ pub(super) struct DenialFields<'a> {
 #[derive(Serialize)]
 pub(super) struct OwnFields<'a> {
     pub(super) event: &'a RawValue,
+}
+
+/// A line of a child as its parent writes it: under the `call`, unless it is that of a child's child, and without ids that are not the parent's. `None` for what is no message
+/// and no result.
+pub(super) fn under_call(call: &str, line: &str) -> Option<Map<String, Value>> {
+    let mut line: Map<String, Value> = serde_json::from_str(line).ok()?;
+    let kind = line.get("type").and_then(Value::as_str);
+    if !matches!(kind, Some("assistant" | "user")) {
+        return None;
+    }
+    line.shift_remove("uuid");
+    line.shift_remove("session_id");
+    let parent = line.entry("parent_tool_use_id").or_insert(Value::Null);
+    if !parent.is_string() {
+        *parent = Value::from(call);
+    }
+    Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_stands_under_the_call_that_started_the_child() {
+        let line = json!({"type": "assistant", "parent_tool_use_id": null, "message": {}, "uuid": "u", "session_id": "s"});
+        assert_eq!(
+            Value::from(under_call("c1", &line.to_string()).unwrap()),
+            json!({"type": "assistant", "parent_tool_use_id": "c1", "message": {}})
+        );
+        let deeper = json!({"type": "user", "parent_tool_use_id": "c7"});
+        assert_eq!(
+            under_call("c1", &deeper.to_string()).unwrap()["parent_tool_use_id"],
+            "c7"
+        );
+        for other in [r#"{"type":"result"}"#, "{\"type\":\"user\"", "[]", ""] {
+            assert_eq!(under_call("c1", other), None, "{other}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) struct LineWriter {
 }
 
 struct WriterState {
-    out: File,
+    out: Box<dyn Write + Send>,
     ids: LineIds,
     /// The line that is being made; kept, because most lines are short and many.
     line: Vec<u8>,
@@ -45,10 +45,10 @@ impl LineWriter {
         Ok(Self::to(out, reader_gone))
     }
 
-    pub(super) fn to(out: File, reader_gone: Cancel) -> Self {
+    pub(super) fn to(out: impl Write + Send + 'static, reader_gone: Cancel) -> Self {
         Self {
             state: Mutex::new(WriterState {
-                out,
+                out: Box::new(out),
                 ids: LineIds::new(),
                 line: Vec::new(),
                 error: None,

@@ -8,12 +8,14 @@
 pub(crate) mod answer_lines;
 pub(crate) mod caller;
 mod caller_servers;
+pub(crate) mod child_lines;
 mod content_blocks;
 mod control;
 mod hook_callbacks;
 pub(crate) mod init_line;
 mod line_forms;
 pub(crate) mod line_writer;
+mod model_wish;
 mod permission_questions;
 pub(crate) mod result_line;
 pub(crate) mod run;

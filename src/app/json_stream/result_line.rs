@@ -149,6 +149,7 @@ struct ModelUsage {
     #[serde(rename = "costUSD")]
     cost: f64,
     context_window: u64,
+    max_output_tokens: u64,
 }
 
 impl ResultLine {
@@ -234,7 +235,7 @@ fn model_usage(
     totals: &Totals,
     info: Option<&ModelInfo>,
 ) -> Map<String, Value> {
-    let window = info.and_then(|info| info.known.then_some(info.window));
+    let known = info.filter(|info| info.known);
     let own = models.iter().map(|model| (model.model.as_str(), model));
     let mut usage = Map::new();
     for (name, model) in own {
@@ -249,7 +250,8 @@ fn model_usage(
                 cache_creation_input_tokens: used.cache_creation_input_tokens,
                 web_search_requests: 0,
                 cost: rounded(all.unwrap_or(model.cost)),
-                context_window: window.unwrap_or_default(),
+                context_window: known.map_or(0, |info| info.window),
+                max_output_tokens: known.map_or(0, |info| info.output),
             })
             .unwrap_or_default(),
         );

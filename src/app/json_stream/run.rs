@@ -1,8 +1,8 @@
 //! Answers one message after the other: those of a calling program, or the one of the command line.
 
 use std::io::ErrorKind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
+use super::model_wish::ModelWish;
 use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
 use super::structured::{NextTry, StructuredAnswer};
@@ -18,7 +19,7 @@ use super::{caller_servers, control};
 use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
-use crate::app::setup::{self, Spending};
+use crate::app::setup::Spending;
 use crate::app::stream::say;
 use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
@@ -36,8 +37,8 @@ use crate::tools::engine::hooks::turns as hooks;
 const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
 
 /// A run whose output is lines of JSON.
-pub(crate) struct JsonRun<'a> {
-    pub(crate) settings: &'a Settings,
+pub(crate) struct JsonRun {
+    pub(crate) settings: Arc<Settings>,
     pub(crate) session: Arc<SessionContext>,
     pub(crate) stop: Cancel,
     pub(crate) spending: Spending,
@@ -54,7 +55,7 @@ pub(crate) struct JsonRun<'a> {
 /// The message of the command line; without it the caller's are read.
 pub(crate) type FirstMessage = Option<(String, Vec<Image>)>;
 
-impl JsonRun<'_> {
+impl JsonRun {
     /// Answers until there is no message any more; the outcome is that of the last turn.
     ///
     /// # Errors
@@ -75,7 +76,16 @@ impl JsonRun<'_> {
             caller_servers::add(&caller, server);
         }
         let start = Arc::new(target);
-        let (mut target, mut outcome) = (Arc::clone(&start), Ok(()));
+        let wish = Arc::new(ModelWish {
+            caller: Arc::clone(&caller),
+            settings: Arc::clone(&self.settings),
+            spending: self.spending.clone(),
+            stop: self.stop.clone(),
+            lines: Arc::clone(&self.lines),
+            now: Mutex::new(Arc::clone(&start)),
+            start,
+        });
+        let mut outcome = Ok(());
         let mut first = first;
         let mut structured = None;
         if first.is_none() {
@@ -107,23 +117,25 @@ impl JsonRun<'_> {
                 if let (None, Some(schema)) = (&structured, schema) {
                     structured = Some(StructuredAnswer::offer(&self.session, schema)?);
                 }
-                self.choose_model(&wishes, &start, &mut target)?;
+                let target = wish.target()?;
                 let images = self.images_of(&message, attached, &target)?;
-                Ok((message, images))
+                Ok((target, message, images))
             });
             outcome = match prepared {
-                Ok((message, _)) if !message.is_question => {
+                Ok((_, message, _)) if !message.is_question => {
                     one_shot.add(message.text);
                     outcome
                 }
-                Ok(message) => {
-                    caller.set_model(&target.model);
-                    one_shot.set_ways(self.ways(&wishes));
+                Ok((target, message, images)) => {
+                    one_shot.set_ways(TurnWays {
+                        switch: Some(wish.clone()),
+                        ..self.ways(&wishes)
+                    });
                     self.turn(
                         &mut one_shot,
                         &caller,
                         &target,
-                        message,
+                        (message, images),
                         structured.as_ref(),
                     )
                 }
@@ -274,7 +286,7 @@ impl JsonRun<'_> {
         init_line::write(
             &self.writer,
             &InitFacts {
-                cwd: &sessions::folder(&self.session, self.settings),
+                cwd: &sessions::folder(&self.session, &self.settings),
                 tools: &tools,
                 servers: &caller.servers.states(),
                 model: &target.model,
@@ -282,32 +294,6 @@ impl JsonRun<'_> {
                 has_key: target.provider.is_model() && !target.local,
             },
         );
-    }
-
-    /// The model that the caller wants.
-    fn choose_model(
-        &self,
-        wishes: &Wishes,
-        start: &Arc<ModelTarget>,
-        now: &mut Arc<ModelTarget>,
-    ) -> Outcome<()> {
-        let wanted = wishes.model.as_deref().unwrap_or(&start.model);
-        if wanted == now.model {
-            return Ok(());
-        }
-        if wanted == start.model {
-            *now = Arc::clone(start);
-            return Ok(());
-        }
-        let mut choice = self.settings.model.choice.clone();
-        choice.provider = Some(start.provider.name().to_owned());
-        choice.model = Some(wanted.to_owned());
-        let mut warn = |text: String| say(&format!("Warning: {text}"));
-        let env = &self.settings.env;
-        let mut target = setup::model_target(&choice, &self.spending, env, &mut warn)?;
-        setup::ask_server(&mut target, &self.stop, &mut warn);
-        *now = Arc::new(target);
-        Ok(())
     }
 
     fn images_of(
@@ -332,6 +318,7 @@ impl JsonRun<'_> {
         TurnWays {
             max_requests: flags.max_turns,
             effort,
+            switch: None,
             prompt: CallerPrompt {
                 instead: wishes
                     .prompt

@@ -21,7 +21,7 @@ use crate::chat::event::EventSink;
 use crate::chat::image::Image;
 use crate::llm::failure::Failure;
 use crate::llm::provider::Effort;
-use crate::model_call::model_target::ModelTarget;
+use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
@@ -90,6 +90,7 @@ impl OneShot {
                 job.mode.max_requests = self.ways.max_requests;
                 job.mode.effort = self.ways.effort.or(job.mode.effort);
                 job.caller = self.ways.prompt.clone();
+                job.switch.clone_from(&self.ways.switch);
                 begun(&job.stop);
                 let mut end = job.answer(listener, notice);
                 let failure = end.failure.take();
@@ -117,7 +118,7 @@ impl OneShot {
 }
 
 /// How a message is answered.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct TurnWays {
     /// Requests to the model, if the caller limits them.
     pub(crate) max_requests: Option<usize>,
@@ -125,4 +126,6 @@ pub(crate) struct TurnWays {
     pub(crate) effort: Option<Effort>,
     /// What a calling program wants of the system prompt.
     pub(crate) prompt: CallerPrompt,
+    /// Says whether the model changes while a turn runs, if it may.
+    pub(crate) switch: Option<Arc<dyn ModelSwitch>>,
 }

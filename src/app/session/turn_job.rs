@@ -23,7 +23,7 @@ use crate::chat::message::{Message, User};
 use crate::disk::git_head;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
-use crate::model_call::model_target::ModelTarget;
+use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::reply::prompts;
@@ -56,6 +56,8 @@ pub(in crate::app) struct TurnJob {
     pub(in crate::app) record: TurnRecord,
     /// What a calling program wants of the system prompt.
     pub(in crate::app) caller: CallerPrompt,
+    /// Says whether the model changes while the turn runs, if it may.
+    pub(in crate::app) switch: Option<Arc<dyn ModelSwitch>>,
     /// The message takes the reply flow instead of the plain loop.
     pub(in crate::app) flow: Option<FlowTurn>,
 }
@@ -209,10 +211,16 @@ impl TurnJob {
         // Built for each message, because tools may have been registered since the last one.
         let offer =
             (self.context.registry()).offer(&self.context.policy, self.target.info.max_tools());
-        let mut conversation =
-            Conversation::new(&self.target, &offer, &person, messages, self.mode.coding);
+        let mut conversation = Conversation::new(
+            Arc::clone(&self.target),
+            &offer,
+            &person,
+            messages,
+            self.mode.coding,
+        );
         conversation.effort = self.mode.effort;
         conversation.limits = self.limits();
+        conversation.switch.clone_from(&self.switch);
         conversation.meter = meter;
         conversation.system = system;
         conversation.log = self.record.log.clone();

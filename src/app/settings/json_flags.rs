@@ -1,6 +1,7 @@
 //! The flags of a run that a program drives: the form of its output and input, limits, the system prompt. Their spellings are those of the Claude Agent SDKs.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use super::CliArgs;
 use super::caller_servers::{self, CallerServer};
@@ -46,6 +47,10 @@ pub(crate) struct JsonFlags {
     pub keeps_nothing: bool,
     /// Servers in the calling program.
     pub servers: Vec<CallerServer>,
+    /// Folders beside the working directory.
+    pub added_dirs: Vec<PathBuf>,
+    /// The model that answers when the chosen one fails.
+    pub fallback_model: Option<String>,
 }
 
 impl JsonFlags {
@@ -327,6 +332,27 @@ pub(super) static FLAGS: &[Flag] = &[
     )
     .hidden(),
     flag(
+        "add-dir",
+        FlagGroup::Prompt,
+        ValueMode::Value("DIR"),
+        "Let file tools read and write in this folder too, by absolute paths; repeatable.",
+        |args, value| {
+            args.json.added_dirs.push(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .complete(super::flag::Complete::Folder),
+    flag(
+        "fallback-model",
+        FlagGroup::Program,
+        ValueMode::Value("MODEL"),
+        "Have this model of the same provider answer when the chosen one fails.",
+        |args, value| {
+            args.json.fallback_model = Some(text(value, "--fallback-model")?);
+            Ok(())
+        },
+    ),
+    flag(
         "mcp-config",
         FlagGroup::Program,
         ValueMode::Any("JSON|FILE"),
@@ -354,8 +380,6 @@ pub(super) static FLAGS: &[Flag] = &[
     unbuilt("task-budget", ValueMode::Any("N")),
     unbuilt("resume-session-at", ValueMode::Any("ID")),
     unbuilt("settings", ValueMode::Any("FILE")),
-    unbuilt("fallback-model", ValueMode::Any("MODEL")),
-    unbuilt("add-dir", ValueMode::Any("DIR")),
 ];
 
 /// A flag of the SDKs that a caller relies on, so that it must not be ignored.

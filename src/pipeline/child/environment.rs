@@ -9,7 +9,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     LLM_PROVIDER, MARVIN_ALLOWED_TOOLS, MARVIN_DEPTH, MARVIN_DISALLOWED_TOOLS, MARVIN_LEASH,
     MARVIN_MODEL, MARVIN_PERMISSION_MODE, MARVIN_PROJECT_TEXTS, MARVIN_READONLY,
-    MARVIN_SUBAGENT_LOG, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WITHHELD_WORDS, MARVIN_WRITABLE_FILES,
+    MARVIN_SUBAGENT_LOG, MARVIN_TELL_LINES, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WITHHELD_WORDS,
+    MARVIN_WRITABLE_FILES,
 };
 use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
@@ -22,7 +23,12 @@ const RESEARCH_TOOLS: &str = "sub-agent,web,wiki,stack,academic,utilities,github
 const MAX_DEPTH: u64 = 5;
 
 /// Variables that lead a child into another repository or another Python, or are meant for its parent alone.
-const MISLEADING: &[&str] = &["VIRTUAL_ENV", "CONDA_PREFIX", MARVIN_WITHHELD_WORDS.name];
+const MISLEADING: &[&str] = &[
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    MARVIN_WITHHELD_WORDS.name,
+    MARVIN_TELL_LINES.name,
+];
 /// Git's own variables, such as `GIT_DIR`, which would make a child work on another repository.
 const GIT_FAMILY: &str = "GIT_";
 

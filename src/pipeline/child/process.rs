@@ -9,7 +9,8 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::Outcome;
 use crate::base::redact;
-use crate::base::variables::MARVIN_WITHHELD_WORDS;
+use crate::base::variables::{MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS};
+use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
@@ -93,6 +94,9 @@ pub(super) fn run_child(
         let words = task.withhold.join(",");
         variables.push((MARVIN_WITHHELD_WORDS.name.to_owned(), words));
     }
+    if run.ctx.listener.takes_child_lines() {
+        variables.push((MARVIN_TELL_LINES.name.to_owned(), "1".to_owned()));
+    }
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),
         arguments(run, start, &prompt),
@@ -142,6 +146,12 @@ pub(super) fn run_child(
             }
             ChildLine::Failure(reported) => {
                 failure = Some(reported);
+                return;
+            }
+            ChildLine::Message(line) => {
+                let call = run.ctx.call.clone();
+                let line = redact::secrets(&line, &session.secrets.all()).into_owned();
+                run.ctx.listener.emit(Event::ChildLine { call, line });
                 return;
             }
             ChildLine::Text => {}

@@ -1,7 +1,7 @@
 //! What a child prints: on standard output its report, with lines that name its tools in between; on standard error its cost after each model call, and
 //! messages.
 
-use crate::chat::event::TOOLS_MARKER;
+use crate::chat::event::{CHILD_LINE_MARKER, TOOLS_MARKER};
 use crate::chat::failure_report::FailureReport;
 use crate::chat::usage::ReportedCost;
 use crate::proc::capture::{Captured, KeepLimits};
@@ -21,6 +21,8 @@ pub(super) enum ChildLine {
     Cost(ReportedCost),
     /// The failure that ends it.
     Failure(FailureReport),
+    /// A message of it or the result of a call, as a line of JSON.
+    Message(String),
     /// Anything else.
     Text,
 }
@@ -57,6 +59,9 @@ impl ReportReader {
             }
             OutputStream::Stderr => {
                 let text = String::from_utf8_lossy(line);
+                if let Some(line) = text.strip_prefix(CHILD_LINE_MARKER) {
+                    return ChildLine::Message(line.trim_end().to_owned());
+                }
                 if let Some(cost) = ReportedCost::parse(&text) {
                     return ChildLine::Cost(cost);
                 }
@@ -118,6 +123,10 @@ mod tests {
             })
         );
         assert_eq!(push("MARVIN_FAILURE:{\"kind\":\"new\"}\n"), ChildLine::Text);
+        assert_eq!(
+            push("MARVIN_LINE:{\"type\":\"user\"}\n"),
+            ChildLine::Message("{\"type\":\"user\"}".to_owned())
+        );
         assert_eq!(push("Error: No answer.\n"), ChildLine::Text);
         assert_eq!(push("details\n"), ChildLine::Text);
         assert_eq!(reader.error().as_deref(), Some("No answer."));

@@ -30,6 +30,11 @@ pub(crate) trait ChatModel: Send + Sync {
     /// Remembers that it refuses tools.
     fn remember_without_tools(&self);
 
+    /// Who answers now, as people know it.
+    fn name(&self) -> &str {
+        "The other model"
+    }
+
     /// Lets another model answer for the rest of the reply after `failure`, where one may and can; it would repeat what a tool `wrote`.
     fn fall_back(&self, failure: &Failure, wrote: bool) -> bool;
 }

@@ -99,6 +99,10 @@ impl ChatModel for ProviderChat<'_> {
         protocol::remember_without_tools(self.current());
     }
 
+    fn name(&self) -> &str {
+        fallback::known_name(self.current())
+    }
+
     fn fall_back(&self, failure: &Failure, wrote: bool) -> bool {
         if !self.may_fall_back || self.successor.get().is_some() {
             return false;
@@ -110,7 +114,7 @@ impl ChatModel for ProviderChat<'_> {
         let Some(successor) = fallback::successor(self.ctx, self.target, failure, now) else {
             return false;
         };
-        fallback::announce(self.ctx, self.target, failure);
+        fallback::announce(self.ctx, self.target, failure, successor);
         self.successor.set(successor).is_ok()
     }
 }

@@ -338,7 +338,7 @@ impl<'a> TurnLoop<'a> {
         self.chat.drop_draft();
         match self.chat.ask(&rows, &self.tools) {
             Err(second) if second.kind != FailureKind::Cancelled => {
-                let words = fallback::also_failed(&second);
+                let words = fallback::also_failed(&second, self.input.chat.name());
                 let listener = &self.input.ctx.listener;
                 listener.emit(Event::Notice(Level::Warning, words));
                 Err(failure)

@@ -1,5 +1,6 @@
 //! What a tool can use: what its session shares, and the call it is part of.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -376,6 +377,21 @@ impl ToolContext {
             id: self.call.clone(),
             lines: lines.text(),
         });
+    }
+
+    /// The folder whose fence is around `path`, and the path there: the working directory, or for an absolute path one that was added to it.
+    ///
+    /// # Errors
+    /// It lies in no added folder, and no working directory is set.
+    pub(crate) fn folder_of<'a>(&self, path: &'a str) -> Outcome<(Arc<Root>, Cow<'a, str>)> {
+        let is_absolute = path.starts_with('/');
+        if let Some((root, rest)) = (is_absolute)
+            .then(|| self.session.working_dir.added_with(path))
+            .flatten()
+        {
+            return Ok((root, Cow::Owned(rest)));
+        }
+        Ok((self.root()?, Cow::Borrowed(path)))
     }
 
     /// The fence of the working directory, or an error that says how to set one.

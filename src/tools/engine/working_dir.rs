@@ -1,6 +1,6 @@
 //! The working directory of a session and its fence.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::disk::beneath::Root;
@@ -21,6 +21,16 @@ struct WorkingDirState {
     untaken: Option<PathBuf>,
     /// It came from `--working-dir` or a parent process.
     is_given: bool,
+    /// Folders beside it, whose files have absolute paths.
+    added: Vec<AddedFolder>,
+}
+
+/// A folder of `--add-dir`.
+#[derive(Clone)]
+struct AddedFolder {
+    /// Its path as it was given, which may lead through links.
+    given: PathBuf,
+    root: Arc<Root>,
 }
 
 impl WorkingDir {
@@ -59,6 +69,35 @@ impl WorkingDir {
             .unwrap_or_else(PoisonError::into_inner)
             .root
             .clone()
+    }
+
+    /// Adds a folder beside it.
+    pub(crate) fn add(&self, given: PathBuf, root: Root) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let root = Arc::new(root);
+        state.added.push(AddedFolder { given, root });
+    }
+
+    /// The folders beside it.
+    pub(crate) fn added(&self) -> Vec<Arc<Root>> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let added = state.added.iter();
+        added.map(|added| Arc::clone(&added.root)).collect()
+    }
+
+    /// The added folder in which an absolute path lies, and the path there.
+    pub(crate) fn added_with(&self, path: &str) -> Option<(Arc<Root>, String)> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let path = Path::new(path);
+        state.added.iter().find_map(|added| {
+            let rest = path.strip_prefix(added.root.path());
+            let rest = rest.or_else(|_| path.strip_prefix(&added.given)).ok()?;
+            let rest = match rest.to_str()? {
+                "" => ".",
+                rest => rest,
+            };
+            Some((Arc::clone(&added.root), rest.to_owned()))
+        })
     }
 
     /// Whether it came from `--working-dir` or a parent process.

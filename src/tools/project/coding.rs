@@ -177,10 +177,10 @@ fn grep(ctx: &ToolContext, args: CodeGrep) -> Outcome<String> {
 }
 
 fn show_tree(ctx: &ToolContext, args: TreeArgs) -> Outcome<String> {
-    let root = ctx.root()?;
     // Models that mean the whole project often give an empty path.
     let path = Some(args.path.as_str()).filter(|path| !path.is_empty());
-    let rel = root.check(path.unwrap_or("."))?;
+    let (root, path) = ctx.folder_of(path.unwrap_or("."))?;
+    let rel = root.check(&path)?;
     root.listing(
         &rel,
         &ListingOptions {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 
 use super::apply_patch;
 use crate::base::params::example_call;
@@ -10,7 +11,8 @@ use crate::base::text;
 use crate::chat::display::Display;
 use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::PROJECT_MEMORIES;
-use crate::formats::patch;
+use crate::formats::patch::parse::Patch;
+use crate::formats::patch::{self, Section};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
 use crate::tools::engine::tool::tools;
@@ -65,8 +67,8 @@ const MAX_FILE_BYTES: u64 = 512 << 20;
 const MIN_ROOM_CHARS: usize = 2_000;
 
 fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
-    let root = ctx.root()?;
-    let rel = root.check(&args.path)?;
+    let (root, path) = ctx.folder_of(&args.path)?;
+    let rel = root.check(&path)?;
     let mut file = root.open_read(&rel)?;
     let size = file
         .metadata()
@@ -259,8 +261,8 @@ fn require_text(tool: &str, content: &str) -> Outcome<()> {
 
 fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
     require_text("create_file", &args.content)?;
-    let root = ctx.root()?;
-    let rel = check_writable(ctx, &root, &args.path)?;
+    let (root, path) = ctx.folder_of(&args.path)?;
+    let rel = check_writable(ctx, &root, &path)?;
     if root.exists(&rel)? {
         return Err(
             Problem::refused(format!("{} exists already.", rel.as_str()))
@@ -279,8 +281,8 @@ fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
 
 fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
     require_text("append_file", &args.content)?;
-    let root = ctx.root()?;
-    let rel = check_writable(ctx, &root, &args.path)?;
+    let (root, path) = ctx.folder_of(&args.path)?;
+    let rel = check_writable(ctx, &root, &path)?;
     let size = root.append(&rel, args.content.as_bytes())?;
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let words = format!(
@@ -299,8 +301,8 @@ fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
 const MAX_PATCHED_BYTES: u64 = 64 << 20;
 
 fn replace(ctx: &ToolContext, args: ApplyPatch) -> Outcome<ToolOk> {
-    let root = ctx.root()?;
-    let rel = check_writable(ctx, &root, &args.path)?;
+    let (root, path) = ctx.folder_of(&args.path)?;
+    let rel = check_writable(ctx, &root, &path)?;
     let bytes = root.read(&rel, MAX_PATCHED_BYTES)?;
     let before = String::from_utf8(bytes).map_err(|_| {
         Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
@@ -328,8 +330,34 @@ fn unescape_if_needed<'a>(
     }
 }
 
+/// The folder that a patch is about, and the patch with paths of that folder. A patch of a folder beside the working directory names all of its files there.
+fn located(ctx: &ToolContext, mut patch: Patch) -> Outcome<(Arc<Root>, Patch)> {
+    let mut root: Option<Arc<Root>> = None;
+    let mut is_elsewhere = false;
+    for section in &mut patch.sections {
+        let (path, to) = match section {
+            Section::Add { path, .. } | Section::Delete { path } => (path, None),
+            Section::Update { path, to, .. } => (path, to.as_mut()),
+        };
+        for path in std::iter::once(path).chain(to) {
+            let (own, rest) = ctx.folder_of(path)?;
+            is_elsewhere |= root.as_ref().is_some_and(|root| root.path() != own.path());
+            let rest = rest.into_owned();
+            *path = rest;
+            root = Some(own);
+        }
+    }
+    if is_elsewhere {
+        return Err(
+            Problem::input("A patch can change the files of one folder only.")
+                .next("Send one patch for each folder."),
+        );
+    }
+    let root = root.map_or_else(|| ctx.root(), Ok)?;
+    Ok((root, patch))
+}
+
 fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
-    let root = ctx.root()?;
     let Some(bare) = patch::unwrap_patch_text(text) else {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
             Problem::input("This is not a patch.").next(format!(
@@ -338,7 +366,7 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
             ))
         }));
     };
-    let patch = patch::parse(&bare)?;
+    let (root, patch) = located(ctx, patch::parse(&bare)?)?;
     let done = apply_patch::apply(&root, &patch, &|rel| {
         write_allowlist::may_write(&ctx.session, &root, rel)
     })?;

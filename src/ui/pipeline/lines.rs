@@ -60,6 +60,7 @@ impl EventSink for LineDisplay {
             | Event::Turn(_)
             | Event::ReplyEnded(_)
             | Event::Compacted { .. }
+            | Event::ChildLine { .. }
             | Event::Denied { .. }
             | Event::Reply(_) => {}
         }

@@ -139,6 +139,7 @@ impl EventSink for LiveDisplay {
                 | Event::Turn(_)
                 | Event::ReplyEnded(_)
                 | Event::Compacted { .. }
+                | Event::ChildLine { .. }
                 | Event::Denied { .. }
                 | Event::Reply(_) => return,
             }

@@ -270,6 +270,7 @@ impl Printer {
             | Event::ReplyEnded(_)
             | Event::Compacted { .. }
             | Event::Pipeline(_)
+            | Event::ChildLine { .. }
             | Event::Denied { .. }
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),

@@ -137,6 +137,7 @@ impl Core {
                 max_requests: None,
             },
             caller: CallerPrompt::default(),
+            switch: None,
             message: TurnMessage {
                 text: text.clone(),
                 attached,

@@ -65,6 +65,7 @@ impl ArrivingAnswer {
             | Event::ReplyEnded(_)
             | Event::Compacted { .. }
             | Event::Pipeline(_)
+            | Event::ChildLine { .. }
             | Event::Denied { .. }
             | Event::Reply(_) => {}
         }

@@ -107,6 +107,7 @@ impl Chat {
                 (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             },
             Event::Turn(_)
+            | Event::ChildLine { .. }
             | Event::Denied { .. }
             | Event::ReplyEnded(_)
             | Event::Compacted { .. }
