@@ -13,6 +13,7 @@ mod support;
 
 mod academic;
 mod agent_sdks;
+mod agent_worktrees;
 mod agents;
 mod alarms;
 mod bad_input;

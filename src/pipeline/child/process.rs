@@ -9,7 +9,7 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::Outcome;
 use crate::base::redact;
-use crate::base::variables::MARVIN_WITHHELD_WORDS;
+use crate::base::variables::{MARVIN_WITHHELD_WORDS, TICKETS_DIR};
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
@@ -92,6 +92,10 @@ pub(super) fn run_child(
         // The child reads the project's instructions itself.
         let words = task.withhold.join(",");
         variables.push((MARVIN_WITHHELD_WORDS.name.to_owned(), words));
+    }
+    if let Some(tickets) = &run.tickets {
+        variables.retain(|(name, _)| name != TICKETS_DIR.name);
+        variables.push((TICKETS_DIR.name.to_owned(), tickets.display().to_string()));
     }
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),

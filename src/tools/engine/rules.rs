@@ -57,6 +57,8 @@ pub struct Rules {
     pub coding: bool,
     /// Runs in parallel with readers although it has an effect: several of them do not disturb each other.
     pub parallel: bool,
+    /// Calls that come one after the other run side by side where each can write in a place of its own, unless one of these arguments is given.
+    pub beside_unless: Option<&'static [&'static str]>,
     /// Sub-agents have it too, unless their caller selected other groups.
     pub in_children: bool,
     /// Can take long; the interface shows progress.
@@ -130,6 +132,7 @@ impl Rules {
             effect,
             coding: false,
             parallel: false,
+            beside_unless: None,
             in_children: false,
             long: false,
             limit: Duration::from_secs(30),
@@ -199,6 +202,13 @@ impl Rules {
     #[must_use]
     pub const fn parallel(mut self) -> Self {
         self.parallel = true;
+        self
+    }
+
+    /// Runs beside calls of its like, each in a place of its own, unless one of these arguments is given.
+    #[must_use]
+    pub const fn beside_unless(mut self, arguments: &'static [&'static str]) -> Self {
+        self.beside_unless = Some(arguments);
         self
     }
 
