@@ -18,6 +18,7 @@ use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
 use super::worktree::start;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::template::fill;
 use crate::base::text::counted;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -30,6 +31,8 @@ use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::context::{Agents, ToolContext};
 
 const LAUNCH: &str = include_str!("../prompts/agents/launch.md");
+/// For an agent that has a shell.
+const LAUNCH_RUNNING: &str = include_str!("../prompts/agents/launch_running.md");
 const RESEARCH: &str = include_str!("../prompts/agents/research.md");
 
 /// How long a first attempt may take.
@@ -220,6 +223,17 @@ impl PipelineAgents {
     }
 }
 
+/// What an agent is told; who cannot run a program is not told to run the tests.
+fn instructions(run: &Run) -> String {
+    let session = &run.ctx.session;
+    let tools = session.registry().allowed(&session.policy);
+    let running = match tools.iter().any(|tool| tool.name() == "run_command") {
+        true => LAUNCH_RUNNING,
+        false => "",
+    };
+    fill(LAUNCH, &[("running", running)])
+}
+
 /// One child does the task.
 fn run_one(run: &Run, tier: Tier) -> Outcome<String> {
     let access = Access::Write {
@@ -230,7 +244,7 @@ fn run_one(run: &Run, tier: Tier) -> Outcome<String> {
         &ChildTask {
             label: "agent".to_owned(),
             tier,
-            prompt: context::prompt(run, &access, View::Project, LAUNCH),
+            prompt: context::prompt(run, &access, View::Project, &instructions(run)),
             access,
             texts: View::Project.texts(),
             withhold: &[],
