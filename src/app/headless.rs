@@ -382,7 +382,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             error,
         )),
         Ok(()) => answer.map_err(|failure| {
-            if let Some(wait) = failure.outage() {
+            if let Some(wait) = failure.long_outage() {
                 let _ = run.outage.set(ProviderOutage::new(provider, wait));
             }
             *failure.problem

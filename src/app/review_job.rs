@@ -71,6 +71,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
             max_cost: settings.model.max_cost,
             is_staged: false,
             branch: String::new(),
+            tickets: None,
             spent_before: None,
         },
         id,

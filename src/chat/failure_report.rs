@@ -17,7 +17,7 @@ pub(crate) struct FailureReport {
     pub outage: Option<ProviderOutage>,
 }
 
-/// A provider that cannot answer now: it has a fault of its own, is overloaded, limits the rate, or cannot be reached.
+/// A provider that cannot answer now: it has a fault of its own, is overloaded, limits the rate, says nothing, or cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProviderOutage {
     pub provider: String,

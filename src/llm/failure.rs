@@ -132,6 +132,12 @@ impl Failure {
         }
     }
 
+    /// The same for whoever has more patience than a turn: a provider that fell silent may also answer again.
+    pub(crate) fn long_outage(&self) -> Option<Option<Duration>> {
+        let is_silent = self.kind == FailureKind::Stalled;
+        self.outage().or(is_silent.then_some(None))
+    }
+
     /// Stopped on purpose.
     pub fn cancelled() -> Self {
         Self::new(FailureKind::Cancelled, Problem::cancelled())

@@ -5,17 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Run;
+use super::agent_worktrees;
 use super::child::environment::check_depth;
 use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View};
 use super::documents;
 use super::places::{DocumentKind, RunPlaces};
-use super::review_job::start::{self, JobProcess};
+use super::review_job::start::{self as review_start, JobProcess};
 use super::run::{self, RunRequest};
 use super::steering::Steering;
 use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
+use super::worktree::start;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::template::fill;
 use crate::base::text::counted;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -29,6 +32,8 @@ use crate::tools::engine::context::{Agents, ToolContext};
 use crate::tools::engine::hooks::turns::agent_ends;
 
 const LAUNCH: &str = include_str!("../prompts/agents/launch.md");
+/// For an agent that has a shell.
+const LAUNCH_RUNNING: &str = include_str!("../prompts/agents/launch_running.md");
 const RESEARCH: &str = include_str!("../prompts/agents/research.md");
 
 /// How long a first attempt may take.
@@ -76,14 +81,42 @@ impl Agents for PipelineAgents {
         );
         let told = match task.design_first || task.tdd {
             true => self.run_phases(ctx, task, &ticket, tiers)?,
+            false if ctx.is_beside_others => {
+                change::set_status(&folder, &ticket, "in_progress", &ctx.stop)?;
+                let place = start::for_agent(ctx, &task.root, &ticket, &task.prompt)?;
+                let run = Run {
+                    branch: place.record.branch.clone(),
+                    tickets: Some(folder.dir().to_owned()),
+                    ..self.run(
+                        ctx,
+                        Arc::clone(&place.places.root),
+                        &task.prompt,
+                        &ticket,
+                        tiers,
+                    )
+                };
+                let work = || run_one(&run, tier);
+                let ended = agent_worktrees::work(&run, &task.root, &place, &work)?;
+                if ended.is_merged {
+                    change::set_status(&folder, &ticket, "closed", &ctx.stop)?;
+                }
+                ended.told
+            }
             false => {
                 change::set_status(&folder, &ticket, "in_progress", &ctx.stop)?;
-                let told = self.run_one(ctx, task, &ticket, tier, tiers)?;
+                let root = Arc::clone(&task.root);
+                let run = self.run(ctx, root, &task.prompt, &ticket, tiers);
+                let told = run_one(&run, tier)?;
                 change::set_status(&folder, &ticket, "closed", &ctx.stop)?;
                 told
             }
         };
         Ok(format!("{head}\n{told}"))
+    }
+
+    fn have_places(&self, ctx: &ToolContext) -> bool {
+        let check = || -> Outcome<bool> { agent_worktrees::are_possible(ctx, &*ctx.root()?) };
+        check().unwrap_or(false)
     }
 
     fn research(&self, ctx: &ToolContext, query: &str, model: AgentModel) -> Outcome<String> {
@@ -117,7 +150,7 @@ impl Agents for PipelineAgents {
             tiers: &self.tiers,
             max_cost: self.max_cost,
         };
-        start::start(ctx, order, &process)
+        review_start::start(ctx, order, &process)
     }
 }
 
@@ -153,48 +186,9 @@ impl PipelineAgents {
             max_cost: self.max_cost,
             is_staged: false,
             branch: String::new(),
+            tickets: None,
             spent_before: None,
         }
-    }
-
-    /// One child does the task.
-    fn run_one(
-        &self,
-        ctx: &ToolContext,
-        task: &AgentTask,
-        ticket: &str,
-        tier: Tier,
-        tiers: TierModels,
-    ) -> Outcome<String> {
-        let run = self.run(ctx, Arc::clone(&task.root), &task.prompt, ticket, tiers);
-        let access = Access::Write {
-            ticket: ticket.to_owned(),
-        };
-        let report = child::run(
-            &run,
-            &ChildTask {
-                label: "agent".to_owned(),
-                tier,
-                prompt: context::prompt(&run, &access, View::Project, LAUNCH),
-                access,
-                texts: View::Project.texts(),
-                withhold: &[],
-                limit: LAUNCH_LIMIT,
-                after_failure: None,
-                check: &|_| Ok(()),
-            },
-        )?;
-        agent_ends(
-            ctx,
-            ticket,
-            &report.log.to_string_lossy(),
-            report.text.trim(),
-        );
-        let said = match report.text.trim() {
-            "" => "(It printed nothing.)",
-            text => text,
-        };
-        Ok(format!("Phases: 3\n\n{said}"))
     }
 
     /// The phases of the pipeline do the task; the run starts and closes the ticket itself.
@@ -232,6 +226,49 @@ impl PipelineAgents {
         agent_ends(&ctx, ticket, "", &told);
         Ok(told)
     }
+}
+
+/// What an agent is told; who cannot run a program is not told to run the tests.
+fn instructions(run: &Run) -> String {
+    let session = &run.ctx.session;
+    let tools = session.registry().allowed(&session.policy);
+    let running = match tools.iter().any(|tool| tool.name() == "run_command") {
+        true => LAUNCH_RUNNING,
+        false => "",
+    };
+    fill(LAUNCH, &[("running", running)])
+}
+
+/// One child does the task.
+fn run_one(run: &Run, tier: Tier) -> Outcome<String> {
+    let access = Access::Write {
+        ticket: run.ticket.clone(),
+    };
+    let report = child::run(
+        run,
+        &ChildTask {
+            label: "agent".to_owned(),
+            tier,
+            prompt: context::prompt(run, &access, View::Project, &instructions(run)),
+            access,
+            texts: View::Project.texts(),
+            withhold: &[],
+            limit: LAUNCH_LIMIT,
+            after_failure: None,
+            check: &|_| Ok(()),
+        },
+    )?;
+    agent_ends(
+        &run.ctx,
+        &run.ticket,
+        &report.log.to_string_lossy(),
+        report.text.trim(),
+    );
+    let said = match report.text.trim() {
+        "" => "(It printed nothing.)",
+        text => text,
+    };
+    Ok(format!("Phases: 3\n\n{said}"))
 }
 
 /// The tickets, and the id of the one that `task` is for.

@@ -6,11 +6,12 @@
 //! and somebody tries to break it. What a phase needs from a model it asks of a [`child`]; between children [`repository`] commits what there is.
 //!
 //! # Rules
-//! - Writers run one at a time; only read-only reviewers run in parallel.
+//! - Writers of a run work one at a time; only read-only reviewers run in parallel. Agents of one round write side by side, each in a worktree ([`agent_worktrees`]).
 //! - Whether a child did its work is checked in files, in commits, or by running the tests; what it says of itself counts for nothing.
 //! - The recorded phase goes back only when the user says so, so an interrupted run repeats at most the step that was in progress.
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.
 
+mod agent_worktrees;
 pub(crate) mod agents;
 pub(crate) mod approval;
 pub(crate) mod child;
@@ -83,6 +84,8 @@ pub(crate) struct Run {
     pub tiers: TierModels,
     /// No child is started once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
+    /// The folder of tickets, where children would not find it by themselves.
+    pub tickets: Option<PathBuf>,
     /// US dollars that earlier starts of the same run spent; `None` where no account is kept.
     pub spent_before: Option<f64>,
     /// Documents or tests were asked for, so the code is reviewed; otherwise a single child does the task.

@@ -14,6 +14,8 @@ use crate::disk::beneath::{DirEntry, Root};
 use crate::disk::lock::{self, Lock, LockState};
 use crate::disk::paths::PROJECT_LOGS;
 
+/// How the names of a run's records begin.
+pub(crate) const NAMES: &str = "pipeline";
 /// In the folder of logs, so that git does not see it.
 const FILE: &str = "pipeline.json";
 /// How the name of a child's prompt ends, in the folder of logs.

@@ -82,6 +82,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         max_cost: request.max_cost,
         is_staged: request.design_first || request.tdd,
         branch: String::new(),
+        tickets: None,
         spent_before: None,
     };
     let was_interrupted = earlier

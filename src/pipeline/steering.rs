@@ -10,7 +10,7 @@ use super::phase::{self, PHASES, Phase, PhaseWork};
 use super::review::history::History;
 use super::review::{self, code, document};
 use super::tier::Tier;
-use super::{Run, files, limits, phase_record, prompts, repository, state};
+use super::{Run, files, limits, phase_record, prompts, repository, state, worktree};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -200,9 +200,24 @@ pub(super) fn gate(run: &Run, steering: &Steering, phase: &'static Phase) -> Out
 }
 
 fn pause(run: &Run, phase: &Phase, waits: bool) -> Pause {
+    // The user is elsewhere when the run has a worktree.
+    let there = worktree::record::of(run.root()).map(|_| run.root().path());
     let mut read = documents_of(run, phase);
+    if let Some(there) = there {
+        read = read
+            .iter()
+            .map(|path| there.join(path).display().to_string())
+            .collect();
+    }
     if read.is_empty() {
-        read.push("the commits of the run, newest first: git log".to_owned());
+        let log = match there {
+            Some(there) => shlex::try_join(["git", "-C", &there.to_string_lossy(), "log"]),
+            None => Ok("git log".to_owned()),
+        };
+        read.push(format!(
+            "the commits of the run, newest first: {}",
+            log.unwrap_or_default()
+        ));
     }
     Pause {
         phase: phase.name,

@@ -498,3 +498,36 @@ fn writers_of_one_round_run_one_after_the_other_in_order() {
     );
     assert!(!home.has("work/.git/index.lock"));
 }
+
+#[test]
+fn an_agent_without_a_shell_is_not_told_to_run_the_tests() {
+    for (tools, is_told) in [
+        ("agents,files,coding,git,shell,tickets", true),
+        ("agents,files,coding,git,tickets", false),
+    ] {
+        let home = Home::new();
+        Repo::at(&home.work())
+            .file("README.md", "# Here\n")
+            .commit("First");
+        ticket(&home, "job-1", "open", "");
+        let server = Server::answering(|request, _| {
+            let first = results(request).is_empty();
+            Answer::sse(match (is_worker(request), first) {
+                (true, _) => openai::text(&["Made a.txt."]),
+                (false, true) => openai::call(
+                    "p1",
+                    "launch_agent",
+                    json!({"ticket_id": "job-1", "prompt": "Make a.txt."}),
+                ),
+                (false, false) => openai::text(&["Launched."]),
+            })
+        });
+        in_project(&home, &server, &[("MARVIN_TOOLS", tools)]).expect(0);
+        let requests = server.requests();
+        let child = requests.iter().find(|request| is_worker(request)).unwrap();
+        let told = child
+            .text()
+            .contains("Run the project's tests before you stop");
+        assert_eq!(told, is_told, "{tools}");
+    }
+}

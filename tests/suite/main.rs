@@ -14,6 +14,7 @@ mod support;
 mod academic;
 mod acp;
 mod agent_sdks;
+mod agent_worktrees;
 mod agents;
 mod alarms;
 mod bad_input;

@@ -147,7 +147,9 @@ fn a_killed_feature_goes_on_by_its_name_and_the_next_one_reads_its_documents() {
         .args(["--until", "1a"])
         .run()
         .expect(0);
-    next.stdout_has(&["specs/002-lines/spec.md", "--feature lines"]);
+    // The user reads in their own folder, where the document is not.
+    let document = worktree(&home, "002-lines").join("specs/002-lines/spec.md");
+    next.stdout_has(&[&format!("Read: {}", document.display()), "--feature lines"]);
     let prompts = prompts.lock().unwrap();
     assert_eq!(prompts.len(), 2);
     prompts[0].assert_lacks(&["Upstream documents"]);

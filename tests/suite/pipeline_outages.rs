@@ -10,6 +10,7 @@ use serde_json::json;
 use super::pipeline_run::pipeline;
 use crate::support::engineer::{self, PYTHON, Role};
 use crate::support::home::Home;
+use crate::support::latch::Latch;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::tcp::Reserved;
@@ -65,6 +66,28 @@ fn a_rate_limit_is_waited_for_as_long_as_it_says() {
     let (_home, errors) = through(failure);
     let waits = "Child ux-writer waits 2 s for openai-compat";
     assert_eq!(errors.matches(waits).count(), 6, "{errors}");
+}
+
+#[test]
+fn a_server_that_falls_silent_takes_no_attempt() {
+    let home = Home::new();
+    let silences = Arc::new(AtomicUsize::new(0));
+    let never = Latch::new();
+    let (server, asked) = engineer::server_with(&PYTHON, move |_, role, _| {
+        let is_silent = role == Role::SpecWriter && silences.fetch_add(1, Ordering::SeqCst) < 2;
+        is_silent.then(|| Answer::json(&json!({})).head_after(&never))
+    });
+    let run = impatient_children(&home, &server)
+        .env("MARVIN_FIRST_BYTE_TIMEOUT", "1")
+        .env("MARVIN_PROVIDER_PAUSE", "1")
+        .spawn();
+    run.wait_stderr("Phase 1a done", LONG);
+    run.signal(Signal::TERM);
+    let errors = run.wait().errors();
+    let waits = "for openai-compat, which cannot answer now";
+    assert_eq!(errors.matches(waits).count(), 2, "{errors}");
+    errors.assert_lacks(&["attempt 2"]);
+    assert_eq!(asked.begun(Role::SpecWriter), 3);
 }
 
 #[test]

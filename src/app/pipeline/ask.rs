@@ -11,7 +11,9 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::one_line;
 use crate::pipeline::approval::{ApprovalPrompt, PendingApproval, UserDecision, name_of};
+use crate::pipeline::worktree::record;
 use crate::proc::editor;
 
 /// How often a stop and an approval from elsewhere are looked for.
@@ -78,9 +80,15 @@ impl ApprovalPrompt for TerminalPrompt {
             pending.about,
             name_of(pending.phase)
         ));
+        // The user is elsewhere when the run has a worktree.
+        let there = record::of(pending.root).map(|record| record.root().display().to_string());
+        let there = there.map(|dir| format!(" In {}", one_line(&dir)));
+        let there = there.unwrap_or_default();
         match documents {
-            [] => say("Read: the commits of the run (git log -p)."),
-            documents => say(&format!("Read: {}", documents.join(", "))),
+            [] => say(&format!(
+                "Read: the commits of the run (git log -p).{there}"
+            )),
+            documents => say(&format!("Read: {}{there}", documents.join(", "))),
         }
         let edit = match documents {
             [] => "",

@@ -93,6 +93,7 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
         max_cost: settings.model.max_cost,
         is_staged: false,
         branch: status.record.branch.clone(),
+        tickets: None,
         spent_before: None,
         ctx,
     })
@@ -115,7 +116,7 @@ impl EventSink for MergeProgress {
 
 fn task(status: &WorktreeStatus) -> String {
     match status.record.kind {
-        WorktreeKind::Run => status.record.task.clone(),
+        WorktreeKind::Run | WorktreeKind::Agent => status.record.task.clone(),
         WorktreeKind::Review => {
             "Review the code of this project, and correct what is wrong.".to_owned()
         }
@@ -127,17 +128,18 @@ fn message(status: &WorktreeStatus, form: MergeForm) -> String {
     let record = &status.record;
     let facts = match record.kind {
         WorktreeKind::Run => run_facts(status),
+        WorktreeKind::Agent => Vec::new(),
         WorktreeKind::Review => review_facts(status),
     };
     let title = match (form, record.kind) {
         (MergeForm::All, _) => format!("Merge {}", record.branch),
-        (MergeForm::Squash, WorktreeKind::Run) => first_line(&record.task),
+        (MergeForm::Squash, WorktreeKind::Run | WorktreeKind::Agent) => first_line(&record.task),
         (MergeForm::Squash, WorktreeKind::Review) => format!("Review {} of the code", record.task),
     };
     let mut out = clip(&title, MAX_TITLE_CHARS);
     out.push('\n');
     let task = record.task.trim();
-    if record.kind == WorktreeKind::Run && (task != title || form == MergeForm::All) {
+    if record.kind != WorktreeKind::Review && (task != title || form == MergeForm::All) {
         let _ = write!(out, "\n{}\n", clip(task, MAX_TASK_CHARS));
     }
     out.push('\n');

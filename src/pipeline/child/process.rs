@@ -9,7 +9,7 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::Outcome;
 use crate::base::redact;
-use crate::base::variables::{MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS};
+use crate::base::variables::{MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS, TICKETS_DIR};
 use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
@@ -96,6 +96,10 @@ pub(super) fn run_child(
     }
     if run.ctx.listener.takes_child_lines() {
         variables.push((MARVIN_TELL_LINES.name.to_owned(), "1".to_owned()));
+    }
+    if let Some(tickets) = &run.tickets {
+        variables.retain(|(name, _)| name != TICKETS_DIR.name);
+        variables.push((TICKETS_DIR.name.to_owned(), tickets.display().to_string()));
     }
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),

@@ -127,6 +127,7 @@ impl Stage {
             max_cost: None,
             is_staged: true,
             branch: String::new(),
+            tickets: None,
             spent_before: None,
             ctx: ToolContext::new(session, Cancel::new(), Arc::clone(&events) as _),
         };

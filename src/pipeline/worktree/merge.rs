@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::record;
+use super::record::{self, WorktreeKind};
 use super::remove::{clear, names, refuse_running, shown};
 use super::start::branch_is_gone;
 use super::state::{UserTree, WorkState, WorktreeStatus};
@@ -217,7 +217,10 @@ fn keep_logs(tree: &UserTree<'_>, status: &WorktreeStatus) {
             return Ok(());
         }
         for entry in from.list(&logs)? {
-            if entry.kind != FileKind::File || entry.name.ends_with(".lock") {
+            // The folder has a run of its own; an agent's is none.
+            let is_record = status.record.kind == WorktreeKind::Agent
+                && entry.name.starts_with(run_record::NAMES);
+            if entry.kind != FileKind::File || entry.name.ends_with(".lock") || is_record {
                 continue;
             }
             let path = places.log(&entry.name);

@@ -35,6 +35,8 @@ pub(crate) enum WorktreeKind {
     Run,
     /// A review in the background.
     Review,
+    /// An agent that works beside others.
+    Agent,
 }
 
 /// The record of a worktree.
@@ -44,7 +46,7 @@ pub(crate) struct WorktreeRecord {
     /// Its name: that of its record, by which the user means it.
     pub name: String,
     pub kind: WorktreeKind,
-    /// The whole task of a run; the id of a review.
+    /// The whole task of a run or an agent; the id of a review.
     pub task: String,
     /// `NNN-name` of the feature that is built there; empty for the project itself.
     pub feature: String,

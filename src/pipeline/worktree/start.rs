@@ -119,6 +119,34 @@ pub(crate) fn for_review(
     make(ctx, root, &git, &order)
 }
 
+/// The worktree for the agent that works for the ticket `ticket` beside others: that of an earlier start, else a new one.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn for_agent(
+    ctx: &ToolContext,
+    root: &Root,
+    ticket: &str,
+    task: &str,
+) -> Outcome<Workplace> {
+    let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
+    let _lock = record::lock(git.common(), &ctx.stop)?;
+    let slug = format!("agent-{ticket}");
+    let known = record::all(git.common()).into_iter();
+    let mut known = known.filter(|record| record.kind == WorktreeKind::Agent);
+    if let Some(record) = known.find(|record| record.name == slug) {
+        return resume(ctx, &git, record);
+    }
+    let order = NewWorktree {
+        kind: WorktreeKind::Agent,
+        task,
+        feature: "",
+        slug: &slug,
+        branch: None,
+    };
+    make(ctx, root, &git, &order)
+}
+
 /// Whether a run that goes on, or is done, or is in the way of another one, was begun in the folder itself.
 fn has_run(root: &Arc<Root>, task: &str, feature: Option<&FeatureName>) -> Outcome<bool> {
     let places = match feature.map(|name| feature::find(root, name)) {

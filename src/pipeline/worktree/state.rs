@@ -168,7 +168,7 @@ impl<'a> UserTree<'a> {
 fn work(record: &WorktreeRecord) -> WorkState {
     let found =
         match record.kind {
-            WorktreeKind::Run => record.places().ok().map(|places| {
+            WorktreeKind::Run | WorktreeKind::Agent => record.places().ok().map(|places| {
                 if let Some(pid) = run_record::running(&places.root) {
                     return WorkState::Running(pid);
                 }

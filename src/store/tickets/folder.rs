@@ -88,6 +88,11 @@ impl Folder {
         Self { dir: dir.into() }
     }
 
+    /// Where it is.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The file of a ticket, by a name from [`Folder::names`] or [`Folder::resolve`].
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.md"))

@@ -1,4 +1,5 @@
-//! Runs the calls of one round: readers and research in parallel, writers alone and in call order. Results keep the order of the calls.
+//! Runs the calls of one round: readers and research in parallel, writers alone and in call order, unless each of them has a place of its own to write in.
+//! Results keep the order of the calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,7 +38,20 @@ pub(crate) fn run(
             .iter()
             .take_while(|call| ctx.session.registry().plan(call).parallel)
             .count();
-        let (phase, later) = rest.split_at(readers.max(1));
+        ctx.is_beside_others = false;
+        let mut count = readers;
+        if readers == 0 {
+            count = rest
+                .iter()
+                .take_while(|call| ctx.session.registry().plan(call).beside)
+                .count();
+            let agents = ctx.session.agents();
+            ctx.is_beside_others = count > 1 && agents.is_ok_and(|agents| agents.have_places(&ctx));
+            if !ctx.is_beside_others {
+                count = 1;
+            }
+        }
+        let (phase, later) = rest.split_at(count);
         let finished = CallPhase::new(&ctx, phase, on_end).run();
         // The user's time to answer a question is not taken from the calls after it.
         ctx.deadline = ctx.deadline.map(|at| at + waited(&finished));

@@ -133,6 +133,11 @@ pub trait Agents: Send + Sync {
     /// There is no such ticket or it cannot be worked on, the limit of depth or cost is reached, or every attempt failed.
     fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String>;
 
+    /// Whether each of several agents can work in a place of its own here, and what it does be brought together afterwards.
+    fn have_places(&self, _ctx: &ToolContext) -> bool {
+        false
+    }
+
     /// Has a question answered by a child that changes nothing.
     ///
     /// # Errors
@@ -289,6 +294,8 @@ pub struct ToolContext {
     pub call: String,
     /// Who answers the questions of an agent, before its parent does.
     pub answerer: Option<Arc<dyn QuestionAnswerer>>,
+    /// Other calls that write run beside this one, so it writes in a place of its own.
+    pub is_beside_others: bool,
 }
 
 impl ToolContext {
@@ -332,6 +339,7 @@ impl ToolContext {
             deadline: None,
             call: String::new(),
             answerer: None,
+            is_beside_others: false,
         }
     }
 

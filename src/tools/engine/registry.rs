@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
 use super::result_cap::capped;
@@ -154,25 +156,32 @@ impl Registry {
             return CallPlan {
                 effect: SideEffect::None,
                 parallel: true,
+                beside: false,
                 limit: Duration::from_secs(5),
             };
         };
         let rules = tool.rules();
-        let requested_seconds =
-            rules
-                .limit_from
-                .and_then(|field| match tool.parse_arguments(&call.args) {
-                    Ok(ParsedArguments::Named(map)) => map
-                        .get(field)
-                        .and_then(<u64 as crate::base::params::Param>::read),
-                    _ => None,
-                });
+        let given = |field: &str| match tool.parse_arguments(&call.args) {
+            Ok(ParsedArguments::Named(map)) => map.get(field).cloned(),
+            _ => None,
+        };
+        let requested_seconds = rules
+            .limit_from
+            .and_then(given)
+            .and_then(|value| <u64 as crate::base::params::Param>::read(&value));
+        let is_given = |field: &&str| {
+            let value = given(field).unwrap_or_default();
+            !matches!(value, Value::Null | Value::Bool(false)) && value != ""
+        };
         // The tool observes its timeout itself; the batch only steps in when it does not.
         let limit = requested_seconds.map_or(rules.limit, Duration::from_secs)
             + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
         CallPlan {
             effect: rules.effect,
             parallel: rules.effect.is_none() || rules.parallel,
+            beside: rules
+                .beside_unless
+                .is_some_and(|fields| !fields.iter().any(is_given)),
             limit: limit.min(Duration::from_secs(24 * 3600)),
         }
     }
@@ -220,6 +229,8 @@ pub(crate) struct CallPlan {
     pub effect: SideEffect,
     /// It runs in parallel with others of which the same is true; so does a call of an unknown tool.
     pub parallel: bool,
+    /// It runs beside others of which the same is true, where each can write in a place of its own.
+    pub beside: bool,
     /// Its timeout.
     pub limit: Duration,
 }
@@ -354,7 +365,7 @@ mod tests {
     #[test]
     fn every_default_is_a_value_that_its_schema_shows() {
         for tool in all() {
-            let schema: serde_json::Value = serde_json::from_str(tool.schema).unwrap();
+            let schema: Value = serde_json::from_str(tool.schema).unwrap();
             for field in tool.fields() {
                 let shown = schema["properties"][field.name].get("default");
                 assert_eq!(shown, field.default_value().as_ref(), "{}", tool.name);
@@ -447,9 +458,7 @@ mod tests {
                     ctx.stop.check()?;
                     std::thread::yield_now();
                 }
-                Ok(ToolOk::from(
-                    serde_json::Value::from(args.clone()).to_string(),
-                ))
+                Ok(ToolOk::from(Value::from(args.clone()).to_string()))
             }),
         }
     }

@@ -58,6 +58,8 @@ pub struct Rules {
     pub parallel: bool,
     /// Whoever started the run has brought it along: `--tools`, which chooses among the others, does not take it away.
     pub of_run: bool,
+    /// Calls that come one after the other run side by side where each can write in a place of its own, unless one of these arguments is given.
+    pub beside_unless: Option<&'static [&'static str]>,
     /// Sub-agents have it too, unless their caller selected other groups.
     pub in_children: bool,
     /// Can take long; the interface shows progress.
@@ -132,6 +134,7 @@ impl Rules {
             coding: false,
             parallel: false,
             of_run: false,
+            beside_unless: None,
             in_children: false,
             long: false,
             limit: Duration::from_secs(30),
@@ -201,6 +204,13 @@ impl Rules {
     #[must_use]
     pub const fn parallel(mut self) -> Self {
         self.parallel = true;
+        self
+    }
+
+    /// Runs beside calls of its like, each in a place of its own, unless one of these arguments is given.
+    #[must_use]
+    pub const fn beside_unless(mut self, arguments: &'static [&'static str]) -> Self {
+        self.beside_unless = Some(arguments);
         self
     }
 

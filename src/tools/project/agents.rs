@@ -20,7 +20,7 @@ const GO_ON: &str = "You are told when it ends. Go on with something else, or en
 
 tools! { "agents", in_children;
     /// Run a task in a child Marvin.
-    launch_agent(LaunchAgent; PROGRAMS.coding().seconds(LAUNCH_SECONDS).slow()) {
+    launch_agent(LaunchAgent; PROGRAMS.coding().beside_unless(&["background", "working_dir", "design_first", "tdd"]).seconds(LAUNCH_SECONDS).slow()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id", "ticket"];
         /// task

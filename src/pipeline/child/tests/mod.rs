@@ -133,6 +133,7 @@ impl Project {
             max_cost: None,
             is_staged: true,
             branch: String::new(),
+            tickets: None,
             spent_before: None,
         };
         Self { dir, events, run }
