@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use crate::store::tickets::folder::Ticket;
 
 /// All tickets, by their `id:`.
-#[derive(Debug)]
 pub(crate) struct Graph {
     /// In file order.
     pub tickets: Vec<Ticket>,
