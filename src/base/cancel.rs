@@ -119,7 +119,6 @@ impl std::fmt::Debug for Cancel {
 }
 
 /// Keeps a callback registered; see [`Cancel::on_fire`].
-#[derive(Debug)]
 pub struct OnFire {
     token: Cancel,
     id: u64,

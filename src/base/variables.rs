@@ -66,7 +66,6 @@ impl Whole {
 }
 
 /// A variable as the help lists it.
-#[derive(Debug)]
 pub(crate) struct DeclaredVariable {
     pub name: &'static str,
     pub doc: &'static str,

@@ -12,7 +12,6 @@ use crate::app::settings::{CliArgs, flags};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-#[derive(Debug)]
 pub(crate) enum CliCommand {
     /// A conversation, or an answer to one prompt.
     Run(Box<CliArgs>),

@@ -20,7 +20,6 @@ impl FrontMatterField<'_> {
 }
 
 /// A parsed ticket file; no part is required, so any bytes can be parsed.
-#[derive(Debug)]
 pub struct FrontMatter<'a> {
     bytes: &'a [u8],
     /// The lines of the front matter that have a key, in file order.

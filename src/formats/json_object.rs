@@ -17,7 +17,6 @@ pub enum ObjectError {
 }
 
 /// Reads an object piece by piece, in time proportional to its length.
-#[derive(Debug)]
 pub struct ObjectReader {
     bytes: Vec<u8>,
     max_bytes: usize,

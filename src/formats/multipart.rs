@@ -1,7 +1,6 @@
 //! Bodies of the type multipart/form-data (RFC 7578, with the boundaries of RFC 2046 section 5.1).
 
 /// A body under construction.
-#[derive(Debug)]
 pub(crate) struct Multipart {
     boundary: String,
     body: Vec<u8>,

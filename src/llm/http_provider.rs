@@ -57,7 +57,6 @@ impl RefusedMembers {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,

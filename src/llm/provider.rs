@@ -96,7 +96,6 @@ pub(crate) struct Embeddings {
     pub tokens: Option<u64>,
 }
 
-#[derive(Debug)]
 pub(crate) struct Request<'a> {
     /// Model's name at the provider.
     pub model: &'a str,

@@ -30,7 +30,6 @@ pub(crate) struct ModelTarget {
 }
 
 /// The most tokens that a request may have, as far as a server's refusals have shown.
-#[derive(Debug)]
 pub(crate) struct LearnedLimit(AtomicU64);
 
 impl Default for LearnedLimit {

@@ -11,7 +11,6 @@ use crossbeam_channel::{Receiver, bounded};
 use super::spawn::spawn_in_new_session;
 use crate::base::problem::{Outcome, Problem};
 
-#[derive(Debug)]
 pub(crate) struct DetachedProgram {
     pub program: PathBuf,
     /// Its arguments; never through a shell.

@@ -16,7 +16,6 @@ use super::spawn::spawn_in_new_session;
 /// How long a killed program may take to be gone; one that is stuck in the kernel takes longer.
 const KILL_WAIT: Duration = Duration::from_millis(500);
 
-#[derive(Debug)]
 pub(crate) struct PipedProgram {
     pub program: PathBuf,
     /// Its arguments; never through a shell.
@@ -26,7 +25,6 @@ pub(crate) struct PipedProgram {
 }
 
 /// Marvin's ends of a program's pipes. Each stream has to be served, or the program blocks.
-#[derive(Debug)]
 pub(crate) struct Pipes {
     pub stdin: ChildStdin,
     pub stdout: ChildStdout,

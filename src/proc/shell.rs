@@ -30,7 +30,6 @@ pub(crate) struct ShellOutput {
     pub cancelled: bool,
 }
 
-#[derive(Debug)]
 pub(crate) struct ShellCommand<'a> {
     /// What the shell runs.
     pub text: &'a str,

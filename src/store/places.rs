@@ -83,7 +83,6 @@ pub(crate) struct PlacesChange {
 }
 
 /// The address book of one profile. Several processes may use it at the same time.
-#[derive(Debug)]
 pub(crate) struct SavedPlaces<'a> {
     path: PathBuf,
     clock: &'a Clock,

@@ -28,7 +28,6 @@ pub(crate) fn active(paths: &Paths) -> String {
 }
 
 /// Name of the profile that a session uses; the session may switch it while calls are running.
-#[derive(Debug)]
 pub struct ActiveProfile(RwLock<String>);
 
 impl Default for ActiveProfile {

@@ -77,7 +77,6 @@ pub(crate) struct PendingAuth {
     pub(crate) client: String,
 }
 
-#[derive(Debug)]
 pub(crate) struct TokenStore {
     tokens: PathBuf,
     sign_in: PathBuf,

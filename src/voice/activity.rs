@@ -25,7 +25,6 @@ const METER_DB: Range<f32> = -60.0..-12.0;
 pub(crate) const METER_STEPS: u8 = 8;
 
 /// Measures a recording piece by piece.
-#[derive(Debug)]
 pub(crate) struct VoiceActivity {
     wav: Wav,
     /// Samples of all channels in a window.

@@ -12,7 +12,6 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 
 /// Speech under way; dropping it stops it.
-#[derive(Debug)]
 pub(crate) struct Speech {
     /// `None` when no further sentence comes.
     sentences: Option<Sender<String>>,

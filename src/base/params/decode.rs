@@ -7,7 +7,6 @@ use crate::base::problem::Problem;
 use crate::base::text;
 
 /// Reads declared fields from an argument object in order, and collects every mistake.
-#[derive(Debug)]
 pub(crate) struct FieldDecoder<'a> {
     name: &'a str,
     args: &'a Map<String, Value>,

@@ -23,7 +23,6 @@ const MAX_DECLARATION_DEPTH: usize = 12;
 const MAX_RESTARTS: usize = 50;
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-#[derive(Debug)]
 pub(super) enum DocumentKind {
     Feed(Feed),
     /// Something with this root element; empty when it has none.

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Span, State, Tokenizer};
 
-#[derive(Debug)]
 pub(crate) enum HtmlToken<'a> {
     Open(&'a OpenTag),
     /// A closing tag, by name.

@@ -9,7 +9,6 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 use super::rule::{Freq, RecurrenceRule};
 
 /// Limits the work for recurrences: a rule that repeats every second since 1970 must not hang a listing.
-#[derive(Debug)]
 pub struct ExpansionBudget {
     left: u64,
     /// True when it ran out; later occurrences are missing.

@@ -30,7 +30,6 @@ pub struct EventSpan {
 const MAX_SEARCHED_COMPONENTS: usize = 64;
 
 /// The structure of a file.
-#[derive(Debug)]
 pub struct CalendarScan<'a> {
     pub bytes: &'a [u8],
     pub events: Vec<EventSpan>,

@@ -23,7 +23,6 @@ use crate::base::zones::ZoneFiles;
 const MAX_STEPS: u64 = 3_000_000;
 
 /// The zones of one file, looked up once each.
-#[derive(Debug)]
 pub struct Zones<'a> {
     file: &'a CalendarScan<'a>,
     /// The zone database of this machine.

@@ -22,7 +22,6 @@ struct Quantity {
 }
 
 /// The result of a conversion.
-#[derive(Debug)]
 pub(crate) enum Converted {
     /// `5 mi = 8.04672 km`.
     Answer(String),

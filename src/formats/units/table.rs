@@ -56,7 +56,6 @@ pub(super) enum Prefixes {
     Both,
 }
 
-#[derive(Debug)]
 pub(super) struct UnitSpec {
     pub(super) dims: Dimensions,
     pub(super) symbol: &'static str,

@@ -28,7 +28,6 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_FILE_BYTES: u64 = 4 << 10;
 
 /// What is known of Copilot on this machine.
-#[derive(Debug)]
 pub(crate) enum CopilotState {
     /// There is no CLI.
     NotInstalled,

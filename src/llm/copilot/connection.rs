@@ -35,7 +35,6 @@ const KEPT_LINE_BYTES: u64 = 400;
 static RUNNING: Mutex<Vec<Arc<Connection>>> = Mutex::new(Vec::new());
 
 /// Why a call has no result.
-#[derive(Debug)]
 pub(crate) enum CallError {
     /// The CLI answered with an error.
     Refused(RpcError),

@@ -46,7 +46,6 @@ impl From<io::Error> for FrameError {
 }
 
 /// Reads messages one after the other, whatever pieces the stream comes in.
-#[derive(Debug)]
 pub(crate) struct FrameReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,

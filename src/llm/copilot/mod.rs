@@ -58,7 +58,6 @@ pub(crate) fn model(env: &Env) -> &str {
 }
 
 /// The provider. Nothing is started before the first request.
-#[derive(Debug)]
 pub(crate) struct CopilotProvider {
     env: Env,
     server: Option<OwnServer>,

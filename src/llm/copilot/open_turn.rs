@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use super::messages::RequestedCall;
 
 /// A turn that goes on with the next request, which has the results of its calls.
-#[derive(Debug)]
 pub(super) struct OpenTurn {
     pub limit: Duration,
     pub deadline: Instant,

@@ -29,7 +29,6 @@ pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the CLI may take to come to rest after a turn that failed or was stopped.
 pub(super) const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-#[derive(Debug)]
 pub(super) struct CopilotSession {
     pub connection: Arc<Connection>,
     pub id: String,

@@ -37,7 +37,6 @@ pub struct ServiceResponse {
 }
 
 /// Why a body could not be read.
-#[derive(Debug)]
 pub(crate) enum Unread {
     /// It is larger than this many bytes.
     TooLarge(usize),

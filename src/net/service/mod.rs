@@ -38,7 +38,6 @@ pub(crate) fn is_on_this_machine(url: &str) -> bool {
 }
 
 /// The client for services, shared by all requests of a session.
-#[derive(Debug)]
 pub struct ServiceClient {
     env: Env,
     gates: RateLimiter,

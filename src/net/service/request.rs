@@ -45,7 +45,6 @@ impl AnsweredBy {
 }
 
 /// A request under construction.
-#[derive(Debug)]
 pub struct RequestBuilder<'a> {
     pub(crate) out: &'a ServiceClient,
     pub(crate) service: &'static Service,

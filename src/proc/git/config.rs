@@ -33,7 +33,6 @@ struct ConfigEntry {
 }
 
 /// A setting for git's command line, where it overrides those of the files.
-#[derive(Debug)]
 pub(super) struct Setting {
     pub(super) name: Vec<u8>,
     pub(super) value: Vec<u8>,

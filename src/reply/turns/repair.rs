@@ -14,7 +14,6 @@ const MAX_NAMES: usize = 5;
 const MAX_WRITTEN: usize = 600;
 
 /// What the next request says, and what the reply is if that does not help.
-#[derive(Debug)]
 pub(super) struct Repair {
     rows: [Message; 2],
     said: Option<String>,

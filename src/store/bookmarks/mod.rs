@@ -115,7 +115,6 @@ pub(crate) struct BookmarkPage {
 }
 
 /// The bookmarks of one profile. Several processes may use them at the same time.
-#[derive(Debug)]
 pub(crate) struct Bookmarks<'a> {
     own: PathBuf,
     shared: PathBuf,

@@ -17,7 +17,6 @@ const PRODUCT: &str = "-//Marvin//EN";
 /// How long to wait for another Marvin that is writing the calendar.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(8);
 
-#[derive(Debug)]
 pub(crate) struct CalendarFiles {
     /// `calendar.ics`; `None` if that is a folder.
     whole: Option<PathBuf>,

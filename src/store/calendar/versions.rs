@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::formats::ical::scan::{CalendarScan, EventSpan};
 
 /// The newest version of every revised event, by UID and RECURRENCE-ID.
-#[derive(Debug)]
 pub(crate) struct Versions<'a> {
     file: &'a CalendarScan<'a>,
     newest: HashMap<(String, String), u64>,

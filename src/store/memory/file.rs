@@ -33,7 +33,6 @@ pub(super) trait Content: Sized {
 }
 
 /// The folder of the files and what they have in common.
-#[derive(Debug)]
 pub(super) struct MemoryDir {
     pub path: PathBuf,
     pub clock: Clock,
@@ -105,7 +104,6 @@ impl From<&Metadata> for FileStamp {
 }
 
 /// A file and what was last read from it or written to it.
-#[derive(Debug)]
 pub(super) struct MemoryFile<T> {
     name: &'static str,
     held: Option<(Option<FileStamp>, T)>,

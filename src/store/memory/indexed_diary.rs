@@ -47,7 +47,6 @@ const TERM_BYTES: u64 = 12;
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-#[derive(Debug)]
 pub(super) struct IndexedDiary {
     pub stamp: FileStamp,
     /// The diary.

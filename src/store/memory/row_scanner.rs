@@ -24,7 +24,6 @@ enum Place {
     Row,
 }
 
-#[derive(Debug)]
 pub(super) struct RowScanner {
     place: Place,
     /// Brackets that are open.

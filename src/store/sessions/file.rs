@@ -11,7 +11,6 @@ use crate::disk::atomic;
 use crate::disk::lock::Lock;
 
 /// A file that records are appended to.
-#[derive(Debug)]
 pub(super) struct SessionFile {
     path: PathBuf,
     file: File,
@@ -28,7 +27,6 @@ pub(super) struct SessionFile {
 }
 
 /// What a power cut may take, to be synced without holding the file.
-#[derive(Debug)]
 pub(super) struct Unsynced {
     path: PathBuf,
     file: File,

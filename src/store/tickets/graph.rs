@@ -6,7 +6,6 @@ use crate::base::shared_sort::SharedSort as _;
 use crate::store::tickets::folder::Ticket;
 
 /// All tickets, by their `id:`.
-#[derive(Debug)]
 pub(crate) struct Graph {
     /// In file order.
     pub tickets: Vec<Ticket>,

@@ -143,7 +143,6 @@ impl AddOn {
 }
 
 /// Why there is no reply.
-#[derive(Debug)]
 enum ExchangeFailure {
     Cancelled,
     /// Time is up; how many bytes had arrived.

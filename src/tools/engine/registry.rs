@@ -29,7 +29,6 @@ use crate::tools::engine::tool::Tool;
 pub(crate) const NAMELESS: &str = "unnamed";
 
 /// The tools of a session: the built-in ones and those registered at run time. Free to create.
-#[derive(Debug)]
 pub struct Registry {
     /// One slice a module, in catalogue order.
     built_in: &'static [&'static [Tool]],
@@ -206,7 +205,6 @@ impl Registry {
     }
 }
 
-#[derive(Debug)]
 pub struct FinishedCall {
     pub output: ToolOutput,
     /// What the session has to do.

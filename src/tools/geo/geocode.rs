@@ -21,7 +21,6 @@ const GEOCODE_TIMEOUT: Duration = Duration::from_secs(11);
 const KEEP: Duration = Duration::from_secs(3_600);
 
 /// Matches, best first.
-#[derive(Debug)]
 pub(crate) struct GeocodeMatches {
     /// May be empty.
     pub(crate) places: Vec<OsmPlace>,

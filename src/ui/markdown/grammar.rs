@@ -1,7 +1,6 @@
 //! Tables with the grammar of each language for the highlighter.
 
 /// The grammar of a language, as far as colours need it.
-#[derive(Debug)]
 pub(crate) struct Grammar {
     /// Names in a code fence; [`is_listed`] reads these lists.
     pub(super) names: &'static str,
@@ -22,7 +21,6 @@ pub(super) fn is_listed(words: &str, word: &str) -> bool {
 }
 
 /// A kind of string.
-#[derive(Debug)]
 pub(super) struct Quote {
     pub(super) open: &'static str,
     pub(super) close: &'static str,

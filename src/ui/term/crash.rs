@@ -22,7 +22,6 @@ pub(super) trait RestoreTerminal: Send + Sync {
 }
 
 /// Panics recorded while the terminal is in use.
-#[derive(Debug)]
 pub(super) struct Crashes {
     file: Option<PathBuf>,
     /// The thread that draws: its panic ends the interface.

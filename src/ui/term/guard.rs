@@ -19,7 +19,6 @@ use super::modes::TerminalModes;
 use super::tty::Tty;
 
 /// The terminal in use; restored on drop. Create it on the thread that draws.
-#[derive(Debug)]
 pub struct TerminalGuard {
     terminal: Arc<Terminal>,
     crashes: Arc<Crashes>,
@@ -121,7 +120,6 @@ pub(super) fn can_be_resumed() -> bool {
 }
 
 /// The terminal's state; while in use, also its original settings.
-#[derive(Debug)]
 struct Terminal {
     modes: TerminalModes,
     found: Mutex<Option<Termios>>,

@@ -27,7 +27,6 @@ const ARROW_LINGER: Duration = Duration::from_millis(8);
 const MAX_ARROW_LINGER: Duration = Duration::from_millis(30);
 
 /// The thread that reads standard input, which is a terminal; dropping this ends it.
-#[derive(Debug)]
 pub struct Keyboard {
     shared: Arc<InputShared>,
     wake: UnixStream,
@@ -35,7 +34,6 @@ pub struct Keyboard {
 }
 
 /// Keeps the thread from reading the terminal while it lives.
-#[derive(Debug)]
 pub struct InputPause<'a>(&'a Keyboard);
 
 #[derive(Debug, Default)]

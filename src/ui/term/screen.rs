@@ -44,7 +44,6 @@ pub struct Scroll {
 }
 
 /// A terminal screen drawn by differences.
-#[derive(Debug)]
 pub struct Screen<W: Write> {
     out: W,
     colours: Colours,

@@ -22,7 +22,6 @@ const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 const END_SIGNALS: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
 /// The thread that handles signals; dropping this ends it. The signals are then ignored instead of handled by default.
-#[derive(Debug)]
 pub struct Signals {
     handle: Handle,
     lent: Arc<LentUntil>,
@@ -44,7 +43,6 @@ impl LentUntil {
 }
 
 /// Ctrl-C and Ctrl-Z belong to another program while this lives.
-#[derive(Debug)]
 pub struct LentSignals(Arc<LentUntil>);
 
 impl Drop for LentSignals {

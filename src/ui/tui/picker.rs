@@ -33,7 +33,6 @@ pub(super) enum PickerOutcome {
     Pass,
 }
 
-#[derive(Debug)]
 pub(super) struct Picker {
     kind: ChoiceKind,
     rows: Vec<ChoiceRow>,

@@ -11,13 +11,11 @@ use crate::ui::text::clean::clean_line;
 use crate::ui::text::wait_words::phrase;
 use crate::ui::text::width;
 
-#[derive(Debug)]
 pub(super) struct AnswerWait {
     since: Instant,
     cause: WaitCause,
 }
 
-#[derive(Debug)]
 enum WaitCause {
     /// Files are read and the request is put together.
     Preparation,

@@ -143,7 +143,6 @@ pub(in crate::app) struct ConversationState {
 }
 
 /// The profile that is active now.
-#[derive(Debug)]
 pub(super) struct ProfileSwitch {
     pub(super) name: String,
     /// It was created by the switch.

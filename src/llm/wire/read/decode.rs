@@ -26,7 +26,6 @@ pub enum Progress {
 /// loop { feed(bytes); deltas() }   until the body ends or the progress is not More
 /// end(); deltas(); into_result()
 /// ```
-#[derive(Debug)]
 pub struct Decoder {
     context: ErrorContext,
     reading: BodyReader,

@@ -23,7 +23,6 @@ const FAR: f64 = 1_000.0;
 /// A point farther from a road than this cannot be what the caller meant, in metres.
 const ABSURD: f64 = 50_000.0;
 
-#[derive(Debug)]
 pub(super) struct RouteRequest {
     pub(super) mode: Mode,
     /// Start, waypoints, destination: at least two.

@@ -14,7 +14,6 @@ pub(super) const WIDE: usize = 80;
 /// Shown for an unknown value.
 const DASH: &str = "-";
 
-#[derive(Debug)]
 pub(super) struct Day {
     /// Such as `Mon 4 May`.
     pub(super) name: String,

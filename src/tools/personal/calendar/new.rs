@@ -97,7 +97,6 @@ fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
 }
 
 /// An event to be added.
-#[derive(Debug)]
 pub struct NewEvent {
     /// SUMMARY.
     pub title: String,

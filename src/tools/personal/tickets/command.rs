@@ -75,7 +75,6 @@ pub(crate) trait Caller {
 }
 
 /// What the commands work with.
-#[derive(Debug)]
 pub(crate) struct TicketCli<'a> {
     pub location: TicketLocation,
     /// Where git is asked for the user's name.

@@ -16,7 +16,6 @@ const MAX_PATTERN_CHARS: usize = 1_000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// A pattern, and why it is used as plain text if it is not a regular expression.
-#[derive(Debug)]
 pub(super) struct LinePattern {
     regex: Regex,
     pub(super) plain: Option<String>,

@@ -23,7 +23,6 @@ pub(super) enum ContentKind {
     Text,
 }
 
-#[derive(Debug)]
 pub(super) struct FetchedPage {
     pub(super) address: Address,
     pub(super) status: u16,

@@ -28,7 +28,6 @@ const TIMEOUT_SLACK: Duration = Duration::from_secs(5);
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How a request failed.
-#[derive(Debug)]
 pub(in super::super) enum DriverError {
     /// The driver reported an error: its code, and the first line of its message.
     Reported(String, String),

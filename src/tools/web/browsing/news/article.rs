@@ -21,7 +21,6 @@ const TRACKING_PARAMETERS: [&str; 14] = [
     "ref", "ref_src", "smid", "taid",
 ];
 
-#[derive(Debug)]
 pub(super) struct Article {
     pub(super) title: String,
     pub(super) outlet: Option<String>,
