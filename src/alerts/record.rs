@@ -61,6 +61,10 @@ impl AlertRecord {
         late.or_else(|| self.at(alerts.clock.zones()))
     }
 
+    /// The path of the record.
+    ///
+    /// # Errors
+    /// The label is not a valid file name.
     pub(crate) fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_record(&self.id),
@@ -68,6 +72,10 @@ impl AlertRecord {
         }
     }
 
+    /// The path of its script.
+    ///
+    /// # Errors
+    /// The label is not a valid file name.
     pub(crate) fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_script(&self.id),
@@ -138,6 +146,10 @@ fn read(path: &Path, zones: &ZoneFiles) -> Option<AlertRecord> {
     record.at(zones).is_some().then_some(record)
 }
 
+/// The record with this id.
+///
+/// # Errors
+/// `HOME` is not set.
 pub(crate) fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<AlertRecord>> {
     Ok(all(paths, zones, &mut Vec::new())?
         .into_iter()

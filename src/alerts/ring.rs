@@ -71,6 +71,9 @@ fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
 }
 
 /// Fires the record `id` outside this program, whose session has shown it, once, and removes it.
+///
+/// # Errors
+/// `HOME` is not set, or a file cannot be written.
 pub(crate) fn fire(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     once(alerts, id, remove, stop)
 }

@@ -20,6 +20,9 @@ use crate::model_call::model_target::ModelTarget;
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// The image in the file at `path`, which the user named on the command line.
+///
+/// # Errors
+/// It cannot be read, or is no image.
 pub(crate) fn from_path(path: &Path, target: &ModelTarget) -> Outcome<Image> {
     let file = open(path)?;
     let mut bytes = Vec::new();
@@ -31,6 +34,9 @@ pub(crate) fn from_path(path: &Path, target: &ModelTarget) -> Outcome<Image> {
 }
 
 /// Opens the file at `path`, which the user named on the command line.
+///
+/// # Errors
+/// There is none, or it may not be read.
 pub(crate) fn open(path: &Path) -> Outcome<File> {
     let shown = escape_controls(&path.to_string_lossy());
     // A pipe does not block.
@@ -57,6 +63,9 @@ fn unreadable(path: &Path, reason: &std::io::Error) -> Problem {
 }
 
 /// The image in `bytes`, called `name`.
+///
+/// # Errors
+/// They are too many, or no image.
 pub(crate) fn from_bytes(name: &str, bytes: Arc<[u8]>, target: &ModelTarget) -> Outcome<Image> {
     let name = escape_controls(name);
     if bytes.len() as u64 > MAX_FILE_BYTES {
@@ -87,6 +96,9 @@ pub(crate) fn from_bytes(name: &str, bytes: Arc<[u8]>, target: &ModelTarget) -> 
 }
 
 /// Refuses images that `target` would refuse.
+///
+/// # Errors
+/// As [`images::check`].
 pub(crate) fn check(all: &[Image], target: &ModelTarget) -> Outcome<()> {
     let provider = target.provider.name();
     images::check(all, provider, &target.model, &target.info, &target.prices)

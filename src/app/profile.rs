@@ -48,6 +48,9 @@ pub(crate) fn list(paths: &Paths, clock: &Clock, active: &str) -> Vec<ProfileLis
 
 /// The path of the profile's `preferences.yaml`, which is created with explanations when it does not exist. The command `preferences` opens it in an
 /// editor.
+///
+/// # Errors
+/// The name is invalid, or the disk is not writable.
 pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     let profile = paths.profile(name)?;
     preferences::make(&profile)?;

@@ -105,6 +105,9 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 }
 
 /// The reasoning effort that the user chose.
+///
+/// # Errors
+/// There is none of that name.
 pub(crate) fn effort(settings: &Settings) -> Outcome<Option<Effort>> {
     let word = settings.model.effort.as_deref().map(str::trim);
     word.filter(|word| !word.is_empty())
@@ -328,6 +331,9 @@ fn or_default<T: Default>(read: Outcome<T>, warn: &mut dyn FnMut(String)) -> T {
 }
 
 /// The prices in the file that `MARVIN_PRICES` names.
+///
+/// # Errors
+/// It cannot be read.
 pub(crate) fn user_prices(settings: &Settings) -> Outcome<UserPrices> {
     match &settings.model.prices {
         Some(path) => UserPrices::parse(&text_of(MARVIN_PRICES, path)?),
@@ -336,6 +342,9 @@ pub(crate) fn user_prices(settings: &Settings) -> Outcome<UserPrices> {
 }
 
 /// The models in the file that `MARVIN_MODELS` names.
+///
+/// # Errors
+/// It cannot be read.
 pub(crate) fn models_file(settings: &Settings) -> Outcome<ModelsFile> {
     match &settings.model.models {
         Some(path) => ModelsFile::parse(&text_of(MARVIN_MODELS, path)?),
@@ -344,6 +353,9 @@ pub(crate) fn models_file(settings: &Settings) -> Outcome<ModelsFile> {
 }
 
 /// The window that `OLLAMA_CONTEXT` sets.
+///
+/// # Errors
+/// It is no number of tokens.
 pub(crate) fn ollama_window(env: &Env) -> Outcome<Option<u64>> {
     let Some(text) = OLLAMA_CONTEXT.read(env).map(str::trim) else {
         return Ok(None);

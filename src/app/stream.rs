@@ -37,6 +37,9 @@ struct StreamState {
 
 impl StdoutSink {
     /// Writes to this process's standard output, unbuffered.
+    ///
+    /// # Errors
+    /// Standard output is closed.
     pub(crate) fn new(gone: Cancel, verbose: bool) -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         Ok(Self {

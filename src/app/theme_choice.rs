@@ -49,6 +49,9 @@ impl ThemeChoice {
     }
 
     /// The theme with this name.
+    ///
+    /// # Errors
+    /// There is none; the nearest one is named.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let mut all = Self::ALL.iter();
         let found = all.find(|(_, name, _)| name.eq_ignore_ascii_case(word.trim()));
@@ -80,6 +83,9 @@ impl ThemeChoice {
     }
 
     /// Stores the choice for later runs.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub(crate) fn store(self, paths: &Paths) -> Outcome<()> {
         let text = format!("{}\n", self.name());
         atomic::write(&paths.theme()?, text.as_bytes(), Access::Private)

@@ -54,6 +54,9 @@ impl Seen {
 impl RunWatch {
     /// Fires `stop` on a signal, when the reader is gone and, if `is_leashed`, when the writer of standard input is. If the process is still running a moment
     /// after a signal or the end of its parent, calls `late` with the exit status, on the watcher's thread.
+    ///
+    /// # Errors
+    /// The system has no handler, pipe or thread left.
     pub(crate) fn start(
         stop: Cancel,
         is_leashed: bool,

@@ -28,6 +28,9 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
 }
 
 /// Parses the arguments of a run: no word among them is a subcommand.
+///
+/// # Errors
+/// As [`parse`].
 pub(super) fn of_run(args: Vec<OsString>) -> Outcome<CliArgs> {
     match parse_words(args, true)? {
         CliCommand::Run(args) => Ok(*args),

@@ -20,6 +20,9 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
 }
 
 /// The records in a file's bytes, each verbatim.
+///
+/// # Errors
+/// The bytes are not a JSON array; the message has the position.
 pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {

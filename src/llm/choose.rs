@@ -263,6 +263,9 @@ pub(crate) fn wire_word(wire: Wire) -> Option<&'static str> {
 }
 
 /// The wire that `<NAME>_WIRE` names, for servers that may speak either of OpenAI's.
+///
+/// # Errors
+/// When it is another word.
 pub(crate) fn wire(env: &Env, row: &ProviderSpec) -> Outcome<Option<Wire>> {
     if wire_word(row.wire).is_none() {
         return Ok(None);

@@ -36,6 +36,9 @@ pub(crate) fn body(model: &str, texts: &[String]) -> Vec<u8> {
 }
 
 /// The vectors of an answer to a request for `count` texts.
+///
+/// # Errors
+/// What is wrong with the answer.
 pub(crate) fn read(answer: &[u8], count: usize) -> Result<Embeddings, String> {
     #[derive(Deserialize)]
     struct Answer {

@@ -67,6 +67,9 @@ pub(crate) trait Provider: Send + Sync {
     }
 
     /// One vector for each text.
+    ///
+    /// # Errors
+    /// The provider has no embeddings, or what went wrong.
     fn embed(&self, model: &str, texts: &[String], stop: &Cancel) -> Outcome<Embeddings> {
         let _ = (model, texts, stop);
         Err(Problem::refused(format!(
@@ -222,6 +225,9 @@ impl Effort {
     }
 
     /// The effort called `word`.
+    ///
+    /// # Errors
+    /// There is none; the nearest is named.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let named = |effort: &Self| effort.word().eq_ignore_ascii_case(word.trim());
         if let Some(effort) = Self::ALL.into_iter().find(named) {

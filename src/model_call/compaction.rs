@@ -92,6 +92,9 @@ pub(crate) fn cap_results(ctx: &ToolContext, results: &mut [&mut ToolOutput], ro
 }
 
 /// Writes the messages to a new file, in the project or in the profile, and returns what the model may call it.
+///
+/// # Errors
+/// It cannot be written in either.
 pub(crate) fn back_up(ctx: &ToolContext, stamp: &str, messages: &[Message]) -> Outcome<String> {
     let project = ctx.session.working_dir.root();
     scratch::hide(ctx);

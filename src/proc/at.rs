@@ -57,6 +57,9 @@ pub(crate) fn add(
 }
 
 /// Removes a job, if the job with this number is still ours: numbers are reused.
+///
+/// # Errors
+/// `at` is missing or cannot be run.
 pub(crate) fn remove(env: &Env, stop: &Cancel, number: u64, mark: &CronMark) -> Outcome<()> {
     let shown = at(env, "at", &["-c".to_owned(), number.to_string()]).run(stop)?;
     let ours = shown.stdout.bytes();

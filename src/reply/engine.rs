@@ -175,6 +175,9 @@ impl ReplyEngine {
     }
 
     /// Answers a message with given models.
+    ///
+    /// # Errors
+    /// It was cancelled.
     pub(crate) fn reply(
         &self,
         ctx: &ToolContext,
@@ -406,6 +409,9 @@ impl ReplyEngine {
     }
 
     /// [`ReplyEngine::update_memory`] with a given model.
+    ///
+    /// # Errors
+    /// As there.
     pub(crate) fn remember(&self, ctx: &ToolContext, model: &dyn StageModel) -> Outcome<bool> {
         let Some(store) = self.store.as_ref().filter(|_| self.has_pending()) else {
             return Ok(true);

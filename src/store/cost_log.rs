@@ -74,6 +74,9 @@ impl LoggedCall {
 }
 
 /// The profile's calls since a time: those in the log, then those that the ledger has not saved yet.
+///
+/// # Errors
+/// The log is there and cannot be read.
 pub(crate) fn calls_since(
     paths: &Paths,
     profile: &str,

@@ -90,6 +90,9 @@ impl InputHistory {
     }
 
     /// The entries of a file that `goes` accepts.
+    ///
+    /// # Errors
+    /// It cannot be read.
     pub(crate) fn find_forgotten(path: &Path, goes: &dyn Fn(&str) -> bool) -> Outcome<Vec<String>> {
         let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
         let entries = lines(&bytes).into_iter().map(entry_of);

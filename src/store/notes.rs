@@ -29,6 +29,9 @@ pub(crate) struct NotesDir {
 }
 
 /// Prevents two processes from writing notes at the same time. `None` where locks are not possible: a note is still written completely or not at all.
+///
+/// # Errors
+/// Another writer does not end; the call was cancelled.
 pub(crate) fn lock(paths: &Paths, stop: &Cancel) -> Outcome<Option<Lock>> {
     let Ok(path) = paths.notes_lock() else {
         return Ok(None);
@@ -42,6 +45,9 @@ pub(crate) fn lock(paths: &Paths, stop: &Cancel) -> Outcome<Option<Lock>> {
 
 impl NotesDir {
     /// The notes folder: the project's if there is a project, else the user's.
+    ///
+    /// # Errors
+    /// The home folder is unknown, or the folder cannot be opened.
     pub(crate) fn open(paths: &Paths, project: Option<Arc<Root>>) -> Outcome<Self> {
         let home = Self::unopened(paths, project.as_deref());
         let root = match project {
@@ -64,6 +70,9 @@ impl NotesDir {
     }
 
     /// As [`Self::open`], and creates the folder if necessary.
+    ///
+    /// # Errors
+    /// As [`NotesDir::open`], and when it cannot be made.
     pub(crate) fn make(paths: &Paths, project: Option<Arc<Root>>) -> Outcome<Self> {
         let home = Self::unopened(paths, project.as_deref());
         let root = match project {
@@ -162,6 +171,9 @@ impl NotesDir {
     }
 
     /// The file for a note of this name: the existing one, else a new one with the extension `.md`.
+    ///
+    /// # Errors
+    /// The name is invalid, or the fence refuses it.
     pub(crate) fn target(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let names = self.names(text);
@@ -181,6 +193,9 @@ impl NotesDir {
     }
 
     /// The folder with this name; empty means the whole notes folder.
+    ///
+    /// # Errors
+    /// The fence refuses it.
     pub(crate) fn folder(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let path = self.without_prefix(text);
@@ -193,6 +208,10 @@ impl NotesDir {
         Ok(if is_there { literal } else { shorter })
     }
 
+    /// The folder to create.
+    ///
+    /// # Errors
+    /// The name is invalid, or the fence refuses it.
     pub(crate) fn new_folder(&self, text: &str) -> Outcome<RelPath> {
         let path = self.without_prefix(text);
         let rel = self.root()?.check_write(without_notes(path))?;

@@ -98,6 +98,9 @@ impl<'a> SavedPlaces<'a> {
     }
 
     /// The places that have a label or name, in file order.
+    ///
+    /// # Errors
+    /// The file cannot be read (`Config` when it is not understood).
     pub(crate) fn read(&self) -> Outcome<Vec<Place>> {
         let bytes = json_records::read(&self.path)?.unwrap_or_default();
         let records = json_records::raw(&self.path, &bytes)?;

@@ -48,6 +48,9 @@ const BEGINNING: &str = "\
 ";
 
 /// All keys; none when there is no file. A `preferences.yaml` that cannot be read does not bring the former file back.
+///
+/// # Errors
+/// It cannot be read, or is not a list of keys.
 pub(crate) fn read(profile: &ProfilePaths) -> Outcome<Map<String, Value>> {
     Ok(match yaml::read_keys(&profile.preferences())? {
         Some(keys) => keys,

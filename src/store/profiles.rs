@@ -72,6 +72,9 @@ pub(crate) fn names(paths: &Paths) -> Vec<String> {
 }
 
 /// The profile name for the input `raw`: lower case, underscores for spaces. An existing name that differs only in case wins.
+///
+/// # Errors
+/// The name cannot be a folder's name here.
 pub(crate) fn name(paths: &Paths, raw: &str) -> Outcome<String> {
     let name = raw.trim().to_lowercase().replace(' ', "_");
     paths.profile(&name)?;
@@ -85,6 +88,9 @@ pub(crate) fn name(paths: &Paths, raw: &str) -> Outcome<String> {
 }
 
 /// Makes the profile active from the next start on, creating it if necessary; true when it is new.
+///
+/// # Errors
+/// The name is invalid, or the disk is not writable.
 pub(crate) fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
     let profile = paths.profile(name)?;
     let new = !profile.dir().is_dir();

@@ -149,6 +149,10 @@ impl ReviewJob {
         )
     }
 
+    /// Writes the record.
+    ///
+    /// # Errors
+    /// The id is none, or the disk is not writable.
     pub(crate) fn write(&self, root: &Root) -> Outcome<()> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| {
             Problem::internal(format!("The record of the review is no JSON: {error}."))
@@ -158,6 +162,9 @@ impl ReviewJob {
 }
 
 /// The record of a job, its status as it is now.
+///
+/// # Errors
+/// There is no such job, or its record cannot be read.
 pub(crate) fn read(root: &Root, id: &str) -> Outcome<ReviewJob> {
     let rel = file(root, id, "json")?;
     if !root.exists(&rel)? {
@@ -229,11 +236,17 @@ pub(crate) fn set_told(root: &Root, id: &str) {
 }
 
 /// Takes the lock by which others see that the job runs.
+///
+/// # Errors
+/// Another process has it; the folder leads out of the project.
 pub(crate) fn hold(root: &Root, id: &str, stop: &Cancel) -> Outcome<Lock> {
     Lock::take(&lock_path(root, id)?, Duration::from_secs(5), stop)
 }
 
 /// Takes the lock under which a job is started, so that two are not started at the same moment.
+///
+/// # Errors
+/// Another process has it; the folder leads out of the project.
 pub(crate) fn hold_start(root: &Root, stop: &Cancel) -> Outcome<Lock> {
     Lock::take(&lock_path(root, "start")?, Duration::from_secs(20), stop)
 }
@@ -245,6 +258,10 @@ pub(crate) fn is_alive(root: &Root, id: &str) -> bool {
     matches!(state, Ok(LockState::Held(_)))
 }
 
+/// The path of a job's file with this extension.
+///
+/// # Errors
+/// The id is none.
 pub(crate) fn file(root: &Root, id: &str, extension: &str) -> Outcome<RelPath> {
     let is_id = (1..=64).contains(&id.len())
         && id

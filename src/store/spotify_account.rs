@@ -89,6 +89,9 @@ pub(crate) struct TokenStore {
 
 impl TokenStore {
     /// Opens the files of the profile; nothing is read or created yet.
+    ///
+    /// # Errors
+    /// The name cannot be a profile's, or there is not set.
     pub(crate) fn of(paths: &Paths, profile: &str, clock: &Clock) -> Outcome<Self> {
         let profile = paths.profile(profile)?;
         Ok(Self {
@@ -111,6 +114,9 @@ impl TokenStore {
     }
 
     /// Reads the account's token. The file of the original program is imported once.
+    ///
+    /// # Errors
+    /// The file cannot be read or parsed.
     pub(crate) fn read(&self) -> Outcome<AccountToken> {
         let whole = match atomic::read(&self.tokens, MAX_FILE_BYTES)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {

@@ -257,6 +257,9 @@ fn note(entry: &mut Map<String, Value>, seen: &LastSeen, reader: MessageReader, 
 }
 
 /// Adds a subscription, or updates the label of an existing one; true when it is new.
+///
+/// # Errors
+/// The file cannot be read or written.
 pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> Outcome<bool> {
     let mut new = true;
     change(path, clock, |value| {
@@ -298,6 +301,9 @@ pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> 
 }
 
 /// Removes a subscription; true when there was one.
+///
+/// # Errors
+/// As [`add`].
 pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcome<bool> {
     let mut found = false;
     change(path, clock, |value| match value {

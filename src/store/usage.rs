@@ -60,6 +60,9 @@ pub(crate) struct ModelSum {
 }
 
 /// The totals of the file and of what the ledger has not saved yet. `None` when nothing was ever used.
+///
+/// # Errors
+/// The file cannot be read or is not understood.
 pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<LifetimeUsage>> {
     let path = paths.usage()?;
     let bytes = swap::read(&path, STATE_CAP)?.unwrap_or_default();

@@ -32,6 +32,9 @@ pub(crate) struct SpeechOptions {
 
 impl Speech {
     /// Starts to speak what [`Speech::say`] adds. `on_end` is called once everything is said, or when the speaker has failed.
+    ///
+    /// # Errors
+    /// The system has no thread left.
     pub(crate) fn start(
         options: SpeechOptions,
         parent: &Cancel,

@@ -15,6 +15,9 @@ use crate::store::subscriptions::{self, Subscription};
 const LABEL: &str = "Reminders";
 
 /// Makes sure that there is such a topic, with a name that cannot be guessed; returns a message for the user when it is new.
+///
+/// # Errors
+/// The subscriptions cannot be written.
 pub(crate) fn ensure(alerts: &Alerts) -> Outcome<Option<String>> {
     let profile = profile(alerts)?;
     if profile.no_ntfy_reminders().exists() || subscribed(alerts, &profile).is_some() {
@@ -30,6 +33,9 @@ pub(crate) fn ensure(alerts: &Alerts) -> Outcome<Option<String>> {
 }
 
 /// Records that the user wants no such topic, if `one` is the one being removed; returns a message for the user.
+///
+/// # Errors
+/// The record cannot be written.
 pub(crate) fn end(alerts: &Alerts, one: &Subscription) -> Outcome<Option<String>> {
     if !is_ours(&one.label) {
         return Ok(None);
@@ -41,6 +47,9 @@ pub(crate) fn end(alerts: &Alerts, one: &Subscription) -> Outcome<Option<String>
 }
 
 /// Deletes that record when a topic with this label is created.
+///
+/// # Errors
+/// It cannot be removed.
 pub(crate) fn allow(alerts: &Alerts, label: &str) -> Outcome<()> {
     if !is_ours(label) {
         return Ok(());
@@ -57,6 +66,9 @@ pub(crate) fn allow(alerts: &Alerts, label: &str) -> Outcome<()> {
 
 /// Publishes on the topic of a profile that a reminder, an alarm or a timer is due, but not what it is about: the server, and anyone who knows a topic's name,
 /// can read it. False when there is no such topic.
+///
+/// # Errors
+/// The service cannot be reached, or refuses it.
 pub(crate) fn publish(alerts: &Alerts, profile: &str, kind: &str, stop: &Cancel) -> Outcome<bool> {
     let Some(one) = subscribed(alerts, &alerts.paths.profile(profile)?) else {
         return Ok(false);

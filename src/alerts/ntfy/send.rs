@@ -10,6 +10,9 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::net::error::Peer;
 
 /// Sends `message` with `title`, which may be empty.
+///
+/// # Errors
+/// The service cannot be reached, or refuses it.
 pub(crate) fn send(
     env: &Env,
     topic: &str,

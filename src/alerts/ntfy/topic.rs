@@ -11,6 +11,9 @@ const WORD_LIST: &str = "/usr/share/dict/words";
 const MIN_LIST_WORDS: usize = 4_096;
 
 /// Five words from the system's list, else five of 65,536 pronounceable ones: 80 bits.
+///
+/// # Errors
+/// The operating system provides no random numbers.
 pub(crate) fn invent() -> Outcome<String> {
     from(&fs::read_to_string(WORD_LIST).unwrap_or_default())
 }

@@ -66,6 +66,9 @@ struct Flags {
 }
 
 /// The tools of `registry` that match the words `[--json] [WORD]`, one per line or as JSON.
+///
+/// # Errors
+/// No tool matches, or there is an unknown flag.
 pub(crate) fn list(words: &[String], registry: &Registry) -> Outcome<String> {
     let json = words.iter().any(|word| word == "--json");
     let word = words

@@ -34,6 +34,9 @@ impl EventSink for StderrSink {
 }
 
 /// A session for one call, in the working directory of `settings` or else in the current directory, whatever it is.
+///
+/// # Errors
+/// The directory does not exist, or a tool group does not.
 pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
     let mut session = setup::session(settings, &mut |words| say(&format!("Warning: {words}")))?;
     let is_given = settings.working_dir.is_some();

@@ -30,6 +30,9 @@ pub(crate) enum DirectRequest {
 
 impl DirectCommand {
     /// Parses `NAME [key=value …] [--json '{…}'] [--working-dir DIR] [--help]`.
+    ///
+    /// # Errors
+    /// No tool is named, a flag is unknown or lacks its value.
     pub(crate) fn read(words: &[String]) -> Outcome<Self> {
         let (name, words) = words.split_first().ok_or_else(|| {
             Problem::input("Which tool? None was named.")
@@ -70,6 +73,9 @@ impl DirectCommand {
     }
 
     /// Looks the tool up among those of the session and converts the values to the types of its parameters.
+    ///
+    /// # Errors
+    /// There is no such tool or parameter.
     pub(crate) fn resolve(&self, session: &SessionContext) -> Outcome<DirectRequest> {
         let registry = session.registry();
         let tool = registry

@@ -114,6 +114,9 @@ pub(crate) fn unknown<'a>(word: &str, others: impl IntoIterator<Item = &'a str>)
 }
 
 /// The name of the topic that `word` names, for `/help`.
+///
+/// # Errors
+/// There is none; the nearest is named.
 pub(crate) fn named(word: &str) -> Outcome<&'static str> {
     find(word)
         .map(|topic| topic.name)

@@ -11,6 +11,9 @@ use crate::base::text::{clip, nearest, one_line};
 pub(crate) type Document = (String, Vec<Block>);
 
 /// The parts of the documents in which all `words` occur, below the name of their document.
+///
+/// # Errors
+/// There are none; the nearest words that occur are named.
 pub(crate) fn search(
     documents: &[Document],
     words: &[String],

@@ -95,6 +95,8 @@ pub(crate) enum MemoryCommand {
 }
 
 impl MemoryCommand {
+    /// # Errors
+    /// The words are no command; the problem has the usage.
     pub(crate) fn parse(words: &[String]) -> Outcome<Self> {
         let mut given: Vec<&str> = Vec::new();
         let mut flags: Vec<&str> = Vec::new();

@@ -40,6 +40,8 @@ pub(crate) struct ProfileMemory {
 }
 
 impl ProfileMemory {
+    /// # Errors
+    /// The name is not one of a profile; `HOME` is not set.
     pub(crate) fn open(paths: &Paths, name: &str, clock: &Clock) -> Outcome<Self> {
         let profile = paths.profile(name)?;
         Ok(Self {
@@ -187,11 +189,17 @@ impl ProfileMemory {
     }
 
     /// What would be erased, and what cannot be reached.
+    ///
+    /// # Errors
+    /// There is no such node; the memory cannot be read.
     pub(crate) fn preview(&self, target: &EraseTarget, everywhere: bool) -> Outcome<String> {
         self.preview_or(target, everywhere, "There is nothing to erase.")
     }
 
     /// [`ProfileMemory::preview`] with these words when nothing would be erased.
+    ///
+    /// # Errors
+    /// As there.
     pub(crate) fn preview_or(
         &self,
         target: &EraseTarget,
@@ -219,6 +227,9 @@ impl ProfileMemory {
     }
 
     /// Whether the target names anything that could be erased.
+    ///
+    /// # Errors
+    /// As [`ProfileMemory::preview`].
     pub(crate) fn has(&self, target: &EraseTarget, everywhere: bool) -> Outcome<bool> {
         let is_in_memory = !self.store.preview(target)?.is_empty();
         Ok(is_in_memory || everywhere && !self.find_elsewhere(target).is_empty())

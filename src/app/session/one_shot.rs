@@ -57,6 +57,9 @@ impl OneShot {
     }
 
     /// Has `target` answer the message; `listener` gets what happens meanwhile. What was said before stays known. `begun` gets the token that stops it.
+    ///
+    /// # Errors
+    /// There is no whole answer.
     pub(crate) fn answer(
         &mut self,
         target: Arc<ModelTarget>,

@@ -46,6 +46,9 @@ impl Queued {
     }
 
     /// The change to the profile `name`, after the messages that wait.
+    ///
+    /// # Errors
+    /// It is no name of a profile.
     pub(super) fn profile_change(name: &str, paths: &Paths) -> Outcome<Self> {
         Ok(Self::new(
             QueuedKind::ChangeProfile,

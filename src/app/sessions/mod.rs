@@ -59,6 +59,9 @@ pub(crate) fn new(
 }
 
 /// Opens a session, or with `fork` a copy of it.
+///
+/// # Errors
+/// There is none, another Marvin has it, or it cannot be read.
 pub(crate) fn open(
     store: &SessionStore,
     id: &SessionId,

@@ -44,6 +44,9 @@ impl PromptSource {
     }
 
     /// The first prompt of an interactive session, if the command line has one.
+    ///
+    /// # Errors
+    /// The prompt file or standard input cannot be read.
     pub(crate) fn first(&self) -> Outcome<Option<String>> {
         let given = [
             self.text.clone(),

@@ -91,6 +91,9 @@ impl SessionFlags {
 }
 
 /// The value of `--session-id`.
+///
+/// # Errors
+/// It is not a UUID.
 pub(super) fn id(value: &str) -> Outcome<SessionId> {
     SessionId::parse(value).ok_or_else(|| {
         let shown = crate::base::text::one_line(&crate::base::text::clip(value, 60));

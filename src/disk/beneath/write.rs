@@ -59,6 +59,9 @@ impl Root {
     }
 
     /// [`Root::put`] with the permissions of the file `like`, for one that is moved.
+    ///
+    /// # Errors
+    /// As [`Root::put`], and when `like` is missing.
     pub fn put_like(&self, rel: &RelPath, bytes: &[u8], like: &RelPath) -> Outcome<()> {
         let mode = || -> Result<Mode, AccessError> {
             let stat = self.locate(like, FinalLink::Follow)?.stat()?;
@@ -70,6 +73,9 @@ impl Root {
     }
 
     /// True when both paths, with links resolved, are the same file: writing one and removing the other would lose it.
+    ///
+    /// # Errors
+    /// The fence refuses one of them.
     pub fn is_same_file(&self, one: &RelPath, other: &RelPath) -> Outcome<bool> {
         let found = |rel: &RelPath| match self.locate(rel, FinalLink::Follow) {
             Ok(spot) => {
@@ -102,6 +108,9 @@ impl Root {
     }
 
     /// Creates a folder and its parents; an existing one is left unchanged.
+    ///
+    /// # Errors
+    /// A component is a file, or the fence refuses it.
     pub fn make_folder(&self, rel: &RelPath) -> Outcome<()> {
         // `parents` creates the folders above this name.
         self.parents(&rel.child("x"))
@@ -124,6 +133,9 @@ impl Root {
     }
 
     /// Removes a file or a link (not what it points at).
+    ///
+    /// # Errors
+    /// It is missing, a folder, or the fence refuses it.
     pub fn remove_file(&self, rel: &RelPath) -> Outcome<()> {
         self.writable(rel, FinalLink::Keep)
             .and_then(|spot| match spot.stat() {

@@ -114,6 +114,10 @@ pub(crate) fn is_ready(env: &Env) -> bool {
     })
 }
 
+/// The models of the plan.
+///
+/// # Errors
+/// There is no CLI, nobody is signed in, or it does not answer.
 pub(crate) fn models(env: &Env, limit: Duration, stop: &Cancel) -> Outcome<Vec<CopilotModel>> {
     with_cli(env, limit, stop, |cli| {
         let status = start::login(&cli.connection, limit, stop)?;

@@ -80,6 +80,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
+    /// Starts `program`.
+    ///
+    /// # Errors
+    /// The system cannot run it, or has no thread left.
     pub(crate) fn start(program: &PipedProgram) -> std::io::Result<Arc<Self>> {
         let (child, pipes) = program.start()?;
         let Pipes {
@@ -129,6 +133,9 @@ impl Connection {
     }
 
     /// Calls a method and waits at most `limit` for its result.
+    ///
+    /// # Errors
+    /// See [`CallError`].
     pub(crate) fn call(
         &self,
         method: &str,

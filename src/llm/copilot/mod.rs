@@ -88,6 +88,9 @@ impl CopilotProvider {
     }
 
     /// The provider as it takes over from another one: nothing but GitHub, and only when somebody is signed in there.
+    ///
+    /// # Errors
+    /// There is no CLI, it does not start, or nobody is signed in.
     pub(crate) fn signed_in(env: &Env, stop: &Cancel) -> Result<Self, Failure> {
         let mut provider = Self::new(env);
         provider.server = None;

@@ -115,6 +115,10 @@ struct ServerParams<'a> {
 }
 
 impl CopilotSession {
+    /// Opens a session for `request`.
+    ///
+    /// # Errors
+    /// The CLI refuses the model or the tools, or does not answer.
     pub(super) fn open(
         connection: &Arc<Connection>,
         request: &Request<'_>,
@@ -319,6 +323,10 @@ pub(crate) struct CopilotModel {
     pub multiplier: Option<f64>,
 }
 
+/// The models that the plan has.
+///
+/// # Errors
+/// Nobody is signed in, or the CLI does not answer.
 pub(crate) fn list_models(
     connection: &Connection,
     stop: &Cancel,

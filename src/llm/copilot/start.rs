@@ -67,6 +67,9 @@ pub(crate) fn start(env: &Env, limit: Duration, stop: &Cancel) -> Result<Started
 }
 
 /// Asks who is signed in.
+///
+/// # Errors
+/// The CLI does not answer.
 pub(crate) fn login(
     connection: &Connection,
     limit: Duration,

@@ -67,6 +67,9 @@ pub struct ListPage {
 }
 
 /// Reads the list that `provider` sent.
+///
+/// # Errors
+/// When it is no list of models.
 pub fn parse_list(provider: &str, body: &[u8]) -> Outcome<ListPage> {
     let unreadable = |what: &str| {
         Problem::network(format!(

@@ -113,6 +113,9 @@ impl TokenPrice {
 
     /// A price of parts: what a tier leaves out comes from the tier below it, then from `base`; a cache without a price of its own costs as much as
     /// other tokens, and an hour of it as much as its usual time.
+    ///
+    /// # Errors
+    /// What is wrong with it, to be said of the model.
     pub(super) fn new(
         base: PartialRates,
         mut tiers: Vec<(u64, PartialRates)>,

@@ -59,6 +59,9 @@ impl Entry {
 
 impl Prices {
     /// Reads `{"model": {"input": 2, "output": 10, "cache_read": 0.1, "tiers": [{"above": 200000, "input": 4}]}}`.
+    ///
+    /// # Errors
+    /// When it is not such an object, or a price cannot be one.
     pub(crate) fn parse(json: &str) -> Outcome<Self> {
         let wanted = "Write it as {\"model\": {\"input\": 1.25, \"output\": 10}}, in US dollars for a million tokens; \"cache_read\", \"cache_write\", \"cache_write_1h\" and \"tiers\" may follow.";
         let entries: BTreeMap<String, Entry> = serde_json::from_str(json).map_err(|why| {

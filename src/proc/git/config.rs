@@ -74,6 +74,9 @@ pub(super) fn read(launch: &Launch<'_>) -> Outcome<GitConfig> {
 
 impl GitConfig {
     /// The overrides of everything that is not allowed.
+    ///
+    /// # Errors
+    /// `Refused` when there are too many.
     pub(super) fn replacements(&self) -> Outcome<Vec<Setting>> {
         self.replacements_but(|_| false)
     }

@@ -4,8 +4,12 @@ use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Offer, Reply};
 
+/// The chat model.
 pub(crate) trait ChatModel: Send + Sync {
     /// Sends a request; pieces of the text go to `on_piece` as they arrive.
+    ///
+    /// # Errors
+    /// The model failed, took too long, or the reply was stopped.
     fn chat(
         &self,
         system: &str,

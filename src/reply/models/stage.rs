@@ -137,6 +137,9 @@ pub(crate) struct ChatRequest<'a> {
 /// Calls the models of auxiliary stages.
 pub(crate) trait StageModel: Send + Sync {
     /// The model's text, without its thinking.
+    ///
+    /// # Errors
+    /// The model failed, took too long, or the reply was stopped.
     fn ask(&self, request: &StageRequest<'_>) -> Outcome<String>;
 
     /// A vector for each text, by the model for embeddings.

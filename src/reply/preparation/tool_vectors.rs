@@ -13,6 +13,9 @@ const MIN_PICKS: usize = 3;
 const MAX_PICKS: usize = 8;
 
 /// The tools nearest to `query`, the nearest first: those that are about as near as the nearest.
+///
+/// # Errors
+/// The model gives no embeddings.
 pub(crate) fn pick(
     query: &str,
     catalogue: &Catalogue,
@@ -23,6 +26,9 @@ pub(crate) fn pick(
 }
 
 /// All tools with the cosine between them and `query`, the nearest first.
+///
+/// # Errors
+/// The model gives no embeddings.
 pub(crate) fn by_nearness<'c>(
     query: &str,
     catalogue: &'c Catalogue,

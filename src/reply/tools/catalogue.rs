@@ -63,6 +63,9 @@ impl Catalogue {
     }
 
     /// The vectors of the tools, in their order; `make` is called for the first time only, and again after it failed.
+    ///
+    /// # Errors
+    /// What `make` says.
     pub(crate) fn vectors(
         &self,
         make: impl FnOnce() -> Outcome<Vec<Embedding>>,

@@ -36,6 +36,9 @@ pub(crate) struct ChatCalls<'a> {
 
 impl ChatCalls<'_> {
     /// The answer to `rows`. A server that refuses tools is asked again without them, and not offered any later.
+    ///
+    /// # Errors
+    /// The model failed.
     pub(crate) fn ask(&mut self, rows: &[Message], tools: &ToolSet) -> Result<Reply, Failure> {
         let failure = match self.send(rows, tools) {
             Err(failure) if self.protocol == ToolProtocol::Native && may_refuse_tools(&failure) => {

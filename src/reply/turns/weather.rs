@@ -9,6 +9,9 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::geocode::look_up;
 
 /// `call` with coordinates instead of a place; every other call as it is. `here` is where the user is, if that is known.
+///
+/// # Errors
+/// There is no place, nobody knows it, or the service failed.
 pub(crate) fn located(
     ctx: &ToolContext,
     call: &ToolCall,

@@ -166,6 +166,9 @@ impl<'a> Bookmarks<'a> {
     }
 
     /// The newest `limit` links that match. `words` has to occur in every match, so that most records need not be parsed.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not understood; cancelled.
     pub(crate) fn newest(
         &self,
         limit: u32,
@@ -239,6 +242,9 @@ fn key(url: &str) -> String {
 }
 
 /// A pattern for the literal words, ignoring case.
+///
+/// # Errors
+/// There are too many of them.
 pub(crate) fn pattern(words: &str) -> Outcome<Regex> {
     let too_long =
         || Problem::limit("The words are too long to look for.").next("Give a few of them.");

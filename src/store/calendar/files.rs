@@ -68,6 +68,9 @@ impl CalendarFiles {
     }
 
     /// Adds an event, given as its lines and its UID.
+    ///
+    /// # Errors
+    /// The file is damaged, is in use, or cannot be written.
     pub(crate) fn add(&self, event: &str, uid: &str) -> Outcome<()> {
         let Some(whole) = &self.whole else {
             let path = self.main.join(format!("{uid}.ics"));
@@ -82,6 +85,9 @@ impl CalendarFiles {
     }
 
     /// Removes every event with this UID and returns their number.
+    ///
+    /// # Errors
+    /// As [`CalendarFiles::add`].
     pub(crate) fn remove(&self, uid: &str) -> Outcome<usize> {
         let mut count = 0;
         if let Some(whole) = &self.whole

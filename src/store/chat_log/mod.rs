@@ -228,6 +228,9 @@ impl ChatLog {
     }
 
     /// All entries with all fields; `None` when there is no log. A torn end is repaired first; a file that is not a log stays as it is.
+    ///
+    /// # Errors
+    /// It cannot be read, or an entry is not an object.
     pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
         self.read_tail(1).map_err(|problem| {
             problem.next("Nothing was changed. Move the file away to start a new one.")

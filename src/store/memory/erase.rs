@@ -92,6 +92,9 @@ impl Erasure {
 
 impl MemoryStore {
     /// What [`MemoryStore::erase`] would erase.
+    ///
+    /// # Errors
+    /// There is no such node; the files cannot be read.
     pub(crate) fn preview(&self, target: &EraseTarget) -> Outcome<Erasure> {
         let mut files = self.files();
         let dir = &self.0.dir;
@@ -117,6 +120,9 @@ impl MemoryStore {
     }
 
     /// Erases what the target says, in the files and in every copy of them below the memory folder.
+    ///
+    /// # Errors
+    /// There is no such node; the lock or the disk.
     pub(crate) fn erase(&self, target: &EraseTarget) -> Outcome<Erasure> {
         let now = self.now();
         let dir = &self.0.dir;

@@ -28,6 +28,8 @@ pub(crate) struct MemoryExport {
 }
 
 impl MemoryExport {
+    /// # Errors
+    /// The bytes are not such a file, or one of another version.
     pub(crate) fn parse(bytes: &[u8]) -> Outcome<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let wrong = |why: String| {
@@ -58,6 +60,8 @@ pub(crate) struct ImportCount {
 }
 
 impl MemoryStore {
+    /// # Errors
+    /// The files cannot be read.
     pub(crate) fn export(&self) -> Outcome<MemoryExport> {
         Ok(MemoryExport {
             version: VERSION,

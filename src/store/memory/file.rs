@@ -29,6 +29,10 @@ pub(super) trait Content: Sized {
     /// The content, and what is wrong with the file if a part of it is lost by this.
     fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<Damage>);
 
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// Never for valid content.
     fn bytes(&self) -> Outcome<Vec<u8>>;
 }
 

@@ -29,6 +29,8 @@ impl MemoryStore {
         self.graph(|graph| graph.nodes().to_vec())
     }
 
+    /// # Errors
+    /// The file cannot be read.
     pub(crate) fn node(&self, id: &str) -> Outcome<Option<Node>> {
         self.graph(|graph| graph.get(id).cloned())
     }
@@ -77,6 +79,9 @@ impl MemoryStore {
     }
 
     /// Writes which nodes were used.
+    ///
+    /// # Errors
+    /// The lock or the disk.
     pub(crate) fn flush(&self) -> Outcome<()> {
         let mut files = self.files();
         if files.touches.is_empty() || !files.graph.path(&self.0.dir).exists() {
@@ -110,6 +115,9 @@ impl MemoryStore {
     }
 
     /// Replaces name and description of a node.
+    ///
+    /// # Errors
+    /// There is no such node; the lock or the disk.
     #[cfg(test)]
     pub(crate) fn update(&self, id: &str, name: &str, description: &str) -> Outcome<()> {
         let now = self.now();
@@ -135,6 +143,9 @@ impl MemoryStore {
     }
 
     /// Replaces the facts of a node, if they still are `before`; false when another process has changed them meanwhile, and nothing is written then.
+    ///
+    /// # Errors
+    /// There is no such node; the lock or the disk.
     pub(crate) fn replace_facts(&self, id: &str, before: &str, facts: &[String]) -> Outcome<bool> {
         let now = self.now();
         self.change_graph(|graph| {
@@ -148,6 +159,9 @@ impl MemoryStore {
     }
 
     /// Adds facts to a node; those that it has already are left out. Returns the added ones.
+    ///
+    /// # Errors
+    /// There is no such node; the lock or the disk.
     pub(crate) fn append(&self, id: &str, facts: &[String]) -> Outcome<Vec<String>> {
         let now = self.now();
         self.change_graph(|graph| {

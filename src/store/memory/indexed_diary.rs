@@ -199,6 +199,9 @@ impl IndexedDiary {
     }
 
     /// Writes an index that was made now, for the next process.
+    ///
+    /// # Errors
+    /// The disk is full or not writable.
     pub(super) fn write_index(&self, dir: &MemoryDir) -> Outcome<()> {
         let Some(lists) = self.words.lists() else {
             return Ok(());

@@ -35,6 +35,9 @@ pub(super) struct Unsynced {
 
 impl Unsynced {
     /// Waits until the disk has it.
+    ///
+    /// # Errors
+    /// The disk is full or broken.
     pub(super) fn sync(&self) -> Outcome<()> {
         let synced = self.file.sync_data();
         synced.map_err(|error| cannot_write(&self.path, error))?;
@@ -128,6 +131,9 @@ impl SessionFile {
     }
 
     /// What is to be synced since this was called last.
+    ///
+    /// # Errors
+    /// The process has too many open files.
     pub(super) fn take_unsynced(&mut self) -> Outcome<Option<Unsynced>> {
         if !self.is_unsynced {
             return Ok(None);

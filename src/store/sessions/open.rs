@@ -38,6 +38,9 @@ impl OpenedSession {
 
     /// A copy under a new id, held in `place`, of which nothing is on disk before the next message. The session that is copied stays as it is, and may be
     /// in use.
+    ///
+    /// # Errors
+    /// There is none, it is of a newer version, or it cannot be read.
     pub(crate) fn fork(
         store: &SessionStore,
         id: &SessionId,

@@ -73,6 +73,9 @@ impl SessionStore {
     }
 
     /// The lines of a session as they are.
+    ///
+    /// # Errors
+    /// As [`SessionStore::read`].
     pub(crate) fn bytes(&self, id: &SessionId) -> Outcome<Vec<u8>> {
         atomic::read(&self.path(id), STATE_CAP)?
             .ok_or_else(|| Problem::missing(format!("There is no session {id}.")).next(LIST_HINT))
@@ -154,6 +157,9 @@ impl SessionStore {
     }
 
     /// The session whose id begins so, or whose name this is.
+    ///
+    /// # Errors
+    /// None, or several.
     pub(crate) fn find(&self, word: &str) -> Outcome<SessionId> {
         let word = word.trim();
         if let Some(id) = SessionId::parse(word).filter(|id| self.has(id)) {

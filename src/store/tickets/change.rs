@@ -21,6 +21,9 @@ pub(crate) fn stamp(clock: &Clock) -> String {
 }
 
 /// Creates a ticket and returns its id. The parent is resolved to its full id.
+///
+/// # Errors
+/// The parent does not exist; the folder or file cannot be made.
 pub(crate) fn create(place: &TicketLocation, mut new: NewTicket, clock: &Clock) -> Outcome<String> {
     if !new.parent.trim().is_empty() {
         new.parent = place.open()?.resolve(&new.parent)?;
@@ -37,6 +40,9 @@ pub(crate) fn create(place: &TicketLocation, mut new: NewTicket, clock: &Clock) 
 }
 
 /// Sets the status and returns the full id.
+///
+/// # Errors
+/// No such status or ticket.
 pub(crate) fn set_status(
     folder: &Folder,
     given: &str,
@@ -51,6 +57,9 @@ pub(crate) fn set_status(
 }
 
 /// Fails for an invalid status, with the script's message.
+///
+/// # Errors
+/// It is not one of [`STATUSES`].
 pub(crate) fn check_status(status: &str) -> Outcome<()> {
     if STATUSES.contains(&status) {
         return Ok(());
@@ -112,6 +121,9 @@ pub(crate) struct TicketPair {
 }
 
 /// Makes `given` depend on `dep`.
+///
+/// # Errors
+/// One of them does not exist, or `refuse` rejects it.
 pub(crate) fn add_dep(
     folder: &Folder,
     given: &str,
@@ -137,6 +149,10 @@ fn listed(folder: &Folder, id: &str, key: &str, given: &str) -> Outcome<String> 
     })
 }
 
+/// Removes a dependency.
+///
+/// # Errors
+/// One of them does not exist.
 pub(crate) fn remove_dep(
     folder: &Folder,
     given: &str,
@@ -151,6 +167,9 @@ pub(crate) fn remove_dep(
 }
 
 /// Links each ticket with each other. Returns how many links are new, counting both directions, and the number of tickets.
+///
+/// # Errors
+/// One of them does not exist.
 pub(crate) fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<(usize, usize)> {
     let _lock = folder.lock(stop)?;
     let ids: Vec<String> = given
@@ -167,6 +186,9 @@ pub(crate) fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<
 }
 
 /// Removes a link from both tickets.
+///
+/// # Errors
+/// One of them does not exist.
 pub(crate) fn unlink(
     folder: &Folder,
     given: &str,
@@ -184,6 +206,9 @@ pub(crate) fn unlink(
 }
 
 /// Appends a note and returns the full id.
+///
+/// # Errors
+/// No such ticket.
 pub(crate) fn add_note(
     folder: &Folder,
     given: &str,

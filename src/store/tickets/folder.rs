@@ -131,12 +131,19 @@ impl Folder {
     }
 
     /// The ticket that `given` means: the one with that name, else the only one whose name contains it.
+    ///
+    /// # Errors
+    /// None or several do.
     pub(crate) fn resolve(&self, given: &str) -> Outcome<String> {
         let wanted = given.trim();
         let names = self.names()?;
         pick(wanted, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
+    /// Reads a ticket's file.
+    ///
+    /// # Errors
+    /// It is gone, larger than any honest one, or cannot be read.
     pub(crate) fn read(&self, name: &str) -> Outcome<Vec<u8>> {
         atomic::read(&self.file(name), STATE_CAP)?.ok_or_else(|| not_found(name))
     }
@@ -149,6 +156,10 @@ impl Folder {
         self.load_some(&self.names()?, stop)
     }
 
+    /// The tickets among `names`.
+    ///
+    /// # Errors
+    /// The work was stopped.
     pub(crate) fn load_some(&self, names: &[String], stop: &Cancel) -> Outcome<Vec<Ticket>> {
         self.map(names, stop, |bytes| {
             Ticket::read(&FrontMatter::parse(bytes))
@@ -156,6 +167,9 @@ impl Folder {
     }
 
     /// Applies `each` to the head of every file in `names` and returns the results in order.
+    ///
+    /// # Errors
+    /// The call was cancelled.
     pub(crate) fn map<T: Send>(
         &self,
         names: &[String],
@@ -360,6 +374,9 @@ fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The entry of `names` that equals `wanted`, else the only one that contains it.
+///
+/// # Errors
+/// None is, or several are.
 pub(crate) fn pick<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str> + Clone,

@@ -61,6 +61,9 @@ impl TicketLocation {
 
     /// Refuses a `.tickets` that is a symlink to somewhere else: somebody else's repository must not show or change files outside. `TICKETS_DIR` is
     /// the user's own choice and is not checked.
+    ///
+    /// # Errors
+    /// It is such a symlink.
     pub(crate) fn check_inside(self) -> Outcome<Self> {
         let is_link = self
             .dir
@@ -87,6 +90,9 @@ impl TicketLocation {
     }
 
     /// The folder, which must exist.
+    ///
+    /// # Errors
+    /// With the script's message.
     pub(crate) fn open(&self) -> Outcome<Folder> {
         if self.dir.is_dir() {
             return Ok(Folder::new(&self.dir));

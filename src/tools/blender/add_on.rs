@@ -57,6 +57,9 @@ pub(super) struct AddOn {
 
 impl AddOn {
     /// The add-on that the environment names.
+    ///
+    /// # Errors
+    /// The port is not one.
     pub(super) fn new(env: &Env) -> Outcome<Self> {
         let host = BLENDER_MCP_HOST.read(env).map_or(DEFAULT_HOST, str::trim);
         let mut is_number = true;

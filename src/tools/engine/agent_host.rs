@@ -16,5 +16,8 @@ pub trait AgentHost: Send + Sync {
 /// Answers what an agent wants to know.
 pub trait QuestionAnswerer: Send + Sync {
     /// The answers to a numbered list of questions; `None` when nobody gives any.
+    ///
+    /// # Errors
+    /// The agent was stopped.
     fn answer(&self, questions: &str, stop: &Cancel) -> Outcome<Option<String>>;
 }

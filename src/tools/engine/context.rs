@@ -116,6 +116,10 @@ pub trait Summarizer: Send + Sync {
     /// The longest text it accepts.
     fn max_chars(&self) -> usize;
 
+    /// A summary of `text`.
+    ///
+    /// # Errors
+    /// The model failed, or took too long.
     fn summarize(&self, ctx: &ToolContext, text: &str) -> Outcome<String>;
 }
 
@@ -225,6 +229,9 @@ impl SessionContext {
     }
 
     /// What runs child Marvins.
+    ///
+    /// # Errors
+    /// There is no model.
     pub fn agents(&self) -> Outcome<Arc<dyn Agents>> {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         agents.clone().ok_or_else(|| {
@@ -352,11 +359,17 @@ impl ToolContext {
     }
 
     /// A client for addresses from a model or a page.
+    ///
+    /// # Errors
+    /// `MARVIN_ALLOW_PRIVATE` cannot be read.
     pub fn guarded_client(&self) -> Outcome<GuardedClient> {
         Ok(GuardedClient::new(&self.session.env)?.with_contact(self.session.contact().as_deref()))
     }
 
     /// Waits for `time`, for example before a request is sent again.
+    ///
+    /// # Errors
+    /// The call was stopped meanwhile.
     pub(crate) fn wait(&self, time: Duration) -> Outcome<()> {
         match self.stop.sleep(time) {
             true => Ok(()),

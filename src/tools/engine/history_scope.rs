@@ -52,6 +52,9 @@ impl SessionContext {
     }
 
     /// The sessions of the active profile.
+    ///
+    /// # Errors
+    /// `HOME` is not set.
     pub(crate) fn sessions(&self) -> Outcome<SessionStore> {
         let profile = self.paths.profile(&self.profile())?;
         Ok(SessionStore::new(profile.sessions(), &self.clock))

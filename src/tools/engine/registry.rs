@@ -60,6 +60,10 @@ impl Registry {
         self.built_in.iter().copied().flatten()
     }
 
+    /// Registers a tool for the session.
+    ///
+    /// # Errors
+    /// Its name is taken, or no provider accepts it.
     pub fn register(&self, tool: OwnedTool) -> Outcome<()> {
         let is_accepted = (1..=64).contains(&tool.name.len())
             && tool

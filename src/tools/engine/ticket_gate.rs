@@ -21,6 +21,9 @@ pub(crate) struct TicketGate {
 
 impl TicketGate {
     /// Refuses the first `tk create` of the process and explains what makes a good ticket.
+    ///
+    /// # Errors
+    /// It is the first.
     pub(crate) fn first(&self) -> Outcome<()> {
         if self.refused.swap(true, Ordering::SeqCst) {
             return Ok(());

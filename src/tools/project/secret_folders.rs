@@ -16,6 +16,9 @@ const OF_SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 const MOVED_BY: [&str; 2] = ["GNUPGHOME", "GH_CONFIG_DIR"];
 
 /// Refuses `root` if it is a folder of secrets, lies in one, or holds one: all of them would be open to reading tools.
+///
+/// # Errors
+/// It is, or the folders above it cannot be read.
 pub(super) fn check(root: &Root, ctx: &ToolContext) -> Outcome<()> {
     let mut folders = known(&ctx.session.env);
     folders.extend(ctx.session.paths.config().ok().map(Path::to_owned));

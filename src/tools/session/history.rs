@@ -134,6 +134,9 @@ struct Summary {
 }
 
 /// Summarizes all but the newest entries with the session's model; `None` without a model or when it is not necessary.
+///
+/// # Errors
+/// The call was cancelled.
 fn summarized(ctx: &ToolContext, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
     let older = entries.len().saturating_sub(KEEP);
     let Some(summarizer) = ctx.session.summarizer() else {

@@ -401,6 +401,10 @@ pub(super) struct SessionCommand<'a> {
 }
 
 impl SessionCommand<'_> {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// The words after the name are wrong, or it cannot be done.
     pub(super) fn run(&self, parts: Parts<'_>, call: Call<'_>) -> Outcome<()> {
         let call = &mut Call {
             rest: self.rest,

@@ -249,6 +249,9 @@ impl Conversation {
     }
 
     /// `/name`: changes the name of the session.
+    ///
+    /// # Errors
+    /// There is no name, or no session.
     pub(in crate::app::session) fn rename(
         &self,
         text: &str,

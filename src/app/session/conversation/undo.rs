@@ -15,6 +15,9 @@ use crate::chat::message::Message;
 
 impl Conversation {
     /// Takes back the last exchange, on disk at first.
+    ///
+    /// # Errors
+    /// There is none, or something is under way.
     pub(in crate::app::session) fn undo(
         &mut self,
         run: &Run,

@@ -256,6 +256,9 @@ impl Flow {
     }
 
     /// `/flow`: shows or changes when the flow answers.
+    ///
+    /// # Errors
+    /// There is no such mode.
     pub(super) fn change(
         &mut self,
         word: &str,

@@ -75,6 +75,9 @@ impl QuestionAnswerer for AgentRelay {
 }
 
 /// What comes within `limit`; nothing when that is over, or nobody can send any more.
+///
+/// # Errors
+/// `stop` fired.
 fn wait<T>(from: &Receiver<T>, stop: &Cancel, limit: Duration) -> Outcome<Option<T>> {
     let (wake, woken) = bounded::<()>(1);
     let _wake = stop.on_fire(move || {

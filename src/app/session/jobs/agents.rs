@@ -212,6 +212,9 @@ impl Agents {
     }
 
     /// `/stop N`.
+    ///
+    /// # Errors
+    /// There is no agent of this number.
     pub(super) fn stop(&self, word: &str) -> Outcome<()> {
         match word.parse().is_ok_and(|number| self.stop_one(number)) {
             true => Ok(()),
@@ -230,6 +233,9 @@ impl Agents {
     }
 
     /// `/agents`: lists those that run. With a number, shows what that one does; with words after it, answers its questions.
+    ///
+    /// # Errors
+    /// There is no agent of this number, or it asks nothing.
     pub(in crate::app::session) fn command(
         &mut self,
         rest: &str,

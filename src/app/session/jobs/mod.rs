@@ -126,6 +126,9 @@ impl Jobs {
     }
 
     /// `/stop`: stops what runs in the background, or the agent of this number.
+    ///
+    /// # Errors
+    /// There is no agent of this number.
     pub(super) fn stop_background(&self, number: &str, orders: &mut Orders) -> Outcome<()> {
         if !number.is_empty() {
             return self.agents.stop(number);
@@ -159,6 +162,9 @@ impl Job {
 }
 
 /// `/tool`: runs one tool without a model.
+///
+/// # Errors
+/// The words are wrong, or there is no such tool.
 pub(super) fn call_tool(words: &[String], run: &Run, orders: &mut Orders) -> Outcome<()> {
     let command = DirectCommand::read(words)?;
     let (tool, args) = match command.resolve(&run.context)? {

@@ -19,6 +19,9 @@ pub(in crate::app::session) fn first(run: &Run, warn: &mut dyn FnMut(String)) ->
 }
 
 /// Lists the themes, or takes another one and stores it for later sessions.
+///
+/// # Errors
+/// There is no such theme.
 pub(in crate::app::session) fn change(word: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
     if word.is_empty() {
         offer(run, orders);

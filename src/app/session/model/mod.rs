@@ -263,6 +263,9 @@ impl Model {
     }
 
     /// `/effort`: shows the reasoning effort, or changes that of the messages to come.
+    ///
+    /// # Errors
+    /// There is no such effort.
     pub(super) fn change_effort(
         &mut self,
         word: &str,

@@ -72,6 +72,10 @@ impl Workplace {
         self.shell = Some(dir);
     }
 
+    /// A line in shell mode.
+    ///
+    /// # Errors
+    /// It is no command, or changes to a folder that does not exist.
     pub(super) fn shell_line(&mut self, line: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
         let Some(dir) = self.shell.clone() else {
             return Ok(());
@@ -89,6 +93,9 @@ impl Workplace {
 }
 
 /// `/sh`: runs a command in the session's folder.
+///
+/// # Errors
+/// There is none, or it would change nothing.
 pub(super) fn run_command(line: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
     let (text, background) = shell::command(line)?;
     let dir = run.command_dir();

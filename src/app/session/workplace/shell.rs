@@ -14,6 +14,9 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `text` in `dir`; returns its output and how it ended. What is too long of it goes to the folder `logs`; `show` gets the last lines while it runs.
+///
+/// # Errors
+/// The command cannot be started.
 pub(super) fn run(
     text: &str,
     dir: &Path,
@@ -40,6 +43,9 @@ pub(super) fn run(
 }
 
 /// The shell command in `text`, and whether it runs in the background.
+///
+/// # Errors
+/// There is none.
 pub(in crate::app::session) fn command(text: &str) -> Outcome<(String, bool)> {
     let (text, background) = match text.strip_suffix('&') {
         Some(before) if !before.ends_with('&') => (before.trim_end(), true),
@@ -54,6 +60,9 @@ pub(in crate::app::session) fn command(text: &str) -> Outcome<(String, bool)> {
 
 /// The new directory when the line is only `cd DIR`, relative to `current`; `None` for any other line. Each line runs in a new shell, so the session has
 /// to keep the directory.
+///
+/// # Errors
+/// There is no such directory.
 pub(super) fn change_dir(
     line: &str,
     current: &Path,

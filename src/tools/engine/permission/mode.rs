@@ -147,6 +147,10 @@ impl PermissionMode {
         }
     }
 
+    /// Reads the word of a mode.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is `auto`.
     pub(crate) fn parse(word: &str) -> Outcome<Self> {
         let word = word.trim();
         let words = || MODES.iter().map(|row| row.word);

@@ -55,6 +55,9 @@ impl Rule {
     }
 
     /// A rule about the tool `name` and, if given, the part of its calls that `content` says.
+    ///
+    /// # Errors
+    /// The name fits no tool, or the tool takes no such content.
     pub(crate) fn new(name: &str, content: Option<&str>, known: &[KnownTool]) -> Outcome<Self> {
         let content = content
             .map(str::trim)

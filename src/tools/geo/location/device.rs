@@ -44,6 +44,9 @@ impl DeviceLocation {
 }
 
 /// The device's location; `None` when it is unknown, not permitted, or GeoClue is missing.
+///
+/// # Errors
+/// `Cancelled`.
 pub(super) fn fix(ctx: &ToolContext) -> Outcome<Option<DeviceLocation>> {
     let env = &ctx.session.env;
     let Some(program) = program(env) else {

@@ -26,6 +26,9 @@ const VARIABLES: [&str; 6] = [
 ];
 
 /// The token, fetched once per session.
+///
+/// # Errors
+/// `Cancelled`.
 pub(super) fn token(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
     remembered(ctx).token.get(|| ask(ctx))
 }
@@ -57,6 +60,9 @@ fn ask(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
 }
 
 /// The configured project; `None` for `(unset)`.
+///
+/// # Errors
+/// `Cancelled`.
 pub(super) fn project(ctx: &ToolContext) -> Outcome<Option<String>> {
     let output = match run(ctx, &["config", "get-value", "project"], TOKEN)? {
         GcloudOutcome::Text(text) => text,
@@ -82,6 +88,9 @@ pub(super) enum GcloudOutcome {
 }
 
 /// Runs `gcloud` with `args`. It never prompts: its input is empty and prompts are disabled.
+///
+/// # Errors
+/// `Cancelled`; there is no such program.
 pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<GcloudOutcome> {
     let env = &ctx.session.env;
     let program = find_program("gcloud", env)

@@ -33,6 +33,9 @@ impl<T> Default for CachedOnce<T> {
 
 impl<T: Clone> CachedOnce<T> {
     /// The cached value, or the result of `find`. Of two concurrent calls only one runs it.
+    ///
+    /// # Errors
+    /// Those of `find`; the next call tries again.
     pub(super) fn get(&self, find: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let mut kept = self.lock();
         if let Some(known) = &*kept {

@@ -24,12 +24,16 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(13);
 pub(crate) struct ForecastQuery {
     pub(crate) point: Coordinates,
     pub(crate) units: DistanceUnit,
+    /// Variables of the current weather.
     pub(crate) current: &'static str,
     /// Daily variables, and the number of days.
     pub(crate) daily: Option<(&'static str, u32)>,
 }
 
 /// Sends the request.
+///
+/// # Errors
+/// Errors of the service; an invalid answer.
 pub(crate) fn ask(ctx: &ToolContext, question: ForecastQuery) -> Outcome<Value> {
     let Coordinates { lat, lon } = question.point;
     let miles = question.units == DistanceUnit::Mi;

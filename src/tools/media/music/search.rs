@@ -12,6 +12,10 @@ use crate::net::service::encoded;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{count, joined, name, numbered, objects, shown_of, track_length};
 
+/// Searches MusicBrainz.
+///
+/// # Errors
+/// An empty query; errors of MusicBrainz.
 pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
     let query = escaped(&args.query);
     if query.is_empty() {

@@ -25,6 +25,9 @@ const DEFAULT_TOKEN_SECONDS: i64 = 3_600;
 const MAX_TOKEN_SECONDS: i64 = 86_400;
 
 /// The application's id.
+///
+/// # Errors
+/// It is not set.
 pub(super) fn client(ctx: &ToolContext) -> Outcome<String> {
     SPOTIFY_ACCOUNTS.key_in(&ctx.session.env).ok_or_else(|| {
         Problem::config("SPOTIFY_CLIENT_ID is not set.").next(format!(
@@ -41,6 +44,9 @@ pub(super) fn unconnected() -> Problem {
 }
 
 /// A valid access token.
+///
+/// # Errors
+/// No account is connected, or the sign-in has expired.
 pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
     let store = super::token_store(ctx)?;
     let token = store.read()?;
@@ -55,6 +61,9 @@ pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
 }
 
 /// A new access token in place of `used`, which expired or was refused. If another process was faster, its token is used.
+///
+/// # Errors
+/// The sign-in has expired; errors of Spotify.
 pub(super) fn refreshed(ctx: &ToolContext, used: &str) -> Outcome<String> {
     let store = super::token_store(ctx)?;
     let id = client(ctx)?;
@@ -96,6 +105,9 @@ pub(super) fn refreshed(ctx: &ToolContext, used: &str) -> Outcome<String> {
 }
 
 /// Exchanges the code of a sign-in for a token and stores it.
+///
+/// # Errors
+/// Spotify does not accept the code.
 pub(super) fn exchange_code(
     ctx: &ToolContext,
     store: &TokenStore,

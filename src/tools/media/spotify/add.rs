@@ -33,6 +33,10 @@ struct QueryMatch {
     called: Option<String>,
 }
 
+/// Adds tracks.
+///
+/// # Errors
+/// No playlist; nothing could be added.
 pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> {
     let playlist = playlist(&args.playlist_id)?;
     let queries: Vec<String> = args

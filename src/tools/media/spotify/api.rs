@@ -25,6 +25,9 @@ pub(super) struct Api<'a> {
 
 impl<'a> Api<'a> {
     /// Authorizes the call; its requests may take `time` in total.
+    ///
+    /// # Errors
+    /// No account is connected, or the sign-in has expired.
     pub(super) fn open(ctx: &'a ToolContext, time: Duration) -> Outcome<Self> {
         let end = Instant::now() + time;
         Ok(Self {

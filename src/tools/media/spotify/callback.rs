@@ -52,6 +52,9 @@ pub(super) struct Callback {
 
 impl CallbackServer {
     /// Listens on the port; 0 means a free one.
+    ///
+    /// # Errors
+    /// The port is in use.
     pub(super) fn open(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -59,11 +62,15 @@ impl CallbackServer {
         Ok(Self { listener, port })
     }
 
+    /// The port.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
     /// Waits for a callback with this state; others are rejected. `None` on timeout.
+    ///
+    /// # Errors
+    /// `Cancelled`; the socket fails.
     pub(super) fn wait(
         self,
         state: &str,

@@ -15,6 +15,10 @@ use crate::tools::output::found::name;
 const MAX_NAME_CHARS: usize = 100;
 const ABOUT: usize = 300;
 
+/// Creates a playlist.
+///
+/// # Errors
+/// No name; errors of Spotify.
 pub(super) fn create(ctx: &ToolContext, args: SpotifyCreatePlaylist) -> Outcome<String> {
     let line = |text: &str| single_spaced(text);
     let (title, about) = (line(&args.name), line(&args.description));

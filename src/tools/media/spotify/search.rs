@@ -14,12 +14,17 @@ use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{joined, name, numbered, shown_of, track_length};
 
+/// Maximum hits of a page.
 pub(super) const PAGE_HITS: usize = 10;
 /// Maximum pages: null entries may empty some.
 const MAX_PAGES: usize = 4;
 /// Time limit for Spotify, below the call's ten seconds, so that a timeout names the service.
 pub(super) const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
 
+/// Searches the catalogue.
+///
+/// # Errors
+/// An empty query; errors of Spotify.
 pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> {
     let requested = single_spaced(&args.query);
     if requested.is_empty() {
@@ -75,6 +80,10 @@ pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> 
     ))
 }
 
+/// One page of hits.
+///
+/// # Errors
+/// Errors of Spotify; a response without a list of the kind.
 pub(super) fn page(
     api: &mut Api<'_>,
     kind: &'static str,

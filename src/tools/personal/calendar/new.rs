@@ -47,6 +47,9 @@ fn utc(at: Timestamp) -> String {
 }
 
 /// Parses an ISO date or date-time, with or without seconds and zone.
+///
+/// # Errors
+/// It is neither, or no such day or hour exists.
 pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTime> {
     let text = text.trim();
     let invalid = || {
@@ -112,6 +115,9 @@ pub struct NewEvent {
 
 impl NewEvent {
     /// Parses start and end. Without an end it is one hour or one day long; for whole days the given end is the last day.
+    ///
+    /// # Errors
+    /// One of them is not a time, or the end is not after the start.
     pub fn times(
         start: &str,
         end: &str,

@@ -35,6 +35,9 @@ pub(super) struct NoteHits {
 }
 
 /// Searches the files below `root`, ignoring case and white space between words; symlinks are not followed.
+///
+/// # Errors
+/// Cancelled, or the words cannot be searched for.
 pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHits> {
     let mut finder = Finder {
         pattern: pattern(query)?,

@@ -67,6 +67,9 @@ fn create_notes_dir(ctx: &ToolContext) -> Outcome<NotesDir> {
 }
 
 /// Refuses to write when this process is restricted to listed files.
+///
+/// # Errors
+/// The note is not among them.
 pub(crate) fn may_write(ctx: &ToolContext, notes: &NotesDir, rel: &RelPath) -> Outcome<()> {
     if ctx.session.policy.writable.is_none() {
         return Ok(());

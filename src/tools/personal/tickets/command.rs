@@ -411,6 +411,9 @@ impl TicketCli<'_> {
 }
 
 /// The dependency tree of the ticket with the id `given`, or the only one whose id contains it.
+///
+/// # Errors
+/// None or several do.
 pub(crate) fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
     let graph = Graph::new(folder.load(stop)?);
     let id = pick(given.trim(), graph.tickets.iter().map(|t| t.id.as_str()))?;

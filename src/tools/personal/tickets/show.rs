@@ -94,6 +94,9 @@ pub(crate) fn closed(
 }
 
 /// A ticket's file with its parent's title, and the related tickets.
+///
+/// # Errors
+/// No such ticket; it cannot be read.
 pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
     let name = folder.resolve(given)?;
     let bytes = folder.read(&name)?;

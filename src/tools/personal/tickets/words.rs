@@ -34,6 +34,9 @@ fn value<'a>(
 
 /// Parses the words of `create`. Of several titles the last one counts; after `--` a title may start with a hyphen. The assignee is `None` when not
 /// given.
+///
+/// # Errors
+/// An unknown option, one without its value, or an invalid value.
 pub(super) fn create(words: &[String]) -> Outcome<(NewTicket, Option<String>)> {
     let mut new = NewTicket::default();
     let mut assignee = None;
@@ -90,6 +93,9 @@ fn kind(text: &str) -> Outcome<String> {
 }
 
 /// Parses the words of a list: filters, and a limit if there is one.
+///
+/// # Errors
+/// An unknown option, or one without its value.
 pub(super) fn filter(words: &[String]) -> Outcome<(Filter, Option<usize>)> {
     let mut filter = Filter::default();
     let mut limit = None;

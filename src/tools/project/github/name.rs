@@ -12,6 +12,9 @@ pub(super) struct RepoName {
 
 impl RepoName {
     /// Parses `owner/name`, or an address at GitHub or at `base`.
+    ///
+    /// # Errors
+    /// Anything else.
     pub(super) fn parse(text: &str, base: &str) -> Outcome<Self> {
         let text = text.trim();
         let invalid = |reason: &str| {

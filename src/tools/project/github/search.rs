@@ -67,6 +67,10 @@ fn gh_not_found() -> Problem {
         .next("github_clone works without it.")
 }
 
+/// Searches GitHub and returns the hits.
+///
+/// # Errors
+/// gh is missing, is not signed in, or refuses.
 pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
     let query = args.query.trim();
     if query.is_empty() {

@@ -79,6 +79,9 @@ pub(crate) fn search(
 }
 
 /// Searches and returns `path:line:text`, one hit a line; the flag says that there were more.
+///
+/// # Errors
+/// As [`search`].
 pub(crate) fn hits(
     root: &Root,
     query: &SearchQuery<'_>,

@@ -6,12 +6,15 @@ use crate::base::patterns::glob_excess;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
+/// The file name glob of a search.
 pub(crate) struct GlobFilter<'a> {
     glob: &'a str,
     matcher: Option<Override>,
 }
 
 impl<'a> GlobFilter<'a> {
+    /// # Errors
+    /// The text is not a glob.
     pub(crate) fn new(glob: &'a str) -> Outcome<Self> {
         if matches!(glob, "*" | "") {
             return Ok(Self {

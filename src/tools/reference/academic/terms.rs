@@ -28,6 +28,9 @@ const OPERATORS: [&str; 3] = ["AND", "OR", "ANDNOT"];
 const FILLER: [&str; 4] = ["and", "or", "not", "andnot"];
 
 /// The terms of a query. A query with a field prefix is passed unchanged; one of ids only is requested by id.
+///
+/// # Errors
+/// `Input` when it contains no word.
 pub(super) fn terms(query: &str) -> Outcome<SearchTerms> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let whole = words.join(" ");

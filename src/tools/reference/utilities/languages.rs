@@ -173,6 +173,10 @@ fn named(code: &str) -> Option<&'static str> {
     names.split('|').next()
 }
 
+/// Finds a language by code or name.
+///
+/// # Errors
+/// An unknown one, with the most similar.
 pub(super) fn language(text: &str) -> Outcome<Language> {
     let line = single_spaced(text);
     let lower = line.to_lowercase();

@@ -23,6 +23,9 @@ pub(super) struct LinePattern {
 
 impl LinePattern {
     /// Compiles a pattern; it ignores case.
+    ///
+    /// # Errors
+    /// `Input` for an empty one and for one that is too long.
     pub(super) fn new(text: &str) -> Outcome<Self> {
         if text.is_empty() {
             return Err(Problem::input("The pattern is empty.")

@@ -31,6 +31,9 @@ pub(super) struct Title {
 
 impl Title {
     /// Parses a title or the address of an article. A section after `#` is dropped.
+    ///
+    /// # Errors
+    /// `Input` for an invalid title.
     pub(super) fn new(given: &str) -> Outcome<Self> {
         let (language, text) = match from_address(given.trim()) {
             Some((language, text)) => (Some(language), text),

@@ -39,6 +39,9 @@ pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage
 }
 
 /// [`fetch`] with a client of its own.
+///
+/// # Errors
+/// As there.
 pub(super) fn fetch_with(
     ctx: &ToolContext,
     client: &GuardedClient,

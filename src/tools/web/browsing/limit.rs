@@ -7,6 +7,9 @@ use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::ToolContext;
 
 /// Runs `work`, and cancels it after `limit`; `name` is the service.
+///
+/// # Errors
+/// Those of `work`; `Network` on timeout.
 pub(super) fn with_time_limit<T>(
     ctx: &ToolContext,
     limit: Duration,

@@ -16,6 +16,9 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(6);
 const MAX_TEXT_BYTES: usize = 20 << 20;
 
 /// `html`, fetched from `address`, as lynx renders it; `None` when lynx is missing or fails.
+///
+/// # Errors
+/// `Cancelled`.
 pub(super) fn render(ctx: &ToolContext, html: &str, address: &Address) -> Outcome<Option<String>> {
     let env = &ctx.session.env;
     let Some(program) = find_program("lynx", env) else {

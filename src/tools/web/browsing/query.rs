@@ -22,6 +22,9 @@ pub(super) fn one_line_query(query: &str) -> Outcome<String> {
 }
 
 /// The query for DuckDuckGo, where a word that begins with `!` or `\` leads to another site: it is quoted.
+///
+/// # Errors
+/// As [`checked`].
 pub(super) fn for_duckduckgo(query: &str) -> Outcome<String> {
     let query = one_line_query(query)?;
     let last = query.matches('"').count();

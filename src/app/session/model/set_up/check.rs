@@ -135,6 +135,9 @@ fn is_for_one_line(name: &str) -> bool {
 }
 
 /// The address of a server as it was typed.
+///
+/// # Errors
+/// It is no address of a server.
 pub(super) fn address(typed: &str) -> Outcome<String> {
     let no_address = || {
         Problem::input("That is not the address of a server.")

@@ -26,6 +26,9 @@ pub(super) fn key_place(variable: &str) -> String {
 }
 
 /// Writes a key where keys are read from; only its owner can read it. Returns the file.
+///
+/// # Errors
+/// There is no home folder, or the disk refuses.
 pub(super) fn key(paths: &Paths, variable: &str, key: &str) -> Outcome<PathBuf> {
     let file = paths.home()?.join(".ssh").join(variable);
     atomic::write(&file, format!("{key}\n").as_bytes(), Access::Private)?;
@@ -33,6 +36,9 @@ pub(super) fn key(paths: &Paths, variable: &str, key: &str) -> Outcome<PathBuf> 
 }
 
 /// Sets these settings for later sessions; the others and the comments stay.
+///
+/// # Errors
+/// `config.yaml` cannot be understood or written.
 pub(super) fn settings(paths: &Paths, settings: &[(String, String)]) -> Outcome<()> {
     let path = paths.settings()?;
     atomic::make_folder(paths.config()?, Access::Private)?;
@@ -57,6 +63,9 @@ pub(super) fn works_without(paths: &Paths) -> bool {
 }
 
 /// Remembers that.
+///
+/// # Errors
+/// The file cannot be written.
 pub(super) fn work_without(paths: &Paths) -> Outcome<()> {
     let text = b"Marvin works without a language model until one is set up; /model does that.\n";
     atomic::write(&paths.no_model()?, text, Access::Private)

@@ -115,6 +115,9 @@ impl WebDriverSession {
     }
 
     /// Runs `script` in the page and returns what it returns.
+    ///
+    /// # Errors
+    /// The script failed, or took too long.
     pub(in super::super) fn script(
         &self,
         script: &str,
@@ -126,11 +129,17 @@ impl WebDriverSession {
     }
 
     /// The final address of the page.
+    ///
+    /// # Errors
+    /// The session is gone.
     pub(in super::super) fn current_url(&self) -> Result<String, DriverError> {
         self.get(&self.own("/url"))
     }
 
     /// The page as HTML, in its current state.
+    ///
+    /// # Errors
+    /// The session is gone.
     pub(in super::super) fn source(&self) -> Result<String, DriverError> {
         self.get(&self.own("/source"))
     }
