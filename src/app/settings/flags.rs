@@ -210,7 +210,6 @@ static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
-    .brief("How hard the model thinks: low, medium, high.")
     .complete(Complete::Effort),
     flag(
         "tools",

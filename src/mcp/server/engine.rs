@@ -66,7 +66,7 @@ impl Server {
             exchange,
             params,
         } = admitted;
-        let run = AssertUnwindSafe(|| (method.run)(self, exchange, params));
+        let run = AssertUnwindSafe(|| (method.run)(self.offering(), exchange, params));
         let result = catch_unwind(run).unwrap_or_else(|_| {
             let words = format!("{} crashed. This is a bug in Marvin.", method.name);
             Err(RpcError::new(RpcError::INTERNAL, words))

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::engine::Server;
 use super::exchange::Exchange;
-use super::offering::{Answer, invalid_params};
+use super::offering::{Answer, Offering, invalid_params};
 use super::subscription;
 use crate::base::json::put;
 use crate::formats::json_rpc::RpcError;
@@ -45,7 +44,7 @@ pub(super) struct Method {
     in_legacy: bool,
     pub duration: Duration,
     pub freshness: Option<Freshness>,
-    pub run: fn(&Server, &Exchange, &Value) -> Answer,
+    pub run: fn(&dyn Offering, &Exchange, &Value) -> Answer,
 }
 
 impl Method {
@@ -59,7 +58,7 @@ impl Method {
         is_known.then_some(row)
     }
 
-    const fn both(name: &'static str, run: fn(&Server, &Exchange, &Value) -> Answer) -> Self {
+    const fn both(name: &'static str, run: fn(&dyn Offering, &Exchange, &Value) -> Answer) -> Self {
         Self {
             name,
             in_modern: true,
@@ -70,14 +69,20 @@ impl Method {
         }
     }
 
-    const fn modern(name: &'static str, run: fn(&Server, &Exchange, &Value) -> Answer) -> Self {
+    const fn modern(
+        name: &'static str,
+        run: fn(&dyn Offering, &Exchange, &Value) -> Answer,
+    ) -> Self {
         Self {
             in_legacy: false,
             ..Self::both(name, run)
         }
     }
 
-    const fn legacy(name: &'static str, run: fn(&Server, &Exchange, &Value) -> Answer) -> Self {
+    const fn legacy(
+        name: &'static str,
+        run: fn(&dyn Offering, &Exchange, &Value) -> Answer,
+    ) -> Self {
         Self {
             in_modern: false,
             ..Self::both(name, run)
@@ -120,27 +125,27 @@ fn text<'a>(params: &'a Value, field: &str) -> Result<&'a str, RpcError> {
     text.ok_or_else(|| invalid_params(format!("params.{} needs a text.", field.replace('/', "."))))
 }
 
-fn initialize(server: &Server, exchange: &Exchange, params: &Value) -> Answer {
+fn initialize(offering: &dyn Offering, exchange: &Exchange, params: &Value) -> Answer {
     text(params, "protocolVersion")?;
     let Era::Legacy(legacy) = exchange.era else {
         return Err(invalid_params("There is no handshake in this revision."));
     };
-    let mut capabilities = server.offering().capabilities();
+    let mut capabilities = offering.capabilities();
     put(&mut capabilities, "logging", json!({}));
     Ok(json!({
         "protocolVersion": legacy.name,
         "capabilities": capabilities,
-        "serverInfo": server.offering().about(),
-        "instructions": server.offering().instructions(),
+        "serverInfo": offering.about(),
+        "instructions": offering.instructions(),
     }))
 }
 
-fn nothing(_: &Server, _: &Exchange, _: &Value) -> Answer {
+fn nothing(_: &dyn Offering, _: &Exchange, _: &Value) -> Answer {
     Ok(json!({}))
 }
 
 /// Nothing is logged to clients, so that every level is kept to.
-fn set_level(_: &Server, _: &Exchange, params: &Value) -> Answer {
+fn set_level(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
     const LEVELS: [&str; 8] = [
         "debug",
         "info",
@@ -161,11 +166,11 @@ fn set_level(_: &Server, _: &Exchange, params: &Value) -> Answer {
     }
 }
 
-fn discover(server: &Server, _: &Exchange, _: &Value) -> Answer {
+fn discover(offering: &dyn Offering, _: &Exchange, _: &Value) -> Answer {
     Ok(json!({
         "supportedVersions": [MODERN],
-        "capabilities": server.offering().capabilities(),
-        "instructions": server.offering().instructions(),
+        "capabilities": offering.capabilities(),
+        "instructions": offering.instructions(),
     }))
 }
 
@@ -179,25 +184,25 @@ fn page(name: &str, items: Vec<Value>, params: &Value) -> Answer {
     }
 }
 
-fn tools(server: &Server, _: &Exchange, params: &Value) -> Answer {
-    page("tools", server.offering().tools(), params)
+fn tools(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
+    page("tools", offering.tools(), params)
 }
 
-fn call(server: &Server, exchange: &Exchange, params: &Value) -> Answer {
+fn call(offering: &dyn Offering, exchange: &Exchange, params: &Value) -> Answer {
     let name = text(params, "name")?;
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
         Some(_) => return Err(invalid_params("params.arguments needs an object.")),
     };
-    server.offering().call(exchange, name, arguments)
+    offering.call(exchange, name, arguments)
 }
 
-fn prompts(_: &Server, _: &Exchange, params: &Value) -> Answer {
+fn prompts(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
     page("prompts", Vec::new(), params)
 }
 
-fn prompt(_: &Server, _: &Exchange, params: &Value) -> Answer {
+fn prompt(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
     text(params, "name")?;
     Err(no_prompts())
 }
@@ -206,28 +211,26 @@ fn no_prompts() -> RpcError {
     invalid_params("There are no prompts here.")
 }
 
-fn resources(server: &Server, _: &Exchange, params: &Value) -> Answer {
-    page("resources", server.offering().resources(), params)
+fn resources(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
+    page("resources", offering.resources(), params)
 }
 
-fn templates(server: &Server, _: &Exchange, params: &Value) -> Answer {
-    page("resourceTemplates", server.offering().templates(), params)
+fn templates(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
+    page("resourceTemplates", offering.templates(), params)
 }
 
-fn read(server: &Server, _: &Exchange, params: &Value) -> Answer {
-    server.offering().read(text(params, "uri")?)
+fn read(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
+    offering.read(text(params, "uri")?)
 }
 
 /// Values that are told of an argument.
 const COMPLETIONS: usize = 100;
 
-fn complete(server: &Server, _: &Exchange, params: &Value) -> Answer {
+fn complete(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
     let name = text(params, "argument/name")?;
     let value = text(params, "argument/value")?;
     let mut values = match text(params, "ref/type")? {
-        "ref/resource" => server
-            .offering()
-            .complete(text(params, "ref/uri")?, name, value)?,
+        "ref/resource" => offering.complete(text(params, "ref/uri")?, name, value)?,
         "ref/prompt" => return Err(no_prompts()),
         _ => {
             return Err(invalid_params(

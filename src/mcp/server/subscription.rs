@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::engine::Server;
 use super::exchange::Exchange;
-use super::offering::{Answer, invalid_params};
+use super::offering::{Answer, Offering, invalid_params};
 use super::request::SUBSCRIPTION;
 use crate::base::cancel::Cancel;
 
@@ -14,7 +13,7 @@ use crate::base::cancel::Cancel;
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Answers when the server or the client ends it. Of what can be listened to only the list of resources ever changes.
-pub(super) fn listen(server: &Server, exchange: &Exchange, params: &Value) -> Answer {
+pub(super) fn listen(offering: &dyn Offering, exchange: &Exchange, params: &Value) -> Answer {
     let Some(asked) = params.get("notifications").and_then(Value::as_object) else {
         return Err(invalid_params("params.notifications needs an object."));
     };
@@ -29,7 +28,7 @@ pub(super) fn listen(server: &Server, exchange: &Exchange, params: &Value) -> An
         &json!({"_meta": meta, "notifications": agreed}),
     );
     match wanted {
-        true => watch_resources(server, &exchange.stop, |has_changed| {
+        true => watch_resources(offering, &exchange.stop, |has_changed| {
             if has_changed {
                 exchange.notify(
                     "notifications/resources/list_changed",
@@ -44,10 +43,14 @@ pub(super) fn listen(server: &Server, exchange: &Exchange, params: &Value) -> An
 }
 
 /// Says now and then whether the list of resources has changed, until `stop` fires or nobody wants to know any more.
-pub(super) fn watch_resources(server: &Server, stop: &Cancel, mut tell: impl FnMut(bool) -> bool) {
-    let mut known = server.offering().resources();
+pub(super) fn watch_resources(
+    offering: &dyn Offering,
+    stop: &Cancel,
+    mut tell: impl FnMut(bool) -> bool,
+) {
+    let mut known = offering.resources();
     while stop.sleep(PERIOD) {
-        let now = server.offering().resources();
+        let now = offering.resources();
         let has_changed = now != known;
         known = now;
         if !tell(has_changed) {

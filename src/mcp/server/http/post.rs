@@ -140,7 +140,7 @@ impl Shared {
         };
         let mut events = EventStream::open(stream, Vec::new()).ok()?;
         let mut said = Instant::now();
-        watch_resources(&self.server, &session.stop, |has_changed| {
+        watch_resources(self.server.offering(), &session.stop, |has_changed| {
             if has_changed {
                 let message =
                     Incoming::notification("notifications/resources/list_changed", &json!({}));
