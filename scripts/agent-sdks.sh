@@ -1,17 +1,19 @@
 #!/bin/sh
-# Puts the Claude Agent SDKs that the tests are written for into a folder, for those that drive Marvin with them. It needs npm and Python 3.10 or later:
+# Puts the SDKs that the tests are written for into a folder, for those that drive Marvin with them: the Claude Agent SDKs, and that of the Agent Client
+# Protocol. It needs npm and Python 3.10 or later:
 #   MARVIN_TEST_AGENT_SDKS="$(scripts/agent-sdks.sh)" cargo test --test suite agent_sdks::
 # Nothing is installed on the system, and the programs that the packages could bring along are left out.
 set -eu
 npm_version=0.3.330
 pypi_version=0.2.187
+acp_version=2.4.0
 dir=${1:-${TMPDIR:-/tmp}/marvin-agent-sdks}
 mkdir -p "$dir"
 cd "$dir"
-if [ "$(cat installed 2>/dev/null)" != "$npm_version $pypi_version" ]; then
-    npm install --no-save --no-audit --no-fund --omit=optional --silent "@anthropic-ai/claude-agent-sdk@$npm_version" >&2
+if [ "$(cat installed 2>/dev/null)" != "$npm_version $pypi_version $acp_version" ]; then
+    npm install --no-save --no-audit --no-fund --omit=optional --silent "@anthropic-ai/claude-agent-sdk@$npm_version" "@agentclientprotocol/sdk@$acp_version" >&2
     python3 -m venv python >&2
     python/bin/pip install --quiet --disable-pip-version-check "claude-agent-sdk==$pypi_version" >&2
-    echo "$npm_version $pypi_version" >installed
+    echo "$npm_version $pypi_version $acp_version" >installed
 fi
 echo "$dir"

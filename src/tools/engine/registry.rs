@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
 use super::result_cap::capped;
@@ -292,18 +294,48 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         }
         false => ctx,
     };
-    match (cleared.args, tool) {
-        (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
-        (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
+    run_tool(ctx, &tool, &cleared.args)
+}
+
+fn run_tool(ctx: &ToolContext, tool: &ToolRef, args: &ParsedArguments) -> Outcome<ToolOk> {
+    match (args, tool) {
+        (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, map),
+        (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, map),
         (
             ParsedArguments::Whole(text),
             ToolRef::BuiltIn(Tool {
                 freeform: Some(whole),
                 ..
             }),
-        ) => whole(ctx, &text),
-        (ParsedArguments::Whole(_), _) => Err(Problem::internal(format!("{name} takes no text."))),
+        ) => whole(ctx, text),
+        (ParsedArguments::Whole(_), _) => {
+            Err(Problem::internal(format!("{} takes no text.", tool.name())))
+        }
     }
+}
+
+/// What a call with these arguments would change, if its tool can tell without changing anything.
+pub(crate) fn preview(
+    ctx: &ToolContext,
+    name: &str,
+    input: &Map<String, Value>,
+) -> Option<Display> {
+    let tool = ctx.session.registry().find(name)?;
+    if !tool.rules().previewed {
+        return None;
+    }
+    // One text comes under this name where a call is asked about.
+    let whole = input.get("input").and_then(Value::as_str);
+    let args = match whole.filter(|_| tool.is_freeform() && input.len() == 1) {
+        Some(text) => ParsedArguments::Whole(text.to_owned()),
+        None => ParsedArguments::Named(input.clone()),
+    };
+    let ctx = ToolContext {
+        is_preview: true,
+        ..ctx.clone()
+    };
+    let run = || run_tool(&ctx, &tool, &args).ok()?.display;
+    catch_unwind(AssertUnwindSafe(run)).ok()?
 }
 
 #[cfg(test)]
@@ -328,7 +360,7 @@ mod tests {
     #[test]
     fn every_default_is_a_value_that_its_schema_shows() {
         for tool in all() {
-            let schema: serde_json::Value = serde_json::from_str(tool.schema).unwrap();
+            let schema: Value = serde_json::from_str(tool.schema).unwrap();
             for field in tool.fields() {
                 let shown = schema["properties"][field.name].get("default");
                 assert_eq!(shown, field.default_value().as_ref(), "{}", tool.name);
@@ -394,9 +426,7 @@ mod tests {
                     ctx.stop.check()?;
                     std::thread::yield_now();
                 }
-                Ok(ToolOk::from(
-                    serde_json::Value::from(args.clone()).to_string(),
-                ))
+                Ok(ToolOk::from(Value::from(args.clone()).to_string()))
             }),
         }
     }
