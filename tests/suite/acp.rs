@@ -648,3 +648,40 @@ fn commands_are_offered_and_answered_without_a_model() {
         "{sent}"
     );
 }
+
+#[test]
+fn files_that_a_prompt_links_or_holds_go_to_the_model() {
+    let (home, server) = (Home::new(), obedient_model());
+    let path = home.write("work/some notes.txt", "what the file says\n");
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let uri = format!("file://{}", path.display().to_string().replace(' ', "%20"));
+    let blocks = json!([
+        {"type": "text", "text": "Compare"},
+        {"type": "resource_link", "uri": uri, "name": "some notes.txt"},
+        {"type": "resource", "resource": {"uri": "untitled:1", "text": "what was never saved"}},
+    ]);
+    let id = editor.ask(
+        "session/prompt",
+        json!({"sessionId": session, "prompt": blocks}),
+    );
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let sent = last_sent(&server)["messages"].to_string();
+    for words in [
+        "Compare",
+        "what the file says",
+        "what was never saved",
+        "untitled:1",
+    ] {
+        assert!(sent.contains(words), "{words}: {sent}");
+    }
+    // Shown again it is what the user wrote, without the file.
+    editor.call("session/close", json!({"sessionId": session}));
+    let place = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+    editor.call("session/load", place);
+    let said = editor
+        .updates(&session, "user_message_chunk")
+        .remove(0)
+        .to_string();
+    assert!(said.contains("@some notes.txt"), "{said}");
+}

@@ -30,7 +30,7 @@ use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::usage::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::store::sessions::record::Spent;
-use crate::store::sessions::{SessionId, SessionStore};
+use crate::store::sessions::{Replay, SessionId, SessionStore};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::permission::mode::PermissionMode;
 
@@ -271,7 +271,11 @@ impl Agent {
             effort,
         };
         let begun_before = begun.replay.is_some();
-        let notices = unstarted(&order.servers).into_iter().collect();
+        let damage = begun.replay.as_ref().and_then(Replay::damage);
+        let notices = unstarted(&order.servers)
+            .into_iter()
+            .chain(damage)
+            .collect();
         let session = Arc::new(AcpSession::new(
             Arc::clone(&id),
             Arc::clone(&self.shared),
