@@ -41,7 +41,11 @@ fn lines_that_are_no_requests_get_their_errors() {
             Value::Null,
         ),
         ("{\"id\":6,\"method\":\"_private/thing\"}", -32601, json!(6)),
-        ("{\"id\":7,\"method\":\"initialize\"}", -32602, json!(7)),
+        (
+            "{\"id\":7,\"method\":\"initialize\",\"params\":[1]}",
+            -32602,
+            json!(7),
+        ),
     ] {
         let answer = answer_to_next(&mut editor, line);
         assert_eq!(answer["error"]["code"], code, "{answer}");
