@@ -32,6 +32,10 @@
 //! ([`tools::engine::permission`]), while its time limit is paused. Hooks of the caller are asked before and after events ([`tools::engine::hooks`]), and the tools of its
 //! servers join the session's ([`mcp::servers`]).
 //!
+//! # Life of an editor's session
+//! `marvin acp` is [`app::acp`]: lines are read on a thread of their own, and each is a row of its table of methods → a session is opened on a thread, with its own context, conversation and
+//! [`app::session::one_shot`]; its prompts wait in its queue → events become updates ([`app::acp::updates`]), which a thread writes ([`app::acp::out`]) → calls are asked about as in a run that a program drives.
+//!
 //! # Life of a run of the pipeline
 //! [`app::headless`] hands the prompt to [`app::pipeline`] → [`pipeline::worktree`] finds or makes the folder and the branch in which it works → [`pipeline::run`] goes
 //! through the phases there; its events go to [`app::pipeline`] again: a record in that folder, push messages, and the display that [`ui::pipeline`] draws.

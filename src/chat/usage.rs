@@ -478,6 +478,36 @@ mod tests {
     }
 
     #[test]
+    fn what_sessions_use_is_in_the_totals_of_their_process_too() {
+        let process = Arc::new(Ledger::default());
+        let sessions = [0.5, 0.25].map(|cost| {
+            let session = Ledger::part_of(Arc::clone(&process));
+            session.add_turn(turn(Tokens::default(), cost, false), false, String::new());
+            session.add_tool_call("tree");
+            session
+        });
+        assert_eq!(sessions[0].totals().cost, 0.5);
+        assert_eq!(sessions[0].process_totals().cost, 0.75);
+        assert_eq!(process.totals().tool_calls["tree"], 2);
+        let line = turns_line(3);
+        let child = ReportedCost::parse(&line).unwrap();
+        sessions[1].set_child("a-1", "p", child);
+        assert_eq!(process.totals().turns, 5);
+        // Each session saves its own.
+        assert!(process.unsaved().turns.is_empty());
+        assert_eq!(sessions[1].take_unsaved().turns.len(), 1);
+    }
+
+    /// The cost line of a child with so many model calls.
+    fn turns_line(turns: u64) -> String {
+        let totals = Totals {
+            turns,
+            ..Totals::default()
+        };
+        totals.cost_line()
+    }
+
+    #[test]
     fn credits_are_counted_beside_the_dollars() {
         let mut totals = Totals::default();
         for (credits, quota_left) in [(0.5, Some(80.0)), (0.25, None)] {

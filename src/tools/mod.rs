@@ -16,6 +16,7 @@ pub(crate) mod engine {
     pub(crate) mod call_pauses;
     pub(crate) mod context;
     pub(crate) mod context_gauge;
+    pub(crate) mod editor_files;
     mod everyday_words;
     pub(crate) mod history_scope;
     pub(crate) mod hooks;
@@ -61,6 +62,7 @@ pub(crate) mod project {
     pub(crate) mod packages;
     #[cfg(test)]
     mod patch_cases;
+    pub(crate) mod project_text;
     pub(crate) mod reviews;
     pub(crate) mod scratch;
     pub(crate) mod search;

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::conversation::says;
-use crate::support::editor::{Editor, obedient_model, selects};
+use crate::support::editor::{Editor, last_sent, obedient_model, selects};
 use crate::support::home::Home;
 use crate::support::server::{Answer, Server};
 use crate::support::wait::found;
@@ -361,7 +361,7 @@ fn modes_and_options_change_what_follows() {
     let options = set(&mut editor, "thought_level", "low");
     assert_eq!(options["configOptions"][2]["currentValue"], "low");
     editor.prompt(&session, "hello");
-    let last = server.requests().pop().unwrap().json();
+    let last = last_sent(&server);
     assert_eq!(last["model"], "other-model");
     for (id, value) in [("model", "no-model"), ("mode", "auto"), ("sandbox", "off")] {
         let params = json!({"sessionId": session, "configId": id, "value": value});
@@ -519,4 +519,169 @@ fn a_client_that_does_not_read_can_still_cancel() {
     assert_eq!(until_answer(3)["result"]["stopReason"], "cancelled");
     drop(input);
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn an_edit_is_asked_about_with_its_change() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "one\ntwo\n").unwrap();
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.answers(|_| Some(Ok(selects("no"))));
+    editor.prompt(
+        &session,
+        r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
+    );
+    let question = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+    });
+    assert_eq!(
+        question["params"]["toolCall"]["content"],
+        json!([{
+            "type": "diff",
+            "path": home.work().join("a.txt").display().to_string(),
+            "oldText": "one\ntwo\n",
+            "newText": "one\n2\n",
+        }])
+    );
+    assert_eq!(
+        fs::read_to_string(home.work().join("a.txt")).unwrap(),
+        "one\ntwo\n"
+    );
+}
+
+#[test]
+fn files_are_read_and_written_through_an_editor_that_can() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "on disk\n").unwrap();
+    fs::write(home.work().join("b.txt"), "unknown to the editor\n").unwrap();
+    let abilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
+    let session = editor.open(&home);
+    editor.answers(|request| {
+        let path = request["params"]["path"].as_str().unwrap_or_default();
+        Some(match request["method"].as_str().unwrap() {
+            "fs/read_text_file" if path.ends_with("/a.txt") => Ok(json!({"content": "unsaved\n"})),
+            "fs/read_text_file" => Err(json!({"code": -32002, "message": "no such file"})),
+            "fs/write_text_file" if path.ends_with("/no.txt") => {
+                Err(json!({"code": -32603, "message": "the disk is full"}))
+            }
+            "fs/write_text_file" => Ok(json!({})),
+            _ => Ok(selects("once")),
+        })
+    });
+    let ended = |editor: &mut Editor, text: &str| {
+        editor.prompt(&session, text);
+        let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+        ended.to_string()
+    };
+    let read = ended(&mut editor, r#"call read_file {"path": "a.txt"}"#);
+    assert!(read.contains("1. unsaved"), "{read}");
+    let read = ended(&mut editor, r#"call read_file {"path": "b.txt"}"#);
+    assert!(read.contains("unknown to the editor"), "{read}");
+    ended(
+        &mut editor,
+        r#"call apply_patch {"path": "a.txt", "old_str": "un", "new_str": "now "}"#,
+    );
+    let wrote = editor.line("a write", |line| line["method"] == "fs/write_text_file");
+    assert_eq!(wrote["params"]["content"], "now saved\n");
+    assert_eq!(
+        wrote["params"]["path"],
+        home.work().join("a.txt").display().to_string()
+    );
+    // The editor writes, and nobody else.
+    assert_eq!(
+        fs::read_to_string(home.work().join("a.txt")).unwrap(),
+        "on disk\n"
+    );
+    let failed = ended(
+        &mut editor,
+        r#"call create_file {"path": "no.txt", "content": "x"}"#,
+    );
+    assert!(
+        failed.contains("the disk is full") && failed.contains("\"failed\""),
+        "{failed}"
+    );
+    assert!(!home.work().join("no.txt").exists());
+}
+
+#[test]
+fn commands_are_offered_and_answered_without_a_model() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.line("the commands", |line| {
+        line["params"]["update"]["sessionUpdate"] == "available_commands_update"
+    });
+    let update = editor
+        .updates(&session, "available_commands_update")
+        .remove(0);
+    let names: Vec<&Value> = (update["availableCommands"].as_array().unwrap().iter())
+        .map(|command| &command["name"])
+        .collect();
+    assert_eq!(names, ["tools", "memory", "compact", "code", "usage"]);
+    editor.prompt(&session, "hello");
+    let asked = server.requests().len();
+    for (line, words) in [
+        ("/usage", "test-model"),
+        ("/tools git_status", "git_status"),
+        ("/compact", "nothing to compact"),
+        ("/nonsense", "There is no command /nonsense here"),
+        ("/quit", "There is no command /quit here"),
+    ] {
+        let before = editor.said(&session).len();
+        assert_eq!(editor.prompt(&session, line), "end_turn", "{line}");
+        let said = editor.said(&session).split_off(before);
+        assert!(said.contains(words), "{line}: {said}");
+    }
+    assert_eq!(server.requests().len(), asked);
+    // A path is a message.
+    assert_eq!(
+        editor.prompt(&session, "/etc/hostname says what?"),
+        "end_turn"
+    );
+    assert_eq!(server.requests().len(), asked + 1);
+    assert_eq!(editor.prompt(&session, "more"), "end_turn");
+    let sent = last_sent(&server)["messages"].to_string();
+    assert!(
+        sent.contains("Answer to hello") && !sent.contains("/usage"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn files_that_a_prompt_links_or_holds_go_to_the_model() {
+    let (home, server) = (Home::new(), obedient_model());
+    let path = home.write("work/some notes.txt", "what the file says\n");
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let uri = format!("file://{}", path.display().to_string().replace(' ', "%20"));
+    let blocks = json!([
+        {"type": "text", "text": "Compare"},
+        {"type": "resource_link", "uri": uri, "name": "some notes.txt"},
+        {"type": "resource", "resource": {"uri": "untitled:1", "text": "what was never saved"}},
+    ]);
+    let id = editor.ask(
+        "session/prompt",
+        json!({"sessionId": session, "prompt": blocks}),
+    );
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let sent = last_sent(&server)["messages"].to_string();
+    for words in [
+        "Compare",
+        "what the file says",
+        "what was never saved",
+        "untitled:1",
+    ] {
+        assert!(sent.contains(words), "{words}: {sent}");
+    }
+    // Shown again it is what the user wrote, without the file.
+    editor.call("session/close", json!({"sessionId": session}));
+    let place = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+    editor.call("session/load", place);
+    let said = editor
+        .updates(&session, "user_message_chunk")
+        .remove(0)
+        .to_string();
+    assert!(said.contains("@some notes.txt"), "{said}");
 }

@@ -16,7 +16,7 @@ use crate::support::wire::openai;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The folder of the SDKs, or nothing, which is said.
-fn sdks(test: &str) -> Option<PathBuf> {
+pub(crate) fn sdks(test: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("MARVIN_TEST_AGENT_SDKS") {
         let path = PathBuf::from(path);
         assert!(path.is_dir(), "{} is no folder", path.display());
@@ -31,7 +31,7 @@ fn sdks(test: &str) -> Option<PathBuf> {
     None
 }
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("scripts")
         .join(name)

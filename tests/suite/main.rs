@@ -13,6 +13,10 @@ mod support;
 
 mod academic;
 mod acp;
+mod acp_bad_input;
+mod acp_recordings;
+mod acp_sdk;
+mod acp_sessions;
 mod agent_sdks;
 mod agent_worktrees;
 mod agents;

@@ -190,6 +190,13 @@ impl Editor {
     }
 }
 
+/// What the model was asked last.
+pub fn last_sent(server: &Server) -> Value {
+    let mut requests = server.requests().into_iter();
+    let last = requests.rfind(|request| request.method == "POST");
+    last.expect("a request to the model").json()
+}
+
 /// A model that does what the user's last message says: `run COMMAND`, `call TOOL {…}`, `slow`, else it answers to it.
 pub fn obedient_model() -> Server {
     Server::answering(|request, _| {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::client::Client;
+use super::client_files::ClientFiles;
 use super::models::Models;
 use super::out::Out;
 use super::params::{self, internal, not_found, text, wrong};
@@ -29,7 +30,7 @@ use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::usage::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::store::sessions::record::Spent;
-use crate::store::sessions::{SessionId, SessionStore};
+use crate::store::sessions::{Replay, SessionId, SessionStore};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::permission::mode::PermissionMode;
 
@@ -181,6 +182,7 @@ impl Agent {
                             .shared
                             .out
                             .line_of(&thread.session.id, Incoming::answer(&request, &Ok(answer)));
+                        thread.session.tell(&options::commands_update());
                         agent.ask_for_models(&thread.session);
                         let id = Arc::clone(&thread.session.id);
                         thread.run(|| agent.forget(&id));
@@ -225,7 +227,6 @@ impl Agent {
         context.working_dir.bind_to_first();
         context.permissions.choose_mode(PermissionMode::Default);
         context.ledger = Ledger::part_of(Arc::clone(&self.shared.ledger));
-        let context = Arc::new(context);
         let store = context.sessions().map_err(of_problem)?;
         let begun = match &order.session {
             None => BegunSession {
@@ -235,6 +236,14 @@ impl Agent {
             Some(id) => self.begun(id, order, &store, &context, &settings)?,
         };
         let id: Arc<str> = begun.log.id().as_str().into();
+        let abilities = self.shared.client.abilities();
+        if abilities.reads_files || abilities.writes_files {
+            context.editor = Some(Arc::new(ClientFiles {
+                client: Arc::clone(&self.shared.client),
+                session: Arc::clone(&id),
+            }));
+        }
+        let context = Arc::new(context);
         let spent = (begun.replay.as_ref()).map_or_else(Spent::default, |replay| replay.spent);
         let updates = Arc::new(Updates::new(
             Arc::clone(&self.shared.out),
@@ -262,7 +271,11 @@ impl Agent {
             effort,
         };
         let begun_before = begun.replay.is_some();
-        let notices = unstarted(&order.servers).into_iter().collect();
+        let damage = begun.replay.as_ref().and_then(Replay::damage);
+        let notices = unstarted(&order.servers)
+            .into_iter()
+            .chain(damage)
+            .collect();
         let session = Arc::new(AcpSession::new(
             Arc::clone(&id),
             Arc::clone(&self.shared),

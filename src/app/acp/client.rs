@@ -26,6 +26,8 @@ pub(super) struct Client {
 /// What the client offers. What it does not is never called.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClientAbilities {
+    pub(super) reads_files: bool,
+    pub(super) writes_files: bool,
     /// It can run the agent in a terminal, to set it up.
     pub(super) has_terminal_sign_in: bool,
 }
@@ -35,6 +37,8 @@ impl ClientAbilities {
     pub(super) fn read(capabilities: &Value) -> Self {
         let is = |path: &str| capabilities.pointer(path) == Some(&Value::Bool(true));
         Self {
+            reads_files: is("/fs/readTextFile"),
+            writes_files: is("/fs/writeTextFile"),
             has_terminal_sign_in: is("/auth/terminal"),
         }
     }
@@ -56,6 +60,10 @@ impl Client {
 
     pub(super) fn is_introduced(&self) -> bool {
         self.abilities.get().is_some()
+    }
+
+    pub(super) fn abilities(&self) -> ClientAbilities {
+        self.abilities.get().copied().unwrap_or_default()
     }
 
     /// Asks the client about something in a session and waits for the answer, as long as that takes.

@@ -163,8 +163,9 @@ fn request(agent: &Arc<Agent>, id: &RpcId, method: &str, params: &Value) -> Hand
 }
 
 fn initialize(agent: &Agent, params: &Value) -> Answer {
-    if !params.is_object() {
-        return Err(wrong("protocolVersion", "protocolVersion is missing."));
+    // Whatever version is asked for, this one is offered, and the client decides.
+    if !params.is_object() && !params.is_null() {
+        return Err(wrong("params", "params is no object."));
     }
     let capabilities = params.get("clientCapabilities").unwrap_or(&Value::Null);
     let abilities = ClientAbilities::read(capabilities);

@@ -6,6 +6,7 @@
 
 mod agent;
 mod client;
+mod client_files;
 mod list;
 mod methods;
 mod models;

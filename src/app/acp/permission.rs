@@ -5,17 +5,19 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::client::{Client, error_words};
-use super::tool_call::ShownCall;
+use super::tool_call::{self, ShownCall, set};
 use super::updates::Updates;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::NullSink;
 use crate::chat::message::ToolCall;
-use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::permission::call_approver::{
     CallAnswer, CallApproval, CallApprover, CallQuestion,
 };
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::rule::Rule;
+use crate::tools::engine::registry;
 
 /// Asks the client.
 pub(super) struct ClientApprover {
@@ -45,7 +47,7 @@ impl CallApprover for ClientApprover {
         options.push(json!({"optionId": "no", "name": "Reject", "kind": "reject_once"}));
         let params = json!({
             "sessionId": &*self.session,
-            "toolCall": shown.fields(),
+            "toolCall": self.fields(&shown, question, stop),
             "options": options,
         });
         let method = "session/request_permission";
@@ -78,6 +80,20 @@ impl CallApprover for ClientApprover {
 }
 
 impl ClientApprover {
+    /// What is asked about: of an edit the change too.
+    fn fields(&self, shown: &ShownCall, question: &CallQuestion, stop: &Cancel) -> Value {
+        let mut fields = shown.fields();
+        let listener = Arc::new(NullSink);
+        let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
+        let change = registry::preview(&ctx, &question.tool, &question.input);
+        if let Some(change) = change {
+            let root = self.context.working_dir.root();
+            let diffs = tool_call::planned(&change, root.as_ref().map(|root| root.path()));
+            set(&mut fields, "content", Value::Array(diffs));
+        }
+        fields
+    }
+
     /// The rule that lets such calls run from now on: exactly this command, or this tool. None where no rule says just that.
     fn rule(&self, shown: &ShownCall) -> Option<Rule> {
         let known = known_tools(&self.context.registry().all());

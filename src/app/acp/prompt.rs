@@ -43,6 +43,11 @@ impl PromptMessage {
         }
     }
 
+    /// Whether it has nothing but text.
+    pub(super) fn is_text(&self) -> bool {
+        self.images.is_empty() && self.files.is_empty()
+    }
+
     fn block(&mut self, block: &Value, root: Option<&Path>) -> Result<(), RpcError> {
         match text(block, "type").map_err(|_| wrong("prompt", "A block has no type."))? {
             "text" => self.add(text(block, "text")?),

@@ -322,6 +322,16 @@ impl SessionThread {
         notices
             .iter()
             .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
+        if message.is_text() {
+            let line = message.text.trim();
+            let said = self
+                .one_shot
+                .command(line, Arc::clone(&target), &prompt.stop);
+            if let Some(said) = said {
+                updates.remark(&said.unwrap_or_else(|problem| problem.one_line()));
+                return Ok(stopped("end_turn"));
+            }
+        }
         let attached = attached(&message, &target, prompt, &session)?;
         self.one_shot.set_ways(TurnWays {
             max_requests: self.settings.json.max_turns,

@@ -160,7 +160,7 @@ pub(super) fn ended(
         ),
         false => shown.to_owned(),
     };
-    let mut content = diffs(display, root);
+    let mut content = display.map_or_else(Vec::new, |shown| diffs(shown, root, Disk::IsAfter));
     content.push(text(&shown));
     let mut update = update(id, if failed { "failed" } else { "completed" });
     set(&mut update, "content", Value::Array(content));
@@ -168,32 +168,55 @@ pub(super) fn ended(
     update
 }
 
+/// What the disk has of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    IsBefore,
+    IsAfter,
+}
+
+/// The changes that a call would make.
+pub(super) fn planned(display: &Display, root: Option<&Path>) -> Vec<Value> {
+    diffs(display, root, Disk::IsBefore)
+}
+
 /// The changes of files.
-pub(super) fn diffs(display: Option<&Display>, root: Option<&Path>) -> Vec<Value> {
+fn diffs(display: &Display, root: Option<&Path>, disk: Disk) -> Vec<Value> {
     match display {
-        Some(Display::Changes { files }) => files.iter().map(|file| diff(file, root)).collect(),
-        Some(Display::Diff { old, new, .. }) => {
+        Display::Changes { files } => {
+            let files = files.iter();
+            files.map(|file| diff(file, root, disk)).collect()
+        }
+        Display::Diff { old, new, .. } => {
             vec![json!({"type": "diff", "path": "", "oldText": old, "newText": new})]
         }
-        Some(Display::Patch { text: patch }) => vec![text(patch)],
-        None => Vec::new(),
+        Display::Patch { text: patch } => vec![text(patch)],
     }
 }
 
-/// The change of one file: its whole texts where the file is what the change made of it, else the places of change.
-fn diff(change: &FileChange, root: Option<&Path>) -> Value {
-    let path = root.map_or_else(
-        || change.path.clone().into(),
-        |root| root.join(&change.path),
-    );
+/// The change of one file: its whole texts where the file is what the change is about, else the places of change.
+fn diff(change: &FileChange, root: Option<&Path>, disk: Disk) -> Value {
+    let place = |path: &str| root.map_or_else(|| path.into(), |root| root.join(path));
+    let path = place(&change.path);
     if change.bytes() > MAX_DIFF_BYTES || change.omitted() > 0 {
         return text(&change.to_string());
     }
-    let now = match change.kind {
-        ChangeKind::Deleted => Some(String::new()),
-        ChangeKind::Added | ChangeKind::Changed => whole_text(&path),
+    let here = match (change.kind, disk) {
+        (ChangeKind::Deleted, Disk::IsAfter) | (ChangeKind::Added, Disk::IsBefore) => {
+            Some(String::new())
+        }
+        (_, Disk::IsBefore) => {
+            whole_text(&place(change.moved_from.as_ref().unwrap_or(&change.path)))
+        }
+        (_, Disk::IsAfter) => whole_text(&path),
     };
-    let whole = now.and_then(|now| Some((text_before(change, &now)?, now)));
+    let whole = here.and_then(|here| {
+        let other = other_text(change, &here, disk)?;
+        Some(match disk {
+            Disk::IsBefore => (here, other),
+            Disk::IsAfter => (other, here),
+        })
+    });
     let (old, new) = whole.unwrap_or_else(|| (side(change, '+'), side(change, '-')));
     let old = match change.kind {
         ChangeKind::Added => Value::Null,
@@ -220,37 +243,43 @@ fn side(change: &FileChange, other: char) -> String {
     text
 }
 
-/// What a file was before a change that made `now` of it; `None` when that cannot be.
-fn text_before(change: &FileChange, now: &str) -> Option<String> {
-    let lines: Vec<&str> = now.split_inclusive('\n').collect();
-    let mut before = String::new();
+/// The text on the other side of a change, when `here` is that of this one; `None` when it is not.
+fn other_text(change: &FileChange, here: &str, disk: Disk) -> Option<String> {
+    let lines: Vec<&str> = here.split_inclusive('\n').collect();
+    let (own, other) = match disk {
+        Disk::IsBefore => ("-", "+"),
+        Disk::IsAfter => ("+", "-"),
+    };
+    let mut out = String::new();
     let mut at = 0;
     for hunk in &change.hunks {
-        let (_, start) = hunk.start?;
-        // A hunk without lines after the change begins after the line before it.
+        let (before, after) = hunk.start?;
+        let start = match disk {
+            Disk::IsBefore => before,
+            Disk::IsAfter => after,
+        };
         let start = start.checked_sub(1)?;
-        before.extend(lines.get(at..start)?.iter().copied());
+        out.extend(lines.get(at..start)?.iter().copied());
         at = start;
         for line in hunk.lines.lines() {
             let (mark, line) = line.split_at_checked(1)?;
-            if mark == "-" {
-                before.push_str(line);
-                before.push('\n');
+            if mark == other {
+                out.push_str(line);
+                out.push('\n');
                 continue;
             }
-            let here = lines.get(at)?;
-            if here.trim_end_matches(['\n', '\r']) != line {
+            let line_here = lines.get(at)?;
+            if line_here.trim_end_matches(['\n', '\r']) != line {
                 return None;
             }
             at += 1;
-            if mark == " " {
-                before.push_str(here);
+            if mark != own {
+                out.push_str(line_here);
             }
         }
     }
-    before.extend(lines.get(at..)?.iter().copied());
-    let is_same = FileChange::between(&change.path, Some(&before), Some(now)).hunks == change.hunks;
-    (is_same || change.kind != ChangeKind::Changed).then_some(before)
+    out.extend(lines.get(at..)?.iter().copied());
+    Some(out)
 }
 
 #[cfg(test)]
@@ -258,24 +287,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_before_a_change_is_found_again() {
+    fn each_side_of_a_change_is_made_of_the_other() {
         let long: String = (1..=60).map(|n| format!("line {n}\n")).collect();
+        let changed = long.replace("line 7\n", "seven\n").replace("line 50\n", "");
         for (old, new) in [
             ("a\nb\nc\n", "a\nB\nc\n"),
             ("a\nb\n", "a\nb\nc\n"),
             ("a\nb\nc\n", "c\n"),
             ("", "a\n"),
+            ("a\n", ""),
             ("a\r\nb\r\n", "a\r\nB\r\n"),
-            (
-                &long,
-                &long.replace("line 7\n", "seven\n").replace("line 50\n", ""),
-            ),
+            (&long, &changed),
         ] {
             let change = FileChange::between("f", Some(old), Some(new));
-            let before = text_before(&change, new).unwrap_or_else(|| panic!("{old:?} {new:?}"));
-            let plain = |text: &str| text.replace("\r\n", "\n");
-            assert_eq!(plain(&before), plain(old), "{new:?}");
-            assert_eq!(text_before(&change, "quite another text\n"), None);
+            let plain = |text: Option<String>| text.map(|text| text.replace("\r\n", "\n"));
+            let wanted = |text: &str| Some(text.replace("\r\n", "\n"));
+            assert_eq!(plain(other_text(&change, new, Disk::IsAfter)), wanted(old));
+            assert_eq!(plain(other_text(&change, old, Disk::IsBefore)), wanted(new));
+        }
+        let change = FileChange::between("f", Some("a\nb\nc\n"), Some("a\nB\nc\n"));
+        for disk in [Disk::IsAfter, Disk::IsBefore] {
+            assert_eq!(other_text(&change, "quite another text\n", disk), None);
         }
     }
 

@@ -33,6 +33,7 @@ const SOURCES: &str = concat!(
     include_str!("topics/fence.md"),
     include_str!("topics/scripts.md"),
     include_str!("topics/json.md"),
+    include_str!("topics/acp.md"),
     include_str!("topics/keys.md"),
     include_str!("topics/files.md"),
     include_str!("topics/flags.md"),

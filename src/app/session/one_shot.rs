@@ -2,8 +2,10 @@
 //! run is not part of the user's conversation: the chat log has nothing of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::attachments::attach::Attachments;
+use super::commands::{self, Call, CommandSpec, InputLine, Parts};
 use super::conversation::Conversation;
 use super::conversation::saved_session::SavedSession;
 use super::core::Core;
@@ -13,10 +15,14 @@ use super::queued::{Queued, QueuedKind};
 use super::run::Run;
 use super::turn_job::Notice;
 use super::turns::Turns;
+use super::ui_update::UiUpdate;
+use super::workers::Workers;
 use crate::app::sessions::BegunSession;
 use crate::app::settings::Settings;
 use crate::app::setup::Spending;
 use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, escape_controls};
 use crate::chat::event::EventSink;
 use crate::chat::image::Image;
 use crate::llm::failure::Failure;
@@ -26,6 +32,11 @@ use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
+
+/// How often a command looks whether its work is done.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long what a command writes may take at its end.
+const WRITE_LIMIT: Duration = Duration::from_secs(2);
 
 /// A session of single turns.
 pub(crate) struct OneShot {
@@ -104,6 +115,66 @@ impl OneShot {
         Ok(())
     }
 
+    /// Runs a line that begins with a slash as a command of the conversation, where it needs no screen, and returns what it says. None when the line is a
+    /// message.
+    pub(crate) fn command(
+        &mut self,
+        line: &str,
+        target: Arc<ModelTarget>,
+        stop: &Cancel,
+    ) -> Option<Outcome<String>> {
+        let command = match commands::read(line) {
+            _ if !line.starts_with('/') => return None,
+            InputLine::Message => return None,
+            InputLine::Command(command) if command.spec().is_for_programs => command,
+            InputLine::Command(_) | InputLine::Mistake(_) => {
+                let name = line.split_whitespace().next().unwrap_or_default();
+                let shown = clip(&escape_controls(name), 40);
+                let known = commands::for_programs().map(|row| format!("/{}", name_of(row)));
+                let known = known.collect::<Vec<_>>().join(", ");
+                let problem = Problem::input(format!("There is no command {shown} here."));
+                return Some(Err(problem.next(format!("Commands: {known}."))));
+            }
+        };
+        self.core.model.use_target(target, &self.run);
+        let (core, run, mut orders) = (&mut self.core, &self.run, Orders::default());
+        let facts = core.facts();
+        let parts = Parts {
+            conversation: &mut core.conversation,
+            flow: &mut core.flow,
+            jobs: &mut core.jobs,
+            model: &mut core.model,
+            voice: &mut core.voice,
+            workplace: &mut core.workplace,
+        };
+        if let Err(problem) = command.run(parts, Call::new(run, &facts, &mut orders)) {
+            return Some(Err(problem));
+        }
+        let (mut workers, mut said) = (Workers::default(), Vec::new());
+        loop {
+            core.settle(run, &mut orders);
+            while let Some(order) = orders.next() {
+                if !matches!(order, Order::Turn(..) | Order::Log(_) | Order::Remember(_)) {
+                    workers.carry_out(order, run, &mut orders);
+                }
+            }
+            said.extend(orders.take_updates().into_iter().filter_map(words_of));
+            if !core.is_busy(&orders) {
+                break;
+            }
+            if !stop.sleep(LOOK) {
+                core.cancel(&mut orders);
+                break;
+            }
+            for (awaited_by, event) in run.inbox.take() {
+                orders.reported(awaited_by);
+                core.handle(event, run, &mut orders);
+            }
+        }
+        said.extend(workers.finish(run, WRITE_LIMIT));
+        Some(Ok(said.join("\n")))
+    }
+
     /// Goes on with what was said in a session, without writing to it.
     pub(crate) fn resume(&mut self, replay: &Replay) {
         self.core.conversation.resume_with(replay.context());
@@ -117,6 +188,19 @@ impl OneShot {
     /// Adds a message that is not answered.
     pub(crate) fn add(&mut self, text: String) {
         self.core.conversation.add_unanswered(text);
+    }
+}
+
+fn name_of(row: &CommandSpec) -> &'static str {
+    row.names.first().copied().unwrap_or_default()
+}
+
+/// What an update says in text.
+fn words_of(update: UiUpdate) -> Option<String> {
+    match update {
+        UiUpdate::Listing(words) | UiUpdate::System(words) | UiUpdate::Remark(words) => Some(words),
+        UiUpdate::Failed(problem) => Some(problem.one_line()),
+        _ => None,
     }
 }
 

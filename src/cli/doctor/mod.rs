@@ -9,6 +9,7 @@ use std::time::Duration;
 
 mod blender;
 mod copilot;
+mod editors;
 mod files;
 mod finding;
 mod flow;
@@ -129,6 +130,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     findings.extend(outside::findings(&settings.env));
     findings.extend(folders(settings));
     findings.extend(files::findings(settings));
+    findings.extend(editors::findings(settings));
     let terminal = std::io::stdout().is_terminal();
     let term = settings.env.get("TERM").unwrap_or("not set");
     findings.push(finding(

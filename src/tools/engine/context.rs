@@ -29,6 +29,7 @@ use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
+use crate::tools::engine::editor_files::EditorFiles;
 use crate::tools::engine::hooks::hook_set::HookSet;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::permission::permissions::Permissions;
@@ -72,6 +73,8 @@ pub struct SessionContext {
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// Runs child Marvins, if there is a model.
     pub agents: RwLock<Option<Arc<dyn Agents>>>,
+    /// The editor that drives the session, where it knows files.
+    pub(crate) editor: Option<Arc<dyn EditorFiles>>,
     /// Runs agents beside the conversation, where there is one.
     pub agent_host: Option<Arc<dyn AgentHost>>,
     /// The client for outside services.
@@ -185,6 +188,7 @@ impl SessionContext {
             hooks: HookSet::default(),
             summarizer: RwLock::default(),
             agents: RwLock::default(),
+            editor: None,
             agent_host: None,
             supervisor: None,
             modules: ModuleState::default(),
@@ -295,6 +299,8 @@ pub struct ToolContext {
     pub approval: Approval,
     /// The call was agreed to as a whole, so that its actions need no approval.
     pub is_agreed: bool,
+    /// Nothing is written: only what the call would change is wanted.
+    pub is_preview: bool,
     /// When every call has to be over, whatever its own limit, if there is such a time.
     pub deadline: Option<Instant>,
     /// Id of the call; empty outside calls.
@@ -338,6 +344,7 @@ impl ToolContext {
             approval: session.approval.clone(),
             session,
             is_agreed: false,
+            is_preview: false,
             turn: stop.clone(),
             stop,
             listener,

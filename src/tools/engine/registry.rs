@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
@@ -322,26 +322,52 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         input: gate::input(&cleared.args),
     });
     let (since, waited) = (Instant::now(), ctx.pauses.total());
-    let outcome = run(ctx, name, cleared.args, tool);
+    let outcome = run_tool(ctx, &tool, &cleared.args);
     let took = since.elapsed();
     let took = took.saturating_sub(ctx.pauses.total().saturating_sub(waited));
     hooks::after(ctx, told.as_ref(), cleared.remarks, outcome, took)
 }
 
 /// Runs the function of a tool.
-fn run(ctx: &ToolContext, name: &str, args: ParsedArguments, tool: ToolRef) -> Outcome<ToolOk> {
+fn run_tool(ctx: &ToolContext, tool: &ToolRef, args: &ParsedArguments) -> Outcome<ToolOk> {
     match (args, tool) {
-        (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
-        (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
+        (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, map),
+        (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, map),
         (
             ParsedArguments::Whole(text),
             ToolRef::BuiltIn(Tool {
                 freeform: Some(whole),
                 ..
             }),
-        ) => whole(ctx, &text),
-        (ParsedArguments::Whole(_), _) => Err(Problem::internal(format!("{name} takes no text."))),
+        ) => whole(ctx, text),
+        (ParsedArguments::Whole(_), _) => {
+            Err(Problem::internal(format!("{} takes no text.", tool.name())))
+        }
     }
+}
+
+/// What a call with these arguments would change, if its tool can tell without changing anything.
+pub(crate) fn preview(
+    ctx: &ToolContext,
+    name: &str,
+    input: &Map<String, Value>,
+) -> Option<Display> {
+    let tool = ctx.session.registry().find(name)?;
+    if !tool.rules().previewed {
+        return None;
+    }
+    // One text comes under this name where a call is asked about.
+    let whole = input.get("input").and_then(Value::as_str);
+    let args = match whole.filter(|_| tool.is_freeform() && input.len() == 1) {
+        Some(text) => ParsedArguments::Whole(text.to_owned()),
+        None => ParsedArguments::Named(input.clone()),
+    };
+    let ctx = ToolContext {
+        is_preview: true,
+        ..ctx.clone()
+    };
+    let run = || run_tool(&ctx, &tool, &args).ok()?.display;
+    catch_unwind(AssertUnwindSafe(run)).ok()?
 }
 
 #[cfg(test)]

@@ -76,6 +76,8 @@ pub struct Rules {
     pub compact: bool,
     /// Arguments that the result's display shows, so that the one-line summary of the call omits them.
     pub displayed: &'static [&'static str],
+    /// It changes files only through [`crate::tools::project::project_text`], so that its change can be shown before it is made.
+    pub previewed: bool,
     /// When a planned step may run it, where the effect does not decide.
     planned: Option<PlannedUse>,
     /// Whether it can remove or replace existing data, where the effect does not decide.
@@ -143,6 +145,7 @@ impl Rules {
             asks: &[],
             compact: false,
             displayed: &[],
+            previewed: false,
             planned: None,
             destructive: None,
             idempotent: None,
@@ -225,6 +228,13 @@ impl Rules {
     #[must_use]
     pub const fn displays(mut self, arguments: &'static [&'static str]) -> Self {
         self.displayed = arguments;
+        self
+    }
+
+    /// Its change can be shown before it is made.
+    #[must_use]
+    pub const fn previewed(mut self) -> Self {
+        self.previewed = true;
         self
     }
 

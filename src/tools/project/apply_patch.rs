@@ -2,10 +2,11 @@
 
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::change::FileChange;
-use crate::disk::beneath::{RelPath, Root};
+use crate::disk::beneath::RelPath;
 use crate::formats::patch::edit::new_text;
 use crate::formats::patch::parse::{Patch, Section};
 use crate::tools::output::file_edit::MAX_SHOWN_BYTES;
+use crate::tools::project::project_text::ProjectText;
 
 /// Maximum size of a file to be changed.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -103,12 +104,12 @@ enum CheckedSection<'a> {
 /// # Errors
 /// A refused path (nothing was changed), or a failed section: the problem lists what was done before.
 pub(crate) fn apply(
-    root: &Root,
+    files: &ProjectText<'_>,
     patch: &Patch,
     gate: &dyn Fn(&RelPath) -> Outcome<()>,
 ) -> Outcome<PatchReport> {
     let check = |path: &str| -> Outcome<RelPath> {
-        let rel = root.check_write(path)?;
+        let rel = files.root().check_write(path)?;
         gate(&rel)?;
         Ok(rel)
     };
@@ -126,16 +127,20 @@ pub(crate) fn apply(
     }
     let mut report = PatchReport::default();
     for step in &checked {
-        take(root, step, &mut report).map_err(|problem| with_done(problem, &report))?;
+        take(files, step, &mut report).map_err(|problem| with_done(problem, &report))?;
     }
     Ok(report)
 }
 
-fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Outcome<()> {
+fn take(
+    files: &ProjectText<'_>,
+    step: &CheckedSection<'_>,
+    report: &mut PatchReport,
+) -> Outcome<()> {
     match step {
         CheckedSection::Add(rel, text) => {
-            let before = shown_text(root, rel);
-            root.put(rel, text.as_bytes())?;
+            let before = shown_text(files, rel);
+            files.put(rel, text)?;
             report.added.push(rel.to_string());
             report.add_edit(FileEdit {
                 path: rel.to_string(),
@@ -146,8 +151,8 @@ fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Out
         }
         CheckedSection::Delete(rel) => {
             // A file that cannot be shown was there all the same.
-            let before = shown_text(root, rel).unwrap_or_default();
-            root.remove_file(rel)?;
+            let before = shown_text(files, rel).unwrap_or_default();
+            files.remove_file(rel)?;
             report.deleted.push(rel.to_string());
             report.add_edit(FileEdit {
                 path: rel.to_string(),
@@ -159,7 +164,7 @@ fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Out
             let Section::Update { chunks, .. } = section else {
                 return Ok(());
             };
-            let old = String::from_utf8(root.read(from, MAX_FILE_BYTES)?).map_err(|error| {
+            let old = String::from_utf8(files.read(from, MAX_FILE_BYTES)?).map_err(|error| {
                 Problem::input(format!(
                     "\"{from}\" is not UTF-8 text, so it cannot be patched."
                 ))
@@ -168,15 +173,15 @@ fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Out
             let new = new_text(&old, chunks, from.as_str())?;
             let moved_to = match to {
                 // The same file under another name, through a link, is changed in place.
-                Some(to) if !root.is_same_file(from, to)? => {
-                    root.put_like(to, new.as_bytes(), from)?;
+                Some(to) if !files.root().is_same_file(from, to)? => {
+                    files.put_like(to, &new, from)?;
                     // From here on the target counts as changed, even if removing the source fails.
                     report.modified.push(to.to_string());
-                    root.remove_file(from)?;
+                    files.remove_file(from)?;
                     Some(to)
                 }
                 _ => {
-                    root.replace(from, new.as_bytes())?;
+                    files.replace(from, &new)?;
                     report
                         .modified
                         .push(to.as_ref().unwrap_or(from).to_string());
@@ -195,8 +200,8 @@ fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Out
 }
 
 /// The text of a file that is about to go, if it is one to show.
-fn shown_text(root: &Root, rel: &RelPath) -> Option<String> {
-    String::from_utf8(root.read(rel, MAX_SHOWN_BYTES).ok()?).ok()
+fn shown_text(files: &ProjectText<'_>, rel: &RelPath) -> Option<String> {
+    String::from_utf8(files.read(rel, MAX_SHOWN_BYTES).ok()?).ok()
 }
 
 fn with_done(problem: Problem, report: &PatchReport) -> Problem {
@@ -214,12 +219,17 @@ fn with_done(problem: Problem, report: &PatchReport) -> Problem {
 mod tests {
     use super::*;
     use crate::base::testing::assert_has;
+    use crate::disk::beneath::Root;
     use crate::formats::patch::parse::parse;
     use std::fs;
 
     fn run(dir: &std::path::Path, body: &str) -> Outcome<PatchReport> {
         let patch = parse(&format!("*** Begin Patch\n{body}\n*** End Patch"))?;
-        apply(&Root::open(dir)?, &patch, &|_| Ok(()))
+        apply(
+            &ProjectText::on_disk(&Root::open(dir)?),
+            &patch,
+            &|_| Ok(()),
+        )
     }
 
     #[test]
@@ -255,7 +265,12 @@ mod tests {
             "u" => Err(Problem::refused("not this one")),
             _ => Ok(()),
         };
-        let problem = apply(&Root::open(dir.path()).unwrap(), &patch, &gate).unwrap_err();
+        let problem = apply(
+            &ProjectText::on_disk(&Root::open(dir.path()).unwrap()),
+            &patch,
+            &gate,
+        )
+        .unwrap_err();
         assert_eq!(problem.what, "not this one");
         assert!(!dir.path().join("first").exists());
         assert_eq!(fs::read_to_string(dir.path().join("u")).unwrap(), "a\n");

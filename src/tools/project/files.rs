@@ -1,7 +1,7 @@
 //! Module `files`: reading and writing the project's files behind the fence.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use super::apply_patch;
@@ -18,6 +18,7 @@ use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
 use crate::tools::engine::tool::tools;
 use crate::tools::engine::{arguments, write_allowlist};
 use crate::tools::output::file_edit;
+use crate::tools::project::project_text::ProjectText;
 use crate::tools::project::scratch;
 use crate::tools::{PROJECT_FILES, READ, ToolOk};
 
@@ -33,7 +34,7 @@ tools! { "files", in_children;
     } => read, says ["read {path}", "what is in {path}", "show {path}"];
 
     /// Create a new file.
-    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"])) {
+    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"]).previewed()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// full text; missing or empty is an actionable error
@@ -41,7 +42,7 @@ tools! { "files", in_children;
     } => create;
 
     /// Add text to the end of an existing file.
-    append_file(AppendFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"])) {
+    append_file(AppendFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"]).previewed()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// text; missing or empty is an actionable error
@@ -49,7 +50,7 @@ tools! { "files", in_children;
     } => append;
 
     /// Replace one exact passage of a file.
-    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10).displays(&["old_str", "new_str"])) {
+    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10).displays(&["old_str", "new_str"]).previewed()) {
         /// relative path
         path: String, example: "src/main.rs";
         /// text that must occur exactly once
@@ -69,11 +70,21 @@ const MIN_ROOM_CHARS: usize = 2_000;
 fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     let (root, path) = ctx.folder_of(&args.path)?;
     let rel = root.check(&path)?;
-    let mut file = root.open_read(&rel)?;
-    let size = file
-        .metadata()
-        .map_err(|error| Problem::system(format!("Cannot read {}", rel.as_str()), error))?
-        .len();
+    let (mut file, size): (Box<dyn Read>, u64) = match ProjectText::of(ctx, &root)
+        .in_editor(&rel)?
+    {
+        Some(text) => {
+            let size = u64::try_from(text.len()).unwrap_or(u64::MAX);
+            (Box::new(Cursor::new(text)), size)
+        }
+        None => {
+            let file = root.open_read(&rel)?;
+            let about = file.metadata();
+            let about = about
+                .map_err(|error| Problem::system(format!("Cannot read {}", rel.as_str()), error))?;
+            (Box::new(file), about.len())
+        }
+    };
     let whole = args.start_line.is_none() && args.end_line.is_none();
     if size > MAX_FILE_BYTES {
         return Err(Problem::limit(format!(
@@ -84,7 +95,7 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
         .next("Use run_command with head, tail or sed -n, or code_grep."));
     }
     if whole && size > MAX_WHOLE_READ_BYTES {
-        return Err(too_long(&rel, size, count_lines(&mut file, ctx)));
+        return Err(too_long(&rel, size, count_lines(&mut *file, ctx)));
     }
     if ctx.session.gauge.is_full() {
         return Err(
@@ -116,7 +127,7 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
 
 /// The lines of a range as `N. text`, and the number of lines read.
 fn numbered(
-    file: std::fs::File,
+    file: Box<dyn Read>,
     from: u64,
     to: u64,
     ctx: &ToolContext,
@@ -151,7 +162,7 @@ fn numbered(
     Ok((shown, usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
-fn count_lines(file: &mut std::fs::File, ctx: &ToolContext) -> u64 {
+fn count_lines(file: &mut dyn Read, ctx: &ToolContext) -> u64 {
     let mut buffer = vec![0u8; 256 * 1024];
     let mut lines = 0;
     let mut open = false;
@@ -269,7 +280,7 @@ fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
                 .next("Change it with apply_patch, or add to it with append_file."),
         );
     }
-    root.create_new(&rel, args.content.as_bytes())?;
+    ProjectText::of(ctx, &root).create_new(&rel, &args.content)?;
     let words = format!(
         "Created {} ({}, {}).",
         rel.as_str(),
@@ -283,13 +294,20 @@ fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
     require_text("append_file", &args.content)?;
     let (root, path) = ctx.folder_of(&args.path)?;
     let rel = check_writable(ctx, &root, &path)?;
+    let files = ProjectText::of(ctx, &root);
+    let words = |size: usize| {
+        let size = text::plural(size, "byte");
+        format!("Appended to {} ({size} now).", rel.as_str())
+    };
+    if files.writes_elsewhere() {
+        let before = text_of(&files, &rel)?;
+        let after = format!("{before}{}", args.content);
+        files.replace(&rel, &after)?;
+        let shown = file_edit::changed(rel.as_str(), &before, &after);
+        return Ok(ToolOk::from(words(after.len())).showing(shown));
+    }
     let size = root.append(&rel, args.content.as_bytes())?;
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let words = format!(
-        "Appended to {} ({} now).",
-        rel.as_str(),
-        text::plural(size, "byte")
-    );
+    let words = words(usize::try_from(size).unwrap_or(usize::MAX));
     // Only the diff needs the file: without it, or when it is too large, the diff has no line numbers.
     let after = root.read(&rel, file_edit::MAX_SHOWN_BYTES).ok();
     let after = after.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -303,16 +321,20 @@ const MAX_PATCHED_BYTES: u64 = 64 << 20;
 fn replace(ctx: &ToolContext, args: ApplyPatch) -> Outcome<ToolOk> {
     let (root, path) = ctx.folder_of(&args.path)?;
     let rel = check_writable(ctx, &root, &path)?;
-    let bytes = root.read(&rel, MAX_PATCHED_BYTES)?;
-    let before = String::from_utf8(bytes).map_err(|_| {
-        Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
-            .next("Change it with run_command.")
-    })?;
+    let files = ProjectText::of(ctx, &root);
+    let before = text_of(&files, &rel)?;
     let (old, new) = unescape_if_needed(&before, &args.old_str, &args.new_str);
     let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
-    root.replace(&rel, after.as_bytes())?;
+    files.replace(&rel, &after)?;
     let words = format!("Patched {}.", rel.as_str());
     Ok(ToolOk::from(words).showing(file_edit::changed(rel.as_str(), &before, &after)))
+}
+
+fn text_of(files: &ProjectText<'_>, rel: &RelPath) -> Outcome<String> {
+    String::from_utf8(files.read(rel, MAX_PATCHED_BYTES)?).map_err(|_| {
+        Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
+            .next("Change it with run_command.")
+    })
 }
 
 /// Both texts without doubly escaped characters. If the old text occurs in the file exactly as written, it was meant literally, and so was the new one.
@@ -367,7 +389,8 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
         }));
     };
     let (root, patch) = located(ctx, patch::parse(&bare)?)?;
-    let done = apply_patch::apply(&root, &patch, &|rel| {
+    let files = ProjectText::of(ctx, &root);
+    let done = apply_patch::apply(&files, &patch, &|rel| {
         write_allowlist::may_write(&ctx.session, &root, rel)
     })?;
     Ok(ToolOk::from(done.text()).showing(Display::Changes {

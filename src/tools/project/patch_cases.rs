@@ -8,6 +8,7 @@ use crate::base::problem::Outcome;
 use crate::disk::beneath::Root;
 use crate::formats::patch::{explain_unified_diff, parse, unwrap_patch_text};
 use crate::tools::project::apply_patch::apply;
+use crate::tools::project::project_text::ProjectText;
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -49,7 +50,7 @@ fn run(before: &Path, patch: &str) -> (Outcome<String>, Tree) {
     let answer = match (unwrap_patch_text(patch), explain_unified_diff(patch)) {
         (None, Some(problem)) => Err(problem),
         (bare, _) => parse(bare.as_deref().unwrap_or(patch))
-            .and_then(|patch| apply(&root, &patch, &|_| Ok(()))),
+            .and_then(|patch| apply(&ProjectText::on_disk(&root), &patch, &|_| Ok(()))),
     };
     (answer.map(|done| done.text()), tree(dir.path()))
 }

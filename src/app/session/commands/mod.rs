@@ -33,6 +33,8 @@ pub(crate) struct CommandSpec {
     is_word: bool,
     /// Works in shell mode without a mark too.
     in_shell_mode: bool,
+    /// It needs neither a screen nor somebody who answers, so that other programs can offer it.
+    pub is_for_programs: bool,
     handler: CommandHandler,
 }
 
@@ -91,6 +93,7 @@ const fn bare(
         takes_text: false,
         is_word: false,
         in_shell_mode: false,
+        is_for_programs: false,
         handler,
     }
 }
@@ -111,6 +114,11 @@ const fn taking(
 impl CommandSpec {
     const fn word(mut self) -> Self {
         self.is_word = true;
+        self
+    }
+
+    const fn for_programs(mut self) -> Self {
+        self.is_for_programs = true;
         self
     }
 
@@ -165,7 +173,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             call.orders.show(UiUpdate::Listing(list));
             Ok(())
         }),
-    ),
+    )
+    .for_programs(),
     taking(
         &["tool"],
         "NAME key=value …",
@@ -237,7 +246,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         CommandHandler::Flow(|flow, call| {
             flow.memory_command(&words(call.rest)?, call.run, call.facts, call.orders)
         }),
-    ),
+    )
+    .for_programs(),
     bare(
         &["blender"],
         "check the connection to Blender",
@@ -277,7 +287,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         CommandHandler::Conversation(|conversation, call| {
             conversation.compact(call.run, call.facts, call.orders)
         }),
-    ),
+    )
+    .for_programs(),
     bare(
         &["undo"],
         "take back the last exchange",
@@ -298,7 +309,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             workplace::toggle_coding(call.run, call.orders);
             Ok(())
         }),
-    ),
+    )
+    .for_programs(),
     bare(
         &["shell", SHELL],
         "shell mode on or off: each line is a command",
@@ -374,6 +386,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         }),
     )
+    .for_programs()
     .word(),
     bare(
         &["quit", "exit"],
@@ -401,6 +414,11 @@ pub(super) struct SessionCommand<'a> {
 }
 
 impl SessionCommand<'_> {
+    /// Its row.
+    pub(super) fn spec(&self) -> &'static CommandSpec {
+        self.row
+    }
+
     /// Runs the command.
     ///
     /// # Errors
@@ -527,6 +545,11 @@ pub(crate) fn typed() -> Vec<(String, &'static str)> {
     let mut all: Vec<(String, &'static str)> = marked.chain(words).collect();
     all.dedup_by(|one, before| one.0 == before.0);
     all
+}
+
+/// The commands that need no screen.
+pub(crate) fn for_programs() -> impl Iterator<Item = &'static CommandSpec> {
+    ROWS.iter().filter(|row| row.is_for_programs)
 }
 
 /// The commands with their arguments and what they do.
