@@ -28,7 +28,7 @@ use super::{images, setup};
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::variables::MARVIN_TELL_LINES;
+use crate::base::variables::{MARVIN_PARENT_SOCKET, MARVIN_TELL_LINES};
 use crate::chat::event::EventSink;
 use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::image::Image;
@@ -41,6 +41,7 @@ use crate::store::sessions::{Replay, SessionId};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::hooks::hook_set::HookedSession;
 use crate::tools::engine::permission::mode::PermissionMode;
+use crate::tools::engine::permission::parent_socket::ParentApprover;
 
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
@@ -282,6 +283,13 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     session.working_dir.bind_to_first();
     if settings.json.wants_permissions() {
         session.permissions.choose_mode(PermissionMode::Default);
+    }
+    if let Some(path) = MARVIN_PARENT_SOCKET
+        .read(&settings.env)
+        .filter(|_| settings.is_leashed)
+    {
+        let approver = ParentApprover(path.into());
+        session.permissions.set_approver(Some(Arc::new(approver)));
     }
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {

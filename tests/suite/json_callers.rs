@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::agents::{self, ticket};
 use super::json_events::{control, driven, last, lines, user};
 use crate::support::conversation::{calls, playing, says};
 use crate::support::home::Home;
+use crate::support::repo::Repo;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
@@ -605,4 +607,79 @@ fn file_tools_reach_added_folders_by_absolute_paths_and_nothing_else() {
     home.marvin()
         .line("--non-interactive --add-dir /nonexistent --prompt hi")
         .fails(&["--add-dir needs a folder that exists"]);
+}
+
+#[test]
+fn an_agent_asks_the_program_through_the_marvin_that_started_it() {
+    let home = Home::new();
+    Repo::at(&home.work())
+        .file("README.md", "# Here\n")
+        .commit("First");
+    ticket(&home, "job-1", "open", "");
+    let server = Server::answering(|request, _| {
+        let is_child = request
+            .text()
+            .contains("another agent gives you the task above");
+        let results = agents::results(request).len();
+        let create = |path: &str| {
+            Answer::sse(openai::call(
+                &format!("w{path}"),
+                "create_file",
+                json!({"path": path, "content": "x"}),
+            ))
+        };
+        match (is_child, results) {
+            (false, 0) => calls(
+                "launch_agent",
+                json!({"ticket_id": "job-1", "prompt": "Make a.txt and b.txt."}),
+            ),
+            // A child begins with a ticket of its own.
+            (true, n @ (0 | 1)) => Answer::sse(openai::call(
+                &format!("t{n}"),
+                "tk",
+                json!({"args": "create \"Make a.txt\" -t task --parent job-1"}),
+            )),
+            (true, 2) => create("a.txt"),
+            (true, 3) => create("b.txt"),
+            (true, _) => says("Made what I could."),
+            (false, _) => says("Done."),
+        }
+    })
+    .lenient();
+    let mut asked = Vec::new();
+    let run = driven(&home, &server).line("--permission-prompt-tool stdio");
+    let done = drive(run, json!({}), &["work"], &mut |request| {
+        let path = request["input"]["path"].as_str().unwrap_or_default();
+        asked.push(format!("{} {path}", request["tool_name"].as_str().unwrap()));
+        match path {
+            "a.txt" => success(
+                json!({"behavior": "allow", "updatedInput": {"path": "a.txt", "content": "other"}}),
+            ),
+            "b.txt" => success(json!({"behavior": "deny", "message": "Not b."})),
+            _ => success(json!({"behavior": "allow"})),
+        }
+    })
+    .expect(0);
+    assert_eq!(
+        asked,
+        ["launch_agent ", "create_file a.txt", "create_file b.txt"],
+        "{}",
+        done.text()
+    );
+    assert_eq!(home.read("work/a.txt"), "other");
+    assert!(!home.has("work/b.txt"));
+    assert!(done.text().contains("Not b."), "{}", done.text());
+    // Without somebody to ask the agent is refused, as its parent would be.
+    let home = Home::new();
+    Repo::at(&home.work())
+        .file("README.md", "# Here\n")
+        .commit("First");
+    ticket(&home, "job-1", "open", "");
+    let mut running = driven(&home, &server)
+        .args(["--allowed-tools", "launch_agent"])
+        .spawn();
+    running.write(&user("work"));
+    let done = running.wait().expect(0);
+    assert!(!home.has("work/a.txt"));
+    assert!(done.text().contains("nobody can be asked here"));
 }

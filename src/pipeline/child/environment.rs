@@ -8,9 +8,9 @@ use super::Access;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     LLM_PROVIDER, MARVIN_ALLOWED_TOOLS, MARVIN_DEPTH, MARVIN_DISALLOWED_TOOLS, MARVIN_LEASH,
-    MARVIN_MODEL, MARVIN_PERMISSION_MODE, MARVIN_PROJECT_TEXTS, MARVIN_READONLY,
-    MARVIN_SUBAGENT_LOG, MARVIN_TELL_LINES, MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WITHHELD_WORDS,
-    MARVIN_WRITABLE_FILES,
+    MARVIN_MODEL, MARVIN_PARENT_SOCKET, MARVIN_PERMISSION_MODE, MARVIN_PROJECT_TEXTS,
+    MARVIN_READONLY, MARVIN_SUBAGENT_LOG, MARVIN_TELL_LINES, MARVIN_TICKET, MARVIN_TOOLS,
+    MARVIN_WITHHELD_WORDS, MARVIN_WRITABLE_FILES,
 };
 use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
@@ -28,6 +28,7 @@ const MISLEADING: &[&str] = &[
     "CONDA_PREFIX",
     MARVIN_WITHHELD_WORDS.name,
     MARVIN_TELL_LINES.name,
+    MARVIN_PARENT_SOCKET.name,
 ];
 /// Git's own variables, such as `GIT_DIR`, which would make a child work on another repository.
 const GIT_FAMILY: &str = "GIT_";

@@ -9,13 +9,17 @@ use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
 use crate::base::problem::Outcome;
 use crate::base::redact;
-use crate::base::variables::{MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS, TICKETS_DIR};
+use crate::base::variables::{
+    MARVIN_PARENT_SOCKET, MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS, TICKETS_DIR,
+};
 use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
 use crate::pipeline::{Run, record};
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
+use crate::proc::pump::OutputStream;
+use crate::tools::engine::permission::parent_socket::ParentSocket;
 use crate::tools::project::scratch;
 
 /// Time between TERM and KILL when the run is stopped: enough for a child to end its own children, and less than a person waits.
@@ -94,6 +98,11 @@ pub(super) fn run_child(
         let words = task.withhold.join(",");
         variables.push((MARVIN_WITHHELD_WORDS.name.to_owned(), words));
     }
+    let socket = ParentSocket::open(&run.ctx);
+    if let Some(socket) = &socket {
+        let path = socket.path().display().to_string();
+        variables.push((MARVIN_PARENT_SOCKET.name.to_owned(), path));
+    }
     if run.ctx.listener.takes_child_lines() {
         variables.push((MARVIN_TELL_LINES.name.to_owned(), "1".to_owned()));
     }
@@ -123,7 +132,7 @@ pub(super) fn run_child(
     let mut reader = ReportReader::new();
     let mut cost = ReportedCost::default();
     let mut failure = None;
-    let output = program.run_lines(&run.ctx.stop, &mut |stream, line| {
+    let mut on_line = |stream: OutputStream, line: &[u8]| {
         match reader.push(stream, line) {
             ChildLine::Tools(tools) => {
                 let id = id.clone();
@@ -161,7 +170,12 @@ pub(super) fn run_child(
             ChildLine::Text => {}
         }
         log.line(stream, line);
-    });
+    };
+    let mut run_program = || program.run_lines(&run.ctx.stop, &mut on_line);
+    let output = match &socket {
+        Some(socket) => socket.while_answering(&run.ctx, run_program),
+        None => run_program(),
+    };
     let took = started.elapsed();
     let output = match output {
         Ok(output) => output,

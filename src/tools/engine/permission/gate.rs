@@ -281,7 +281,7 @@ fn mode_words(call: &CallFacts<'_>, mode: PermissionMode) -> String {
 }
 
 /// Keeps what the answer says about later calls.
-fn keep(ctx: &ToolContext, approval: CallApproval) {
+pub(super) fn keep(ctx: &ToolContext, approval: CallApproval) {
     let permissions = &ctx.session.permissions;
     permissions.deny(approval.deny);
     let mode = approval
