@@ -15,7 +15,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural, tail};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::RelPath;
-use crate::proc::child::{ProgramOutput, ProgramSpec};
+use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
 use crate::proc::child_env::{NO_BYTE_CODE, command_env};
 use crate::proc::program::find_program;
 use crate::proc::shell::shell;
@@ -248,6 +248,7 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
     program.supervisor.clone_from(&session.supervisor);
+    program.leftovers = Leftovers::KillDaemons;
     program.dir = Some(run.root().path().to_owned());
     program.limit = limit;
     let mut output = TestOutput::default();

@@ -42,6 +42,8 @@ pub(crate) enum Leftovers {
     Kill,
     /// They keep running.
     Leave,
+    /// The whole group is killed, and under a supervisor daemons that left it are, too.
+    KillDaemons,
 }
 
 /// What a program reads on its standard input.
@@ -71,7 +73,7 @@ pub(crate) struct ProgramSpec {
     /// Its standard input.
     pub stdin: Stdin,
     /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
-    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] everything that it started ends with it.
+    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] or [`Leftovers::KillDaemons`] everything that it started ends with it.
     pub supervisor: Option<PathBuf>,
     /// When its group gets TERM.
     pub limit: Duration,
@@ -230,7 +232,7 @@ impl ProgramSpec {
         let clear = serving
             .as_ref()
             .map_or(true, |serving| match self.leftovers {
-                Leftovers::Kill => true,
+                Leftovers::Kill | Leftovers::KillDaemons => true,
                 Leftovers::Leave => serving.ended,
             });
         if clear {
@@ -272,6 +274,9 @@ impl ProgramSpec {
             Some(supervisor) => {
                 let input = match &self.stdin {
                     Stdin::Bytes(bytes) => SupervisedInput::Bytes(bytes.len() as u64),
+                    Stdin::Null if self.leftovers == Leftovers::KillDaemons => {
+                        SupervisedInput::NothingAndDaemonsEnd
+                    }
                     Stdin::Null | Stdin::File(_) => SupervisedInput::Bytes(0),
                     Stdin::Leash => SupervisedInput::Leash,
                 };

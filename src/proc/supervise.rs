@@ -5,7 +5,7 @@
 //! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program.
 //!
 //! A child Marvin has a supervisor too, whose flag says `leash`: it holds the child's leash, and adopts whoever is below it. When the child has ended, by itself or
-//! by SIGKILL, the supervisor ends all of them, daemons that left the group and the session included.
+//! by SIGKILL, the supervisor ends all of them, daemons that left the group and the session included. So does that of a run of a project's tests.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::ExitStatusExt;
@@ -40,16 +40,20 @@ pub(crate) enum SupervisedInput {
     Bytes(u64),
     /// A pipe that stays open while the supervisor lives: it is a child Marvin.
     Leash,
+    /// Nothing, and as with a child Marvin everything that the program started ends with it.
+    NothingAndDaemonsEnd,
 }
 
 impl SupervisedInput {
     const LEASH: &str = "leash";
+    const DAEMONS: &str = "daemons";
 
     /// As the flag's value says it; no value means no bytes.
     pub(crate) fn parse(value: &str) -> Option<Self> {
         match value {
             "" => Some(Self::Bytes(0)),
             Self::LEASH => Some(Self::Leash),
+            Self::DAEMONS => Some(Self::NothingAndDaemonsEnd),
             bytes => bytes.parse().ok().map(Self::Bytes),
         }
     }
@@ -58,6 +62,7 @@ impl SupervisedInput {
         match self {
             Self::Bytes(bytes) => bytes.to_string(),
             Self::Leash => Self::LEASH.to_owned(),
+            Self::NothingAndDaemonsEnd => Self::DAEMONS.to_owned(),
         }
     }
 }
@@ -83,8 +88,8 @@ pub(crate) fn run(words: &[String], input: SupervisedInput) -> Outcome<u8> {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         flag::register(signal, Arc::clone(&ignored)).map_err(cannot)?;
     }
-    let is_child_marvin = input == SupervisedInput::Leash;
-    if is_child_marvin {
+    let ends_daemons = !matches!(input, SupervisedInput::Bytes(_));
+    if ends_daemons {
         descendants::adopt();
         let mut signals = Signals::new([SIGTERM]).map_err(cannot)?;
         thread::Builder::new()
@@ -100,7 +105,7 @@ pub(crate) fn run(words: &[String], input: SupervisedInput) -> Outcome<u8> {
     let mut command = Command::new(program);
     // The group is the one that this process leads.
     command.args(args).stdin(match input {
-        SupervisedInput::Bytes(0) => Stdio::null(),
+        SupervisedInput::Bytes(0) | SupervisedInput::NothingAndDaemonsEnd => Stdio::null(),
         SupervisedInput::Bytes(_) | SupervisedInput::Leash => Stdio::piped(),
     });
     let mut child = command.spawn().map_err(cannot)?;
@@ -119,13 +124,17 @@ pub(crate) fn run(words: &[String], input: SupervisedInput) -> Outcome<u8> {
                     thread::sleep(LEASH_GRACE);
                     descendants::end_all(STOP_GRACE);
                 }
+                (SupervisedInput::NothingAndDaemonsEnd, _) => {
+                    wait_for_end_of_input();
+                    descendants::end_all(STOP_GRACE);
+                }
                 (SupervisedInput::Bytes(_), None) => wait_for_end_of_input(),
             }
             kill_group();
         })
         .map_err(cannot)?;
     let status = child.wait().map_err(cannot)?;
-    if is_child_marvin {
+    if ends_daemons {
         descendants::end_all(GRACE);
     }
     Ok(pass_on(status))

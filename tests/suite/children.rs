@@ -39,7 +39,7 @@ fn pids(home: &Home, count: usize) -> Vec<String> {
     read().lines().map(str::to_owned).collect()
 }
 
-fn is_alive(pid: &str) -> bool {
+pub(super) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     // A zombie that nobody has collected has ended.
     stat.is_ok_and(|stat| !stat.contains(") Z "))

@@ -7,10 +7,11 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 
-use super::pipeline_run::pipeline;
+use super::children::is_alive;
+use super::pipeline_run::{is_installed, pipeline};
 use crate::support::conversation::says;
 use crate::support::cost::Cost;
-use crate::support::engineer::{self, Asked, PYTHON, Role};
+use crate::support::engineer::{self, Asked, PYTHON, Project, Role};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::repo::Repo;
@@ -192,5 +193,37 @@ fn a_push_server_that_fails_does_not_disturb_the_run() {
     assert!(asked.begun(Role::SpecWriter) == 1 && !ntfy.requests().is_empty());
     for request in ntfy.requests() {
         request.text().assert_lacks(&["words", "file"]);
+    }
+}
+
+/// A test that starts a daemon, which leaves its group and its session and ignores every polite request to end.
+static DAEMON: Project = Project {
+    tests: &[
+        (".gitignore", "__pycache__/\npids\n"),
+        (
+            "test_daemon.py",
+            "import subprocess\nimport time\nimport unittest\n\n\nclass DaemonTest(unittest.TestCase):\n    def test_it(self):\n        loop = 'trap \"\" TERM INT HUP; echo $$ >> pids; while :; do sleep 1; done'\n        no = subprocess.DEVNULL\n        subprocess.Popen(['sh', '-c', loop], start_new_session=True, stdin=no, stdout=no, stderr=no)\n        while not open('pids', 'a+').tell():\n            time.sleep(0.01)\n        self.fail('There is no program yet.')\n",
+        ),
+    ],
+    whole: &[],
+    first: &[],
+    corrected: &[],
+};
+
+#[test]
+fn a_daemon_that_the_projects_tests_start_ends_with_them() {
+    if !is_installed("python3") {
+        return;
+    }
+    let home = Home::new();
+    let (server, _) = engineer::server(&DAEMON);
+    pipeline(&home, &server, &home.work())
+        .args(["--until", "2a"])
+        .run()
+        .expect(0);
+    let pids = home.read("work/pids");
+    assert!(!pids.is_empty());
+    for pid in pids.lines() {
+        assert!(!is_alive(pid), "{pid}");
     }
 }

@@ -1,5 +1,6 @@
 //! The features of a repository with those that are built in worktrees: where each of them is, and the number of the next.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::record::{self, WorktreeKind, WorktreeRecord};
@@ -9,11 +10,19 @@ use crate::pipeline::feature::{FeatureName, find, in_tree};
 use crate::pipeline::places::{RunPlaces, number};
 use crate::proc::git::repository;
 
-/// The worktrees in which features of the repository around `root` are built, the oldest first.
+/// The worktrees in which features of the project in `root` are built, the oldest first. A repository may have several projects, each in a folder.
 pub(crate) fn worktrees(root: &Root) -> Vec<WorktreeRecord> {
-    let found = repository::find(root.path()).ok().flatten();
-    let mut records = found.map_or_else(Vec::new, |found| record::all(found.common()));
-    records.retain(|record| record.kind == WorktreeKind::Run && !record.feature.is_empty());
+    let Some(found) = repository::find(root.path()).ok().flatten() else {
+        return Vec::new();
+    };
+    let folder = found
+        .top()
+        .and_then(|top| root.path().strip_prefix(top).ok());
+    let folder = folder.unwrap_or(Path::new(""));
+    let mut records = record::all(found.common());
+    records.retain(|record| {
+        record.kind == WorktreeKind::Run && !record.feature.is_empty() && record.folder == folder
+    });
     records
 }
 

@@ -138,6 +138,20 @@ fn a_feature_goes_on_by_its_name_and_refuses_another_task() {
 }
 
 #[test]
+fn another_project_of_the_repository_has_features_of_its_own() {
+    let project = Project::new();
+    let login = place(&project, LOGIN, "login");
+    project.run(&login, LOGIN).unwrap();
+    let inner = project.place_of("sub ü", SEARCH, Some("search"));
+    let inner = inner.unwrap().unwrap();
+    assert_eq!(inner.record.feature, "001-search");
+    project.run(&inner, SEARCH).unwrap();
+    let prompt = specifications(&project).pop().unwrap();
+    assert_has(&prompt, &["to `specs/001-search/spec.md`"]);
+    assert_lacks(&prompt, &["001-login"]);
+}
+
+#[test]
 fn a_document_of_a_feature_that_the_user_edits_is_no_work_that_is_not_committed() {
     let project = Project::new();
     let place = place(&project, LOGIN, "login");
