@@ -101,45 +101,15 @@ prompts! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::word_list::WordList;
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 34] = [
-        "access",
-        "angle",
-        "area",
-        "base",
-        "base_changes",
-        "changes",
-        "documents",
-        "earlier",
-        "facts",
-        "files",
-        "findings",
-        "guidance",
-        "history",
-        "history_path",
-        "kept",
-        "instructions",
-        "min_bytes",
-        "min_chars",
-        "most",
-        "no_mocks",
-        "ours",
-        "outcome",
-        "passing",
-        "path",
-        "round",
-        "severity",
-        "source",
-        "stat",
-        "subject",
-        "theirs",
-        "ticket",
-        "told",
-        "words",
-        "writing",
-    ];
+    const SLOTS: WordList = WordList(
+        "access angle area base base_changes changes documents earlier facts files findings \
+         guidance history history_path kept instructions min_bytes min_chars most no_mocks ours \
+         outcome passing path round severity source stat subject theirs ticket told words writing",
+    );
 
     #[test]
     fn every_slot_of_every_prompt_is_known() {
@@ -148,7 +118,7 @@ mod tests {
             let mut rest = *prompt;
             while let Some((_, after)) = rest.split_once("{{") {
                 let (slot, after) = after.split_once("}}").unwrap();
-                assert!(SLOTS.contains(&slot), "{file}: {slot}");
+                assert!(SLOTS.has(slot), "{file}: {slot}");
                 rest = after;
             }
         }
