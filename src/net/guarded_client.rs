@@ -23,6 +23,7 @@ const LIMITS: Timeouts = Timeouts {
 
 /// Fetches from untrusted addresses.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct GuardedClient {
     env: Env,
     guard: Guard,
@@ -52,27 +53,23 @@ impl GuardedClient {
     }
 
     #[cfg(test)]
-    #[must_use]
     pub(crate) fn with_guard(mut self, guard: Guard) -> Self {
         self.guard = guard;
         self
     }
 
     /// Adds a contact to the User-Agent.
-    #[must_use]
     pub fn with_contact(mut self, contact: Option<&str>) -> Self {
         self.contact = contact.map(str::to_owned);
         self
     }
 
-    #[must_use]
     pub fn with_limits(mut self, limits: Timeouts) -> Self {
         self.limits = limits;
         self
     }
 
     /// Follows at most this many redirects.
-    #[must_use]
     pub fn with_hops(mut self, hops: usize) -> Self {
         self.hops = hops;
         self

@@ -117,49 +117,16 @@ pub(crate) fn placed(run: &Run, prompt: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::word_list::WordList;
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 38] = [
-        "access",
-        "angle",
-        "area",
-        "base",
-        "base_changes",
-        "changes",
-        "design_path",
-        "documents",
-        "earlier",
-        "facts",
-        "files",
-        "findings",
-        "guidance",
-        "history",
-        "history_path",
-        "kept",
-        "instructions",
-        "min_bytes",
-        "min_chars",
-        "most",
-        "no_mocks",
-        "ours",
-        "outcome",
-        "own_folders",
-        "passing",
-        "path",
-        "round",
-        "severity",
-        "source",
-        "spec_path",
-        "stat",
-        "subject",
-        "theirs",
-        "ticket",
-        "told",
-        "ux_path",
-        "words",
-        "writing",
-    ];
+    const SLOTS: WordList = WordList(
+        "access angle area base base_changes changes design_path documents earlier facts \
+         files findings guidance history history_path kept instructions min_bytes min_chars \
+         most no_mocks ours outcome own_folders passing path round severity source spec_path \
+         stat subject theirs ticket told ux_path words writing",
+    );
 
     #[test]
     fn every_slot_of_every_prompt_is_known() {
@@ -168,7 +135,7 @@ mod tests {
             let mut rest = *prompt;
             while let Some((_, after)) = rest.split_once("{{") {
                 let (slot, after) = after.split_once("}}").unwrap();
-                assert!(SLOTS.contains(&slot), "{file}: {slot}");
+                assert!(SLOTS.has(slot), "{file}: {slot}");
                 rest = after;
             }
         }

@@ -19,17 +19,7 @@ fn fails(answer: Answer) -> Done {
         .env("MARVIN_RETRIES", "0")
         .run()
         .expect(1);
-    assert!(
-        output.errors().contains("Error: ")
-            && output
-                .errors()
-                .lines()
-                .last()
-                .unwrap()
-                .starts_with("MARVIN_COST:"),
-        "{}",
-        output.errors()
-    );
+    output.stderr_has(&["Error: "]).cost();
     output
 }
 
@@ -50,11 +40,7 @@ fn prompts_that_are_not_text_are_refused() {
             .arg(home.path().join(path))
             .run()
             .expect(1);
-        assert!(
-            output.errors().contains(word),
-            "{path}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&path, &[word]);
     }
     home.marvin()
         .arg("--non-interactive")
@@ -139,11 +125,7 @@ fn refusals_say_what_to_do() {
         (529, "openai-compat"),
     ] {
         let output = fails(error(status));
-        assert!(
-            output.errors().contains(word),
-            "{status}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&status, &[word]);
         output.stderr_lacks(&["test-key"]);
     }
     fails(error(429).header("retry-after", "3600")).stderr_has(&["openai-compat"]);

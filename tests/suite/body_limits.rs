@@ -11,6 +11,7 @@ use crate::support::latch::Latch;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const MB: u64 = 1 << 20;
 /// The memory limit of a run, whatever a server sends.
@@ -115,11 +116,7 @@ fn compressed_errors_are_read() {
             .with_status(status);
         let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
         let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
-        assert!(
-            output.errors().contains(expected),
-            "{status}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&status, &[expected]);
     }
 }
 

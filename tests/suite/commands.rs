@@ -258,11 +258,7 @@ fn a_misspelled_name_gets_a_suggestion() {
         (&["completions", "bahs"], "bash"),
     ] {
         let output = run(&home, text).expect(1);
-        assert!(
-            output.errors().contains(expected),
-            "{text:?}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&text, &[expected]);
         if text.contains(&"--non-interactive") {
             output.cost();
         }
@@ -503,10 +499,7 @@ fn a_stored_conversation_of_few_large_messages_is_compacted_too() {
     let short = after[1]["text"].as_str().unwrap();
     assert!(short.len() < 40_000, "{}", short.len());
     assert!(short.starts_with("begin ") && short.ends_with(" end"));
-    assert!(
-        short.contains(&format!("the whole is in {backup}.]")),
-        "{backup}"
-    );
+    short.assert_has_for(&backup, &[&format!("the whole is in {backup}.]")]);
 }
 
 #[test]

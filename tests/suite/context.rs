@@ -223,15 +223,5 @@ fn an_unwritable_config_folder_loses_no_answer() {
         .env("MARVIN_CONFIG_DIR", home.path().join("blocked"))
         .run();
     assert_eq!(output.text(), "ok\n");
-    assert!(
-        output.errors().contains("Usage was not recorded")
-            && output
-                .errors()
-                .lines()
-                .last()
-                .unwrap()
-                .starts_with("MARVIN_COST:"),
-        "{}",
-        output.errors()
-    );
+    output.stderr_has(&["Usage was not recorded"]).cost();
 }

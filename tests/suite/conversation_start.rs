@@ -81,14 +81,8 @@ fn in_a_project_a_conversation_begins_empty_and_offers_the_last_one() {
     let (again, request) = places.say(&places.one, "which colour?", &[]);
     assert_eq!(told(&request), ["which colour?"]);
     // The model knows of what was said here before, in short.
-    assert!(
-        system(&request).contains("you: the heron is blue"),
-        "{request}"
-    );
-    assert!(
-        !system(&request).contains("you: which colour?"),
-        "{request}"
-    );
+    system(&request).assert_has_for(&request, &["you: the heron is blue"]);
+    system(&request).assert_lacks_for(&request, &["you: which colour?"]);
     again
         .output()
         .assert_has(&["marvin -c", "the heron is blue"]);
@@ -177,10 +171,7 @@ fn the_preferences_widen_what_is_known_or_end_it() {
     for dir in [outside, &places.one] {
         let (_, request) = places.say(dir, "what do you know?", &[]);
         assert_eq!(told(&request), ["what do you know?"]);
-        assert!(
-            !system(&request).contains("Recent conversation"),
-            "{request}"
-        );
+        system(&request).assert_lacks_for(&request, &["Recent conversation"]);
     }
     places.home.write(PREFERENCES, "history: some\n");
     let (shown, request) = places.say(&places.one, "hello", &[]);

@@ -129,11 +129,7 @@ fn an_unrequested_partial_response_is_not_a_file() {
             .env("MARVIN_ALLOW_PRIVATE", "127.0.0.0/8")
             .run()
             .expect(1);
-        assert!(
-            output.errors().contains("only a part"),
-            "{name}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&name, &["only a part"]);
     }
     assert_eq!(files(&home.path().join("Downloads")), [] as [PathBuf; 0]);
 }

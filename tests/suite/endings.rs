@@ -105,10 +105,10 @@ fn a_call_without_a_name_is_answered() {
     let sent = messages(&server.request(1).json());
     let last = sent.last().unwrap();
     assert_eq!(last["tool_call_id"], "a");
-    assert!(
-        last["content"].as_str().unwrap().contains("no tool name"),
-        "{last}"
-    );
+    last["content"]
+        .as_str()
+        .unwrap()
+        .assert_has_for(&last, &["no tool name"]);
     let name = &sent[sent.len() - 2]["tool_calls"][0]["function"]["name"];
     assert_eq!(name, "unnamed");
 }
@@ -523,11 +523,7 @@ fn a_broken_reply_is_a_failure_that_keeps_its_text_on_every_wire() {
                 .expect(1);
             assert_eq!(output.text(), "It begins\n", "{wire:?}");
             let words = error.unwrap_or("broke off");
-            assert!(
-                output.errors().contains(words),
-                "{wire:?}: {}",
-                output.errors()
-            );
+            output.errors().assert_has_for(&wire, &[words]);
             assert_eq!(server.requests().len(), 1, "{wire:?} {error:?}");
         }
     }

@@ -356,11 +356,7 @@ fn special_files_are_named_and_never_block() {
         (".", "folder"),
     ] {
         let output = read(path).expect(1);
-        assert!(
-            output.errors().contains(expected),
-            "{path}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&path, &[expected]);
         assert!(
             output.took() < Duration::from_secs(5),
             "{path} took {:?}",
@@ -487,11 +483,7 @@ fn git_stays_below_a_working_directory_that_is_a_part_of_the_repository() {
         "*",
     ] {
         let output = run("git_diff", json!({ "path": magic }));
-        assert!(
-            !output.text().contains("top.txt"),
-            "{magic}: {}",
-            output.text()
-        );
+        output.text().assert_lacks_for(&magic, &["top.txt"]);
         run("git_checkout", json!({ "target": magic })).expect(1);
         assert_eq!(repo.read("top.txt"), "changed\n", "{magic}");
         assert_eq!(repo.read("sub/in.txt"), "changed\n", "{magic}");

@@ -370,11 +370,7 @@ fn a_failure_without_words_says_what_is_known_of_it() {
             .args(["--non-interactive", "--prompt", "hi"])
             .run()
             .expect(1);
-        assert!(
-            output.errors().contains(words),
-            "{words}: {}",
-            output.errors()
-        );
+        output.errors().assert_has(&[words]);
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Marvin;
+use crate::support::words::TextAssertions;
 
 /// A home with a hub of repositories: `ann/demo` with a file, `ann/empty` without a commit.
 fn hub() -> (Home, String) {
@@ -89,10 +90,8 @@ fn a_refusal_inside_a_clone_names_the_clone() {
             .run()
             .expect(1);
         let text = output.errors();
-        assert!(
-            text.contains("ann/demo") && !text.contains("working directory"),
-            "{path}: {text}"
-        );
+        text.assert_has_for(&path, &["ann/demo"]);
+        text.assert_lacks_for(&path, &["working directory"]);
     }
     let args = [
         "github_read_file",

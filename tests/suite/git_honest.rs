@@ -334,11 +334,9 @@ fn an_ignore_revs_file_of_the_project_is_used() {
         let output = traced
             .run(repo.path(), "git_blame", &json!({"path": "a.txt"}))
             .expect(1);
-        assert!(
-            output.errors().contains("blame.ignoreRevsFile")
-                && !output.errors().contains("swordfish"),
-            "{list}: {}",
-            output.errors()
-        );
+        output
+            .errors()
+            .assert_has_for(&list, &["blame.ignoreRevsFile"]);
+        output.errors().assert_lacks_for(&list, &["swordfish"]);
     }
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::support::home::Home;
 use crate::support::repo::{Repo, git};
+use crate::support::words::TextAssertions;
 
 /// Every tool says that it does not work here, and why.
 fn refused(home: &Home, dir: &Path, reason: &str) {
@@ -21,11 +22,7 @@ fn refused(home: &Home, dir: &Path, reason: &str) {
         ("git_checkout", json!({"target": "a.txt"})),
     ] {
         let output = git(home, dir, name, args).expect(1);
-        assert!(
-            output.errors().contains(reason),
-            "{name}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&name, &[reason]);
     }
 }
 
@@ -196,11 +193,7 @@ fn an_invalid_git_entry_is_explained() {
     for text in ["", "nonsense\n", "gitdir:\0\n"] {
         fs::write(moved.join(".git"), text).unwrap();
         let output = git(&home, &moved, "git_status", json!({})).expect(1);
-        assert!(
-            output.errors().contains(".git"),
-            "{text:?}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&text, &[".git"]);
     }
 }
 
@@ -305,10 +298,7 @@ fn git_does_not_write_through_links_in_the_repository() {
         ] {
             let result = git(&home, &repo, tool, args).expect(1);
             let output = result.errors();
-            assert!(
-                output.contains("leads out of the repository"),
-                "{name}: {output}"
-            );
+            output.assert_has_for(&name, &["leads out of the repository"]);
         }
         assert_eq!(home.read("profile"), "text\n", "{name}");
         assert!(!home.has("not-yet"), "{name}");

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::support::home::Home;
 use crate::support::repo::{Repo, bait, call, git, ran};
 use crate::support::server::{Answer, Server};
+use crate::support::words::TextAssertions;
 
 /// A repository whose settings and attributes name the trap program wherever git can be told to run one.
 fn armed(path: &Path, bait: &str) -> Repo {
@@ -134,11 +135,7 @@ fn a_folder_that_is_the_repositorys_own_is_no_project() {
         ("git_checkout", json!({"target": "main"})),
     ] {
         let output = git(&home, &flat, name, args).expect(1);
-        assert!(
-            output.errors().contains("core.worktree"),
-            "{name}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&name, &["core.worktree"]);
     }
     assert_eq!(ran(&mark), "");
 }

@@ -161,10 +161,12 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
     ] {
         let result = traced.git(clone.path(), name, args).expect(1);
         let output = result.errors();
-        assert!(
-            output.contains("not all of this repository's objects are here")
-                && output.contains("run_command"),
-            "{name}: {output}"
+        output.assert_has_for(
+            &name,
+            &[
+                "not all of this repository's objects are here",
+                "run_command",
+            ],
         );
         traced
             .started()

@@ -190,11 +190,7 @@ fn core_worktree_does_not_move_the_working_directory() {
             ("git_checkout", json!({"target": "theirs.txt"})),
         ] {
             let output = git(&home, &repo, name, args).expect(1);
-            assert!(
-                output.errors().contains("core.worktree"),
-                "{name}: {}",
-                output.errors()
-            );
+            output.errors().assert_has_for(&name, &["core.worktree"]);
         }
         assert_eq!(
             fs::read_to_string(victim.join("theirs.txt")).unwrap(),

@@ -57,10 +57,7 @@ fn every_subcommand_has_usage() {
         ] {
             let help = run(&home, words).expect(0);
             let usage = help.text().to_lowercase();
-            assert!(
-                usage.contains("usage:") && usage.contains(name),
-                "{words:?}: {usage}"
-            );
+            usage.assert_has_for(&words, &["usage:", name]);
         }
     }
     for words in [
@@ -181,11 +178,7 @@ fn the_help_is_searched() {
         (&["man", "page"], "takes no words"),
     ] {
         let done = run(&home, words).expect(1);
-        assert!(
-            done.errors().contains(named),
-            "{words:?}: {}",
-            done.errors()
-        );
+        done.errors().assert_has_for(&words, &[named]);
     }
 }
 
@@ -219,19 +212,15 @@ fn a_flag_before_a_subcommand_works_or_is_an_error_and_never_asks_a_model() {
             let words = [flag, &[name, "--help"]].concat();
             let done = run(&home, &words);
             if takers.contains(&name) {
-                assert!(
-                    done.expect(0).text().to_lowercase().contains("usage:"),
-                    "{words:?}"
-                );
+                done.expect(0)
+                    .text()
+                    .to_lowercase()
+                    .assert_has_for(&words, &["usage:"]);
             } else {
                 let done = done.expect(1);
                 let spelled = flag[0].split('=').next().unwrap();
                 let words_of = format!("marvin {name} has no use for {spelled}");
-                assert!(
-                    done.errors().contains(&words_of),
-                    "{words:?}: {}",
-                    done.errors()
-                );
+                done.errors().assert_has_for(&words, &[&words_of]);
             }
         }
     }

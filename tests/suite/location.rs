@@ -268,11 +268,7 @@ fn a_hanging_or_failing_device_falls_back_to_the_address() {
         let home = Home::new();
         script(&home, "where-am-i", text);
         let output = here(&home, &server.url("")).run().expect(0);
-        assert!(
-            output.text().contains("Source: ip"),
-            "{text}: {}",
-            output.text()
-        );
+        output.text().assert_has_for(&text, &["Source: ip"]);
         assert!(
             output.took() < Duration::from_secs(max),
             "{text}: {:?}",
@@ -394,11 +390,7 @@ fn the_real_demo_program_responds_on_a_private_bus() {
         .env("DBUS_SYSTEM_BUS_ADDRESS", &address)
         .run()
         .expect(0);
-        assert!(
-            output.text().contains(expected),
-            "{mode:?}: {}",
-            output.text()
-        );
+        output.text().assert_has_for(&mode, &[expected]);
         assert!(
             output.took() < Duration::from_secs(6),
             "{:?}",
@@ -496,11 +488,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
         gcloud(&home, &cases);
         let output = set_up(&home).run().expect(1);
         for part in parts {
-            assert!(
-                output.errors().contains(part),
-                "{part}: {}",
-                output.errors()
-            );
+            output.errors().assert_has(&[part]);
         }
     }
     // A quota project that cannot be set is only a remark.

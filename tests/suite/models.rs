@@ -368,10 +368,7 @@ fn without_a_key_the_table_speaks_and_says_so() {
             text.starts_with("Models of anthropic, from Marvin's table of 2026-11-"),
             "{text}"
         );
-        assert!(
-            line(text, "claude-sonnet-5-5").contains("default, chosen"),
-            "{text}"
-        );
+        line(text, "claude-sonnet-5-5").assert_has_for(&text, &["default, chosen"]);
         errors.assert_has(&["was not asked for its models, because ANTHROPIC_API_KEY is not set"]);
     }
     let done = home.marvin().args(["models", "groq", "--json"]).run();
@@ -423,11 +420,7 @@ fn what_cannot_be_asked_is_said_before_a_request() {
         (&["--jsn"][..], "takes the name of one provider"),
     ] {
         let done = home.marvin().arg("models").args(words).run().expect(1);
-        assert!(
-            done.errors().contains(wanted),
-            "{words:?}: {}",
-            done.errors()
-        );
+        done.errors().assert_has_for(&words, &[wanted]);
     }
 }
 

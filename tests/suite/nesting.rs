@@ -12,6 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const MEGABYTE: usize = 1_000_000;
 /// Far longer than any of this takes on a busy machine.
@@ -30,10 +31,7 @@ fn sane(output: &Done, start: Instant, about: &str) {
     let errors = output.errors();
     assert_eq!(output.signal(), None, "{about}: {errors}");
     assert!(start.elapsed() < SOON, "{about}: {:?}", start.elapsed());
-    assert!(
-        !errors.contains("crashed") && !errors.contains("panicked"),
-        "{about}: {errors}"
-    );
+    errors.assert_lacks_for(&about, &["crashed", "panicked"]);
 }
 
 /// What a run says to an answer, which it asks for once.

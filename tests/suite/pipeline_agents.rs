@@ -62,10 +62,7 @@ fn an_agent_with_design_first_designs_reviews_and_builds() {
     let told = result(&server, "p1");
     assert!(told.starts_with("Ticket: job-1\nTier: codex ("), "{told}");
     for phase in ["1a", "1a_review", "1b", "1b_review", "3"] {
-        assert!(
-            told.contains(&format!("\n{phase}: done in ")),
-            "{phase}: {told}"
-        );
+        told.assert_has_for(&phase, &[&format!("\n{phase}: done in ")]);
     }
     for phase in ["2a", "2b", "4a", "5"] {
         assert!(!told.contains(&format!("\n{phase}: ")), "{phase}: {told}");
@@ -99,10 +96,7 @@ fn an_agent_with_tdd_starts_from_the_design_and_ends_with_green_tests() {
     let done = done.expect(0);
     let told = result(&server, "p1");
     for phase in ["2a", "2b", "3", "4a", "4b", "5"] {
-        assert!(
-            told.contains(&format!("\n{phase}: done in ")),
-            "{phase}: {told}"
-        );
+        told.assert_has_for(&phase, &[&format!("\n{phase}: done in ")]);
     }
     told.assert_has(&["\n4c: skipped."]);
     for (role, times) in [

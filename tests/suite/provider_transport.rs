@@ -220,11 +220,7 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
             .env("MARVIN_RETRIES", "0")
             .run()
             .expect(status);
-        assert!(
-            output.errors().contains(expected),
-            "{value}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&value, &[expected]);
         let message = output.output();
         message.assert_lacks(&[secret, &basic]);
     }

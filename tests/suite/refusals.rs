@@ -8,6 +8,7 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
+use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -71,11 +72,7 @@ fn each_status_says_what_it_means_when_no_retry_helps() {
         ),
     ] {
         let (output, requests) = fails(move || refusal(status));
-        assert!(
-            output.errors().contains(text),
-            "{status}: {}",
-            output.errors()
-        );
+        output.errors().assert_has_for(&status, &[text]);
         assert_eq!(requests, 1, "{status}");
     }
 }

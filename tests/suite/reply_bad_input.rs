@@ -73,10 +73,7 @@ fn is_clean(name: &str, done: &Done) {
     }
     assert!(!reply.starts_with(['{', '[']), "{name}: {reply:?}");
     let all = done.output();
-    assert!(
-        !all.contains("crashed") && !all.contains("panicked"),
-        "{name}: {all}"
-    );
+    all.assert_lacks_for(&name, &["crashed", "panicked"]);
 }
 
 fn home() -> Home {
@@ -386,11 +383,7 @@ fn a_clock_that_jumps_back_costs_no_row() {
         let done = run.stdin(format!("{line}\n")).run().expect(0);
         assert!(reply(&done).contains("Fine."), "{now}: {}", done.text());
         let row = line.rsplit(' ').next().unwrap();
-        assert!(
-            home.read(DIARY).contains(row),
-            "{now}: {}",
-            home.read(DIARY)
-        );
+        home.read(DIARY).assert_has_for(&now, &[row]);
     }
 }
 

@@ -283,10 +283,7 @@ fn of_two_reviews_started_at_the_same_moment_one_is_refused() {
     });
     told.sort();
     let [refused, running] = &told;
-    assert!(
-        refused.contains("A review is running here already: "),
-        "{told:?}"
-    );
+    refused.assert_has_for(&told, &["A review is running here already: "]);
     assert!(running.contains("is running in the background"), "{told:?}");
     assert_eq!(project.jobs().len(), 1);
     let branches = project.repo.git(&["branch", "--list", "review/*"]);

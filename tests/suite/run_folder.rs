@@ -75,10 +75,7 @@ fn a_run_started_at_home_has_no_folder_but_gets_at_no_secrets() {
         let run = home.ask(&server.url("/v1"), "go on").dir(&home.path());
         run.run().expect(0);
         let results = results(&server);
-        assert!(
-            results[0].contains("cannot be the working directory"),
-            "{results:?}"
-        );
+        results[0].assert_has_for(&results, &["cannot be the working directory"]);
         assert!(!results[1].contains("the text of a key"), "{results:?}");
     }
     let home = Home::new();

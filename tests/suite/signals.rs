@@ -25,17 +25,7 @@ fn worker_is_up(running: &Running) {
 
 fn stopped(running: Running, signal: Signal, code: i32) {
     running.signal(signal);
-    let output = running.wait().expect(code);
-    assert!(
-        output
-            .errors()
-            .lines()
-            .last()
-            .unwrap()
-            .starts_with("MARVIN_COST:"),
-        "{}",
-        output.errors()
-    );
+    running.wait().expect(code).cost();
 }
 
 #[test]

@@ -95,10 +95,8 @@ fn files_edited_into_nonsense_are_kept_and_do_not_stop_the_others() {
         "link-8",
         "''",
     ] {
-        assert!(
-            p.fails(&format!("show {bad}")).contains("not found"),
-            "{bad}"
-        );
+        p.fails(&format!("show {bad}"))
+            .assert_has_for(&bad, &["not found"]);
     }
     p.tool(
         "ticket_show",

@@ -196,10 +196,8 @@ fn dependencies_links_and_trees() {
         "link t-1 nobody",
         "dep tree nobody",
     ] {
-        assert!(
-            p.fails(line).contains("Error: ticket 'nobody' not found"),
-            "{line}"
-        );
+        p.fails(line)
+            .assert_has_for(&line, &["Error: ticket 'nobody' not found"]);
     }
     assert!(p.fails("dep t-1").starts_with("Usage: "));
     assert_eq!(p.says("link t-1 t-2"), "Added 2 link(s) between 2 tickets");

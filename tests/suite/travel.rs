@@ -439,11 +439,7 @@ fn refusals_and_wrong_input_say_what_to_do() {
         ),
     ] {
         let output = ask(&none, "get_directions", &trip(&more)).expect(1);
-        assert!(
-            output.errors().contains(expected),
-            "{expected}: {}",
-            output.errors()
-        );
+        output.errors().assert_has(&[expected]);
     }
 }
 
@@ -464,11 +460,7 @@ fn a_missing_route_is_explained() {
     ] {
         let server = Server::always(Answer::text("application/json", body.clone())).lenient();
         let output = ask(&server, "estimate_travel_time", &trip(&json!({}))).expect(1);
-        assert!(
-            output.errors().contains(expected),
-            "{expected}: {}",
-            output.errors()
-        );
+        output.errors().assert_has(&[expected]);
     }
 }
 

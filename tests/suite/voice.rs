@@ -259,10 +259,7 @@ fn silence_and_broken_recordings_are_not_sent() {
         let record = format!("{} {{file}}", path.display());
         let done = run(&home, &server, &record, "!v 1\n");
         let text = done.text().replace("\n    ", " ");
-        assert!(
-            text.contains("[Error] ") && text.contains(want),
-            "{recorder}: {text}"
-        );
+        text.assert_has_for(&recorder, &["[Error] ", want]);
         text.assert_lacks(&["You (spoken)"]);
     }
 }

@@ -11,6 +11,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample};
 use crate::support::server::{Answer, Server};
+use crate::support::words::TextAssertions;
 
 fn forecast(server: &Server, args: &Value) -> Done {
     let home = Home::new();
@@ -250,11 +251,7 @@ fn an_invalid_weather_response_is_explained() {
         let server =
             Server::answering(move |_, _| answer.lock().unwrap().take().unwrap()).lenient();
         let output = at_home(&server).expect(1);
-        assert!(
-            output.errors().contains(expected),
-            "{expected}: {}",
-            output.errors()
-        );
+        output.errors().assert_has(&[expected]);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::{anthropic, ollama, openai, responses};
+use crate::support::words::TextAssertions;
 
 /// Bytes of a piece: small enough to cut lines, characters and line breaks.
 const PIECE: usize = 11;
@@ -155,11 +156,7 @@ fn all(wire: &str) {
             let message = case.expected["error"]["message"].as_str();
             for text in [message.unwrap_or_default(), case.text("says")] {
                 let text = text.trim_end_matches('.');
-                assert!(
-                    result.errors().contains(text),
-                    "{name}: {}",
-                    result.errors()
-                );
+                result.errors().assert_has_for(&name, &[text]);
             }
             failures += 1;
         }

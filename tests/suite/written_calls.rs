@@ -12,6 +12,7 @@ use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{ollama_by_stage, ollama_says, stage_of};
 use crate::support::wire::openai::Stream;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -120,11 +121,7 @@ fn in_the_reply_flow_a_call_of_any_family_runs() {
         let home = home();
         let (done, server) = in_the_flow(&home, "gemma4:e2b", text);
         is_clean(family, &done);
-        assert!(
-            done.text().contains("It is Kestrel."),
-            "{family}: {}",
-            done.text()
-        );
+        done.text().assert_has_for(&family, &["It is Kestrel."]);
         assert_eq!(chats(&server), 2, "{family}");
         let requests = server.requests().into_iter().map(|request| request.json());
         let has_result = requests
@@ -147,11 +144,7 @@ fn in_the_reply_flow_a_call_of_a_tool_that_is_not_there_is_asked_for_again_and_n
         let (done, server) =
             in_the_flow(&home, "gpt-oss:20b", &text.replace("read_note", "look_up"));
         is_clean(family, &done);
-        assert!(
-            done.text().contains("It is Kestrel."),
-            "{family}: {}",
-            done.text()
-        );
+        done.text().assert_has_for(&family, &["It is Kestrel."]);
         assert_eq!(chats(&server), 2, "{family}");
     });
 }
@@ -174,11 +167,7 @@ fn in_the_plain_loop_a_call_of_any_family_runs() {
             .run()
             .expect(0);
         let is_step = text.contains("Action") || text.starts_with("Thought");
-        assert!(
-            done.text().contains("It is Kestrel."),
-            "{family}: {}",
-            done.text()
-        );
+        done.text().assert_has_for(&family, &["It is Kestrel."]);
         let sent = messages(&server, 1);
         let is_result = |message: &Value| {
             message["role"] == "tool"

@@ -1,5 +1,7 @@
 //! What the output of a tool must contain, and what no output may contain.
 
+use std::fmt::Debug;
+
 use super::run::Done;
 
 /// What a text must contain, and what it must not.
@@ -8,6 +10,10 @@ pub trait TextAssertions {
     fn assert_has(&self, parts: &[&str]);
     /// Fails the test when one of `parts` is in the text.
     fn assert_lacks(&self, parts: &[&str]);
+    /// [`TextAssertions::assert_has`] for one of several cases, which the failure names.
+    fn assert_has_for(&self, case: &dyn Debug, parts: &[&str]);
+    /// [`TextAssertions::assert_lacks`] for one of several cases.
+    fn assert_lacks_for(&self, case: &dyn Debug, parts: &[&str]);
 }
 
 impl TextAssertions for str {
@@ -22,6 +28,20 @@ impl TextAssertions for str {
     fn assert_lacks(&self, parts: &[&str]) {
         for part in parts {
             assert!(!self.contains(part), "{part:?} in {self}");
+        }
+    }
+
+    #[track_caller]
+    fn assert_has_for(&self, case: &dyn Debug, parts: &[&str]) {
+        for part in parts {
+            assert!(self.contains(part), "{case:?}: no {part:?} in {self}");
+        }
+    }
+
+    #[track_caller]
+    fn assert_lacks_for(&self, case: &dyn Debug, parts: &[&str]) {
+        for part in parts {
+            assert!(!self.contains(part), "{case:?}: {part:?} in {self}");
         }
     }
 }

@@ -68,6 +68,7 @@ impl Type {
 
 /// One declared parameter.
 #[derive(Debug, Clone, Copy)]
+#[must_use]
 pub struct Field {
     pub name: &'static str,
     doc: &'static str,
@@ -103,7 +104,6 @@ impl Field {
     }
 
     /// Uses `json` when the caller gives no value; the field is then optional.
-    #[must_use]
     pub const fn default(mut self, json: &'static str) -> Self {
         self.default = Some(json);
         self.required = false;
@@ -111,35 +111,30 @@ impl Field {
     }
 
     /// Publishes the field under another name than the struct's (for Rust keywords).
-    #[must_use]
     pub const fn named(mut self, name: &'static str) -> Self {
         self.name = name;
         self
     }
 
     /// Smallest number.
-    #[must_use]
     pub const fn min(mut self, min: i64) -> Self {
         self.min = Some(min);
         self
     }
 
     /// Largest number.
-    #[must_use]
     pub const fn max(mut self, max: i64) -> Self {
         self.max = Some(max);
         self
     }
 
     /// Other accepted spellings.
-    #[must_use]
     pub const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
     /// A plausible value for the example of a correct call.
-    #[must_use]
     pub const fn example(mut self, example: &'static str) -> Self {
         self.example = Some(example);
         self

@@ -14,6 +14,7 @@ use super::root::Root;
 use crate::base::problem::Outcome;
 use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, escape_controls, plural};
+use crate::base::word_list::WordList;
 use crate::disk::beneath::rel_path::RelPath;
 use crate::disk::paths::{PROJECT_FOLDER, PROJECT_LOGS};
 
@@ -49,14 +50,7 @@ const MAX_FOLDER_ENTRIES: usize = 2_000;
 const MAX_TOTAL_ENTRIES: usize = 20_000;
 
 /// Never shown: repository internals, installed packages, the tickets.
-const SKIPPED: [&str; 6] = [
-    ".git",
-    ".tickets",
-    "node_modules",
-    ".venv",
-    "venv",
-    "__pycache__",
-];
+const SKIPPED: WordList = WordList(".git .tickets node_modules .venv venv __pycache__");
 
 /// One line of the tree.
 struct Node {
@@ -195,7 +189,7 @@ impl Root {
         let mut shown: Vec<(RelPath, DirEntry)> = scan
             .entries
             .into_iter()
-            .filter(|entry| !SKIPPED.contains(&entry.name.as_str()))
+            .filter(|entry| !SKIPPED.has(&entry.name))
             .map(|entry| (folder.child(&entry.name), entry))
             .filter(|(rel, entry)| self.is_shown(rel, entry, rules.as_deref(), look))
             .collect();

@@ -468,7 +468,7 @@ impl DraftFilter {
                 let after = self.pending.len() - rest.len() + role.len();
                 match role.len() == rest.len() {
                     true => Next::Hold,
-                    false if OTHER_ROLES.contains(&role) => self.other_turn(after, is_silent),
+                    false if OTHER_ROLES.has(role) => self.other_turn(after, is_silent),
                     false => Next::Skip(after, State::Prose),
                 }
             }

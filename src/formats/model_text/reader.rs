@@ -3,6 +3,7 @@
 use super::body;
 use super::families::{self, Found, Kind, Opened, find_close};
 use super::{ModelText, RawCall};
+use crate::base::word_list::WordList;
 use crate::formats::lenient_json::value;
 
 /// Values in braces that are looked at: more are no calls but a loop.
@@ -18,14 +19,7 @@ pub(super) const OWN_TURN: [&str; 7] = [
     "<start_of_turn>model",
 ];
 /// Roles of others than the model.
-pub(super) const OTHER_ROLES: [&str; 6] = [
-    "user",
-    "system",
-    "tool",
-    "ipython",
-    "developer",
-    "observation",
-];
+pub(super) const OTHER_ROLES: WordList = WordList("user system tool ipython developer observation");
 
 /// Sorts `text`. `is_known` tells whether a name is that of a tool.
 pub(crate) fn read(text: &str, is_known: &dyn Fn(&str) -> bool) -> ModelText {
@@ -207,7 +201,7 @@ impl<'a> Reader<'a> {
             Kind::Role => {
                 let rest = self.rest(inside).trim_start_matches([' ', '\n']);
                 let role = body::identifier(rest);
-                if OTHER_ROLES.contains(&role) {
+                if OTHER_ROLES.has(role) {
                     return self.other_turn(at, inside);
                 }
                 let start = self.text.len() - rest.len();

@@ -3,6 +3,11 @@
 //! kB, MB, GB are decimal and KiB, MiB, GiB binary. A year is the Gregorian mean of 365.2425 days, a month a twelfth of it. Gallons and their
 //! fractions are US units unless marked `imp` or `uk`.
 
+use std::sync::LazyLock;
+
+/// A text, because a table of structs would be relocated at every start.
+const TABLE: &str = include_str!("table.txt");
+
 /// Powers of length, mass, time, temperature, data and turning.
 pub(super) type Dimensions = [i8; 6];
 
@@ -71,49 +76,37 @@ pub(super) struct UnitSpec {
     others: &'static str,
 }
 
-const fn row(
-    dims: Dimensions,
-    symbol: &'static str,
-    name: &'static str,
-    factor: &'static str,
-    others: &'static str,
-) -> UnitSpec {
-    UnitSpec {
-        dims,
-        symbol,
-        name,
-        plural: "",
-        factor,
-        offset: "",
-        prefixes: Prefixes::None,
-        others,
-    }
-}
-
 impl UnitSpec {
     /// Other names, in any case.
     pub(super) fn others(&self) -> impl Iterator<Item = &'static str> {
         self.others.split('|').filter(|name| !name.is_empty())
     }
 
-    const fn plural(mut self, plural: &'static str) -> Self {
-        self.plural = plural;
-        self
-    }
-
-    const fn metric(mut self) -> Self {
-        self.prefixes = Prefixes::Decimal;
-        self
-    }
-
-    const fn binary(mut self) -> Self {
-        self.prefixes = Prefixes::Both;
-        self
-    }
-
-    const fn offset(mut self, offset: &'static str) -> Self {
-        self.offset = offset;
-        self
+    /// The unit in `line`; nothing for a comment.
+    fn parse(line: &'static str) -> Option<Self> {
+        let mut columns = line.split(';').map(str::trim);
+        let kind = columns.next()?;
+        let is_kind = |words: &str| words.split_once(' ').is_some_and(|(_, own)| own == kind);
+        let mut unit = Self {
+            dims: KINDS.iter().find(|(_, words)| is_kind(words))?.0,
+            symbol: columns.next()?,
+            name: columns.next()?,
+            factor: columns.next()?,
+            others: columns.next()?,
+            plural: "",
+            offset: "",
+            prefixes: Prefixes::None,
+        };
+        for mark in columns {
+            match mark.split_once(": ").unwrap_or((mark, "")) {
+                ("metric", _) => unit.prefixes = Prefixes::Decimal,
+                ("binary", _) => unit.prefixes = Prefixes::Both,
+                ("plural", plural) => unit.plural = plural,
+                ("offset", offset) => unit.offset = offset,
+                _ => return None,
+            }
+        }
+        Some(unit)
     }
 }
 
@@ -194,242 +187,8 @@ pub(super) const SUGGESTED: &[&str] = &[
     "GiB", "kW", "kWh", "kJ", "kcal", "hPa", "kPa", "mbar", "kHz", "MHz", "GHz",
 ];
 
-pub(super) const UNITS: &[UnitSpec] = &[
-    row(LENGTH, "m", "metre", "1", "meter|mtr").metric(),
-    row(LENGTH, "in", "inch", "0.0254", "\"|”").plural("inches"),
-    row(LENGTH, "ft", "foot", "0.3048", "'|’").plural("feet"),
-    row(LENGTH, "yd", "yard", "0.9144", "yds"),
-    row(LENGTH, "mi", "mile", "1609.344", "statute mile"),
-    row(LENGTH, "nmi", "nautical mile", "1852", "naut mi|sea mile"),
-    row(LENGTH, "mil", "thousandth of an inch", "0.0000254", "thou")
-        .plural("thousandths of an inch"),
-    row(LENGTH, "fur", "furlong", "201.168", ""),
-    row(LENGTH, "ch", "chain", "20.1168", ""),
-    row(LENGTH, "rd", "rod", "5.0292", "perch"),
-    row(LENGTH, "ftm", "fathom", "1.8288", ""),
-    row(LENGTH, "hand", "hand", "0.1016", ""),
-    row(LENGTH, "point", "point", "0.0254/72", ""),
-    row(LENGTH, "micron", "micron", "1e-6", ""),
-    row(LENGTH, "Å", "ångström", "1e-10", "angstrom"),
-    row(LENGTH, "au", "astronomical unit", "149597870700", ""),
-    row(
-        LENGTH,
-        "ly",
-        "light-year",
-        "9460730472580800",
-        "light year|lightyear",
-    ),
-    row(LENGTH, "pc", "parsec", "30856775814913673", "").metric(),
-    row(MASS, "g", "gram", "0.001", "gramme|gm|gms").metric(),
-    row(MASS, "t", "tonne", "1000", "metric ton|metric tonne").metric(),
-    row(MASS, "lb", "pound", "0.45359237", "lbs|lbm"),
-    row(MASS, "oz", "ounce", "0.028349523125", ""),
-    row(MASS, "st", "stone", "6.35029318", "stones").plural("stone"),
-    row(MASS, "ton", "short ton", "907.18474", "us ton"),
-    row(
-        MASS,
-        "long ton",
-        "long ton",
-        "1016.0469088",
-        "uk ton|imperial ton",
-    ),
-    row(MASS, "ct", "carat", "0.0002", ""),
-    row(MASS, "gr", "grain", "0.00006479891", ""),
-    row(MASS, "ozt", "troy ounce", "0.0311034768", "oz t"),
-    row(TIME, "s", "second", "1", "sec").metric(),
-    row(TIME, "min", "minute", "60", "mins"),
-    row(TIME, "h", "hour", "3600", "hr"),
-    row(TIME, "d", "day", "86400", ""),
-    row(TIME, "wk", "week", "604800", "wks"),
-    row(TIME, "fortnight", "fortnight", "1209600", ""),
-    row(TIME, "mo", "month", "2629746", "mos"),
-    row(TIME, "yr", "year", "31556952", "y|yrs"),
-    row(TIME, "decade", "decade", "315569520", ""),
-    row(TIME, "century", "century", "3155695200", "").plural("centuries"),
-    row(TEMPERATURE, "K", "kelvin", "1", "k").metric(),
-    row(
-        TEMPERATURE,
-        "°C",
-        "degree Celsius",
-        "1",
-        "c|celsius|centigrade|degc|c°",
-    )
-    .offset("273.15")
-    .plural("degrees Celsius"),
-    row(
-        TEMPERATURE,
-        "°F",
-        "degree Fahrenheit",
-        "5/9",
-        "f|fahrenheit|degf|f°",
-    )
-    .offset("459.67")
-    .plural("degrees Fahrenheit"),
-    row(TEMPERATURE, "°R", "degree Rankine", "5/9", "rankine|degr").plural("degrees Rankine"),
-    row(DATA, "b", "bit", "1", "").binary(),
-    row(DATA, "B", "byte", "8", "octet").binary(),
-    row(
-        ANGLE,
-        "rad",
-        "radian",
-        "0.15915494309189533576888376337251436",
-        "",
-    )
-    .metric(),
-    row(ANGLE, "°", "degree", "1/360", "deg"),
-    row(ANGLE, "′", "arcminute", "1/21600", "arcmin|minute of arc"),
-    row(ANGLE, "″", "arcsecond", "1/1296000", "arcsec|second of arc"),
-    row(ANGLE, "gon", "gradian", "1/400", "grad"),
-    row(ANGLE, "turn", "turn", "1", "revolution|rev"),
-    row(AREA, "ac", "acre", "4046.8564224", ""),
-    row(AREA, "ha", "hectare", "10000", ""),
-    row(AREA, "are", "are", "100", ""),
-    row(VOLUME, "l", "litre", "0.001", "liter|ltr").metric(),
-    row(VOLUME, "cc", "cubic centimetre", "0.000001", "ccm"),
-    row(
-        VOLUME,
-        "gal",
-        "gallon",
-        "0.003785411784",
-        "us gal|us gallon|gals",
-    ),
-    row(VOLUME, "qt", "quart", "0.000946352946", "us qt|us quart"),
-    row(VOLUME, "pt", "pint", "0.000473176473", "us pt|us pint"),
-    row(VOLUME, "cup", "cup", "0.0002365882365", "us cup"),
-    row(
-        VOLUME,
-        "fl oz",
-        "fluid ounce",
-        "0.0000295735295625",
-        "floz|fl. oz.|fl. oz|us fl oz|us fluid ounce",
-    ),
-    row(VOLUME, "tbsp", "tablespoon", "0.00001478676478125", "tbs"),
-    row(VOLUME, "tsp", "teaspoon", "0.00000492892159375", ""),
-    row(
-        VOLUME,
-        "imp gal",
-        "imperial gallon",
-        "0.00454609",
-        "uk gal|uk gallon",
-    ),
-    row(
-        VOLUME,
-        "imp qt",
-        "imperial quart",
-        "0.0011365225",
-        "uk qt|uk quart",
-    ),
-    row(
-        VOLUME,
-        "imp pt",
-        "imperial pint",
-        "0.00056826125",
-        "uk pt|uk pint",
-    ),
-    row(
-        VOLUME,
-        "imp fl oz",
-        "imperial fluid ounce",
-        "0.0000284130625",
-        "uk fl oz|uk fluid ounce",
-    ),
-    row(VOLUME, "bbl", "barrel", "0.158987294928", "oil barrel"),
-    row(SPEED, "mph", "mile per hour", "0.44704", "").plural("miles per hour"),
-    row(SPEED, "kn", "knot", "1852/3600", "kt|kts"),
-    row(SPEED, "km/h", "kilometre per hour", "1/3.6", "kph|kmh|kmph").plural("kilometres per hour"),
-    row(SPEED, "ft/s", "foot per second", "0.3048", "fps").plural("feet per second"),
-    row(FORCE, "N", "newton", "1", "").metric(),
-    row(
-        FORCE,
-        "lbf",
-        "pound-force",
-        "4.4482216152605",
-        "pound force",
-    )
-    .plural("pounds-force"),
-    row(FORCE, "kgf", "kilogram-force", "9.80665", "kilopond|kp").plural("kilograms-force"),
-    row(FORCE, "dyn", "dyne", "0.00001", ""),
-    row(PRESSURE, "Pa", "pascal", "1", "").metric(),
-    row(PRESSURE, "bar", "bar", "100000", "").metric(),
-    row(
-        PRESSURE,
-        "psi",
-        "pound per square inch",
-        "6894.757293168",
-        "",
-    )
-    .plural("pounds per square inch"),
-    row(PRESSURE, "atm", "atmosphere", "101325", ""),
-    row(
-        PRESSURE,
-        "mmHg",
-        "millimetre of mercury",
-        "133.322387415",
-        "mm hg",
-    )
-    .plural("millimetres of mercury"),
-    row(PRESSURE, "Torr", "torr", "101325/760", ""),
-    row(
-        PRESSURE,
-        "inHg",
-        "inch of mercury",
-        "3386.388640341",
-        "in hg",
-    )
-    .plural("inches of mercury"),
-    row(ENERGY, "J", "joule", "1", "").metric(),
-    row(ENERGY, "cal", "calorie", "4.184", "").metric(),
-    row(ENERGY, "Cal", "food calorie", "4184", ""),
-    row(ENERGY, "Wh", "watt-hour", "3600", "watt hour|watthour").metric(),
-    row(
-        ENERGY,
-        "eV",
-        "electronvolt",
-        "1.602176634e-19",
-        "electron volt",
-    )
-    .metric(),
-    row(ENERGY, "BTU", "British thermal unit", "1055.05585262", ""),
-    row(
-        ENERGY,
-        "ft·lbf",
-        "foot-pound",
-        "1.3558179483314004",
-        "ft-lb|ft lb|ft-lbf|ft lbf|foot pound",
-    ),
-    row(ENERGY, "erg", "erg", "1e-7", ""),
-    row(POWER, "W", "watt", "1", "").metric(),
-    row(POWER, "hp", "horsepower", "745.69987158227022", "bhp").plural("horsepower"),
-    row(POWER, "PS", "metric horsepower", "735.49875", "cv").plural("metric horsepower"),
-    row(FREQUENCY, "Hz", "hertz", "1", "")
-        .plural("hertz")
-        .metric(),
-    row(ROTATION, "rpm", "revolution per minute", "1/60", "r/min").plural("revolutions per minute"),
-    row(
-        ECONOMY,
-        "mpg",
-        "mile per gallon",
-        "1609.344/0.003785411784",
-        "us mpg|mpg us",
-    )
-    .plural("miles per gallon"),
-    row(
-        ECONOMY,
-        "imp mpg",
-        "mile per imperial gallon",
-        "1609.344/0.00454609",
-        "uk mpg|mpg uk|mpg imp|imperial mpg",
-    )
-    .plural("miles per imperial gallon"),
-    row(
-        AREA,
-        "l/100 km",
-        "litre per 100 kilometres",
-        "0.00000001",
-        "l/100km|l per 100 km|l per 100km|liter per 100 km|liters per 100 km",
-    )
-    .plural("litres per 100 kilometres"),
-];
+pub(super) static UNITS: LazyLock<Vec<UnitSpec>> =
+    LazyLock::new(|| TABLE.lines().filter_map(UnitSpec::parse).collect());
 
 #[cfg(test)]
 mod tests {
@@ -441,7 +200,9 @@ mod tests {
         let mut symbols: Vec<&str> = UNITS.iter().map(|row| row.symbol).collect();
         symbols.sort_unstable();
         assert!(symbols.windows(2).all(|pair| pair[0] != pair[1]));
-        for row in UNITS {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(UNITS.len(), lines.count());
+        for row in UNITS.iter() {
             assert!(
                 Number::parse(row.factor).is_some_and(|factor| !factor.is_zero()),
                 "{}",

@@ -256,7 +256,7 @@ fn symbols() -> Vec<String> {
 
 #[test]
 fn every_name_means_its_own_unit() {
-    for row in table::UNITS {
+    for row in table::UNITS.iter() {
         for text in [row.symbol, row.name, row.plural]
             .into_iter()
             .chain(row.others())

@@ -13,20 +13,13 @@ use super::names::is_snapshot;
 use super::price::{PartialRates, TokenPrice};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::base::word_list::WordList;
 
 /// Longer names are none.
 const MAX_NAME_CHARS: usize = 200;
 /// Kinds of models that answer no chat, in the words of Together and LM Studio.
-const OTHER_KINDS: &[&str] = &[
-    "audio",
-    "embedding",
-    "embeddings",
-    "image",
-    "moderation",
-    "rerank",
-    "transcribe",
-    "video",
-];
+const OTHER_KINDS: WordList =
+    WordList("audio embedding embeddings image moderation rerank transcribe video");
 
 /// A model in a provider's own list.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,7 +188,7 @@ fn chats(entry: &Value) -> bool {
         .pointer("/architecture/output_modalities")
         .and_then(Value::as_array)
         .is_none_or(|kinds| kinds.iter().any(|kind| kind == "text"));
-    kind.is_none_or(|kind| !OTHER_KINDS.contains(&kind)) && completes != Some(false) && writes
+    kind.is_none_or(|kind| !OTHER_KINDS.has(kind)) && completes != Some(false) && writes
 }
 
 fn tokens(entry: &Value, places: &[&str]) -> Option<u64> {

@@ -27,21 +27,13 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, io_words};
 use crate::base::variables::MARVIN_ALLOW_PRIVATE;
+use crate::base::word_list::WordList;
 use crate::formats::address::{Address, Host};
 use allow::Allowed;
 
 /// Suffixes of names on this machine and the local network, whoever resolves them.
-const LOCAL: [&str; 9] = [
-    "localhost",
-    "local",
-    "localdomain",
-    "internal",
-    "intranet",
-    "home.arpa",
-    "lan",
-    "corp",
-    "private",
-];
+const LOCAL: WordList =
+    WordList("localhost local localdomain internal intranet home.arpa lan corp private");
 
 /// Resolves a host name; the port becomes part of each address.
 pub(crate) type Resolver = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;

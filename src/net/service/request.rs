@@ -45,6 +45,7 @@ impl AnsweredBy {
 }
 
 /// A request under construction.
+#[must_use]
 pub struct RequestBuilder<'a> {
     pub(crate) out: &'a ServiceClient,
     pub(crate) service: &'static Service,
@@ -99,7 +100,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Replaces the base of the table by one derived from it (a Wikipedia in another language). A base set by the user takes precedence.
-    #[must_use]
     pub fn base(mut self, base: &str) -> Self {
         if !self.service.is_own(&self.out.env) {
             base.clone_into(&mut self.base);
@@ -108,14 +108,12 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Appends to the path, without encoding.
-    #[must_use]
     pub fn path(mut self, path: &str) -> Self {
         self.path.push_str(path);
         self
     }
 
     /// Appends one encoded segment to the path.
-    #[must_use]
     pub fn segment(mut self, segment: &str) -> Self {
         self.path.push('/');
         self.path.push_str(&encoded(segment));
@@ -123,7 +121,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Adds a parameter to the query.
-    #[must_use]
     pub fn query(mut self, name: &str, value: impl Display) -> Self {
         self.query
             .push(if self.query.is_empty() { '?' } else { '&' });
@@ -137,7 +134,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Adds a parameter without a value, for services that require it.
-    #[must_use]
     pub fn flag_if(mut self, name: &str, wanted: bool) -> Self {
         if wanted {
             self.query
@@ -148,7 +144,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Adds a parameter if it has a value.
-    #[must_use]
     pub fn query_if(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.query(name, value),
@@ -156,90 +151,77 @@ impl<'a> RequestBuilder<'a> {
         }
     }
 
-    #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
     /// Adds a header that contains a secret, which is masked in every error.
-    #[must_use]
     pub fn secret_header(mut self, name: &'static str, secret: &str, value: String) -> Self {
         self.hidden.push(secret.to_owned());
         self.header(name, value)
     }
 
     /// Adds a secret to the query, for services that accept it nowhere else; it is masked in every error.
-    #[must_use]
     pub fn secret_query(mut self, name: &str, secret: &str) -> Self {
         self.hidden.push(secret.to_owned());
         self.query(name, secret)
     }
 
     /// Sets the size limit of the body.
-    #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
     }
 
     /// Caches a successful JSON response for `time` and answers from the cache. For requests without a body.
-    #[must_use]
     pub fn cache_for(mut self, time: Duration) -> Self {
         self.keep = Some(time);
         self
     }
 
     /// As [`Self::keep`], but only for valid responses: a proxy's error page with status 200 is not cached.
-    #[must_use]
     pub fn cache_for_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
         self.is_cacheable = worth;
         self.cache_for(time)
     }
 
     /// Limits the wait for a retry when the service says how long.
-    #[must_use]
     pub fn max_retry_wait(mut self, time: Duration) -> Self {
         self.max_retry_wait = time;
         self
     }
 
     /// Retries after `time` when the service is overloaded (429, 5xx) and does not say how long to wait.
-    #[must_use]
     pub fn retry_after(mut self, time: Duration) -> Self {
         self.again = Some(time);
         self
     }
 
     /// As above, but only for server errors (5xx), not for rate limits.
-    #[must_use]
     pub fn retry_server_errors_after(mut self, time: Duration) -> Self {
         self.again_failed = Some(time);
         self
     }
 
     /// Never retries.
-    #[must_use]
     pub fn without_retry(mut self) -> Self {
         self.once = true;
         self
     }
 
     /// Limits the whole request: waiting for the rate limit, the response and a retry.
-    #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
     /// For a service that computes for a long time: how long it may stay silent, before its answer and within it.
-    #[must_use]
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = Some(time);
         self
     }
 
-    #[must_use]
     pub fn note_answer(mut self, by: &Arc<AnsweredBy>) -> Self {
         self.answered_by = Some(Arc::clone(by));
         self

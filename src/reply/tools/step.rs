@@ -4,18 +4,10 @@ use serde_json::{Map, Value};
 
 use super::aliases::KnownTools;
 use super::call::WrittenCall;
+use crate::base::word_list::WordList;
 
 /// Arguments that are web addresses, in plain spelling.
-const URL_KEYS: [&str; 8] = [
-    "url",
-    "uri",
-    "href",
-    "link",
-    "address",
-    "target_url",
-    "page_url",
-    "location",
-];
+const URL_KEYS: WordList = WordList("url uri href link address target_url page_url location");
 
 /// The call that a step describes, without asking a model: `name key='value' …`. `None` when something is left to be worked out.
 pub(crate) fn fast(step: &str, tools: &KnownTools) -> Option<WrittenCall> {
@@ -144,7 +136,7 @@ fn value_of(text: &str) -> (&str, &str, bool) {
 /// Makes addresses of what models write in their place: a Markdown link, a domain without scheme.
 pub(crate) fn clean_urls(args: &mut Map<String, Value>) {
     for (key, value) in args.iter_mut() {
-        if URL_KEYS.iter().any(|name| key.eq_ignore_ascii_case(name))
+        if URL_KEYS.has_in_any_case(key)
             && let Some(url) = value.as_str().and_then(cleaned)
         {
             *value = Value::from(url);

@@ -16,33 +16,27 @@ pub(crate) const VERSION: u32 = 1;
 
 /// What the first line says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct SessionHeader {
     /// Of the format.
-    #[serde(default)]
     pub version: u32,
     /// The session's UUID.
-    #[serde(default)]
     pub id: String,
     /// When it began, in UTC.
-    #[serde(default)]
     pub time: String,
     /// The folder that it began in.
-    #[serde(default)]
     pub cwd: String,
     /// The project that it began in; absent outside of projects. Files of older versions do not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// The profile that it belongs to.
-    #[serde(default)]
     pub profile: String,
     /// Who answered first.
-    #[serde(default)]
     pub provider: String,
     /// With this model.
-    #[serde(default)]
     pub model: String,
     /// The session that it is a copy of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
 

@@ -50,6 +50,7 @@ impl SideEffect {
 
 /// Properties of a tool besides its parameters, built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
+#[must_use]
 pub struct Rules {
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
@@ -183,28 +184,24 @@ impl Rules {
     }
 
     /// A planned step may run it although it changes something.
-    #[must_use]
     pub const fn planned_always(mut self) -> Self {
         self.planned = Some(PlannedUse::Always);
         self
     }
 
     /// A planned step that has all arguments may run it.
-    #[must_use]
     pub const fn planned_as_written(mut self) -> Self {
         self.planned = Some(PlannedUse::AsWritten);
         self
     }
 
     /// No planned step may run it, although it changes nothing that lasts.
-    #[must_use]
     pub const fn planned_never(mut self) -> Self {
         self.planned = Some(PlannedUse::Never);
         self
     }
 
     /// Runs in parallel with readers.
-    #[must_use]
     pub const fn parallel(mut self) -> Self {
         self.parallel = true;
         self
@@ -218,14 +215,12 @@ impl Rules {
     }
 
     /// Returns a few figures.
-    #[must_use]
     pub const fn compact(mut self) -> Self {
         self.compact = true;
         self
     }
 
     /// The result's display shows these arguments.
-    #[must_use]
     pub const fn displays(mut self, arguments: &'static [&'static str]) -> Self {
         self.displayed = arguments;
         self
@@ -239,35 +234,30 @@ impl Rules {
     }
 
     /// Only adds, unlike what its effect suggests.
-    #[must_use]
     pub const fn additive(mut self) -> Self {
         self.destructive = Some(false);
         self
     }
 
     /// Can remove or replace data, unlike what its effect suggests.
-    #[must_use]
     pub const fn destructive(mut self) -> Self {
         self.destructive = Some(true);
         self
     }
 
     /// A repeated call changes nothing more.
-    #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.idempotent = Some(true);
         self
     }
 
     /// Reaches beyond this machine or does not, unlike what effect and services suggest.
-    #[must_use]
     pub const fn open_world(mut self, is_open: bool) -> Self {
         self.open_world = Some(is_open);
         self
     }
 
     /// Works in the working directory.
-    #[must_use]
     pub const fn coding(mut self) -> Self {
         self.coding = true;
         self
@@ -281,42 +271,36 @@ impl Rules {
     }
 
     /// Sub-agents have it too.
-    #[must_use]
     pub const fn in_children(mut self) -> Self {
         self.in_children = true;
         self
     }
 
     /// Sets the timeout of a call.
-    #[must_use]
     pub const fn seconds(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
         self
     }
 
     /// Needs this program or service.
-    #[must_use]
     pub const fn service(mut self, id: &'static str) -> Self {
         self.service = Some(id);
         self
     }
 
     /// Uses these services of the table.
-    #[must_use]
     pub const fn asks(mut self, services: &'static [&'static Service]) -> Self {
         self.asks = services;
         self
     }
 
     /// Can take long.
-    #[must_use]
     pub const fn slow(mut self) -> Self {
         self.long = true;
         self
     }
 
     /// Can take long; its parameter `name` sets the timeout.
-    #[must_use]
     pub const fn long(mut self, name: &'static str) -> Self {
         self.long = true;
         self.limit_from = Some(name);

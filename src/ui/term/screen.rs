@@ -44,6 +44,7 @@ pub struct Scroll {
 }
 
 /// A terminal screen drawn by differences.
+#[must_use]
 pub struct Screen<W: Write> {
     out: W,
     colours: Colours,
@@ -85,21 +86,18 @@ impl<W: Write> Screen<W> {
     }
 
     /// The same, for a terminal that knows links.
-    #[must_use]
     pub fn with_links(mut self, links: bool) -> Self {
         self.links = links;
         self
     }
 
     /// The same, for a terminal that shows italics or something else in their place.
-    #[must_use]
     pub fn with_italics(mut self, italics: bool) -> Self {
         self.italics = italics;
         self
     }
 
     /// The same, for a terminal that fills what it erases with the current background, or not.
-    #[must_use]
     pub fn with_fills(mut self, fills: bool) -> Self {
         self.fills = fills;
         self

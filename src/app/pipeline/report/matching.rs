@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::base::text::clip;
+use crate::base::word_list::WordList;
 
 /// Requirements beyond this number are not followed.
 const MAX_REQUIREMENTS: usize = 500;
@@ -15,44 +16,11 @@ const PREFIXES: [&str; 9] = ["REQ", "FR", "NFR", "R", "F", "AC", "US", "UC", "NR
 /// Words with which two texts must agree to be about the same.
 const COMMON_WORDS: usize = 2;
 /// Words that say nothing about a subject.
-const FILLERS: [&str; 36] = [
-    "the",
-    "and",
-    "with",
-    "that",
-    "this",
-    "from",
-    "must",
-    "shall",
-    "should",
-    "will",
-    "when",
-    "then",
-    "each",
-    "every",
-    "which",
-    "have",
-    "has",
-    "not",
-    "are",
-    "for",
-    "can",
-    "may",
-    "its",
-    "all",
-    "any",
-    "one",
-    "into",
-    "than",
-    "test",
-    "tests",
-    "user",
-    "users",
-    "program",
-    "system",
-    "requirement",
-    "requirements",
-];
+const FILLERS: WordList = WordList(
+    "the and with that this from must shall should will when then each every which have has not \
+     are for can may its all any one into than test tests user users program system requirement \
+     requirements",
+);
 
 /// A requirement of the specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -364,7 +332,7 @@ fn words(text: &str) -> BTreeSet<String> {
             .trim_end_matches("ies")
             .trim_end_matches("es")
             .trim_end_matches('s');
-        if stem.chars().count() >= 3 && !FILLERS.contains(&lower.as_str()) {
+        if stem.chars().count() >= 3 && !FILLERS.has(&lower) {
             found.insert(stem.to_owned());
         }
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::remembered;
 use super::remembered::GcloudToken;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::word_list::WordList;
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env;
 use crate::proc::program::find_program;
@@ -16,14 +17,10 @@ use crate::tools::output::found::short_line;
 const TOKEN: Duration = Duration::from_secs(4);
 const MAX_TOKEN_BYTES: usize = 8_192;
 /// Variables for gcloud that are passed on.
-const VARIABLES: [&str; 6] = [
-    "CLOUDSDK_CONFIG",
-    "CLOUDSDK_CORE_PROJECT",
-    "CLOUDSDK_ACTIVE_CONFIG_NAME",
-    "CLOUDSDK_PYTHON",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "GOOGLE_CLOUD_PROJECT",
-];
+const VARIABLES: WordList = WordList(
+    "CLOUDSDK_CONFIG CLOUDSDK_CORE_PROJECT CLOUDSDK_ACTIVE_CONFIG_NAME CLOUDSDK_PYTHON \
+     GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT",
+);
 
 /// The token, fetched once per session.
 ///
@@ -96,8 +93,8 @@ pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<
     let program = find_program("gcloud", env)
         .ok_or_else(|| Problem::missing("The program gcloud was not found."))?;
     let mut vars = child_env::command_env(env);
-    vars.retain(|(name, _)| !VARIABLES.contains(&name.as_str()));
-    for name in VARIABLES {
+    vars.retain(|(name, _)| !VARIABLES.has(name));
+    for name in VARIABLES.iter() {
         if let Some(value) = env.get(name) {
             vars.push((name.to_owned(), value.to_owned()));
         }

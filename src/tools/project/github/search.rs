@@ -10,6 +10,7 @@ use crate::base::env::Env;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, thousands};
+use crate::base::word_list::WordList;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
@@ -21,14 +22,9 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(28);
 /// Maximum characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 /// Variables with gh's credentials and configuration; only gh gets them.
-const GH_VARIABLES: [&str; 6] = [
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "GH_ENTERPRISE_TOKEN",
-    "GITHUB_ENTERPRISE_TOKEN",
-    "GH_HOST",
-    "GH_CONFIG_DIR",
-];
+const GH_VARIABLES: WordList = WordList(
+    "GH_TOKEN GITHUB_TOKEN GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN GH_HOST GH_CONFIG_DIR",
+);
 
 /// gh's own variables, and those that keep it from prompting and decorating.
 pub(super) fn variables(env: &Env) -> Vec<(String, String)> {
@@ -41,7 +37,7 @@ pub(super) fn variables(env: &Env) -> Vec<(String, String)> {
     ];
     let own = GH_VARIABLES
         .iter()
-        .filter_map(|name| Some((*name, env.get(name)?)));
+        .filter_map(|name| Some((name, env.get(name)?)));
     own.chain(fixed)
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()

@@ -23,22 +23,15 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls};
+use crate::base::word_list::WordList;
 use crate::disk::beneath::{
     IGNORE_FILES, RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor,
 };
 use crate::proc::git::Git;
 
 /// Folders with dependencies or build output. Like hidden folders, they are searched only when the glob names them or git tracks their contents.
-const VENDOR: [&str; 8] = [
-    "node_modules",
-    "target",
-    "vendor",
-    "venv",
-    "__pycache__",
-    "dist",
-    "build",
-    "site-packages",
-];
+const VENDOR: WordList =
+    WordList("node_modules target vendor venv __pycache__ dist build site-packages");
 /// Time limit of a search; shorter than the call's, so that partial results can be shown.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(25);
 /// Time limit for git to list tracked files.
@@ -236,7 +229,7 @@ impl WalkVisitor for Finder<'_> {
         above: WalkStanding,
     ) -> Option<WalkStanding> {
         let name = entry.rel.name().unwrap_or_default();
-        let vendored = entry.is_folder && VENDOR.contains(&name);
+        let vendored = entry.is_folder && VENDOR.has(name);
         let out = name.starts_with('.') || vendored || (ignored && above != WalkStanding::Named);
         match above {
             WalkStanding::Ordinary | WalkStanding::Named if !out => Some(above),
