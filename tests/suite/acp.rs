@@ -685,3 +685,25 @@ fn files_that_a_prompt_links_or_holds_go_to_the_model() {
         .to_string();
     assert!(said.contains("@some notes.txt"), "{said}");
 }
+
+#[test]
+fn a_program_that_ignores_signals_does_not_hold_up_the_answer_to_a_cancel() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let id = editor.prompts(
+        &session,
+        "run trap '' TERM INT HUP; echo begun; while :; do sleep 1; done",
+    );
+    editor.line("output", |line| {
+        line["params"]["update"]["content"][0]["content"]["text"] == "begun"
+    });
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");
+    // What follows is answered once the program is gone, and the prompt is not answered again.
+    assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+    let answers = editor.lines().into_iter();
+    let answers = answers.filter(|line| line["id"] == id && line["method"].is_null());
+    assert_eq!(answers.count(), 1);
+    editor.close().expect(0);
+}

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ use crate::tools::engine::permission::mode::PermissionMode;
 
 /// Prompts that may wait for those before them.
 const MAX_WAITING: usize = 100;
+/// When a prompt that was stopped is answered although its turn goes on.
+const OVERDUE: Duration = Duration::from_millis(150);
 /// Characters of a title.
 const TITLE_CHARS: usize = 80;
 
@@ -80,6 +83,8 @@ struct RunningPrompt {
     stop: Cancel,
     /// By `$/cancel_request`, which is an error of the request.
     is_request_cancelled: bool,
+    /// It was cancelled and answered, but its turn hangs where it cannot be stopped.
+    is_answered: bool,
 }
 
 fn stopped(reason: &str) -> Value {
@@ -185,13 +190,15 @@ impl AcpSession {
     }
 
     /// Stops the prompt that is being answered, and those that wait.
-    pub(super) fn cancel(&self) {
+    pub(super) fn cancel(self: &Arc<Self>) {
         let mut state = self.lock();
         let waiting = std::mem::take(&mut state.waiting);
-        let running = state.running.as_ref().map(|running| running.stop.clone());
+        let running = state.running.as_ref();
+        let running = running.map(|running| (running.id.clone(), running.stop.clone()));
         drop(state);
-        if let Some(stop) = running {
+        if let Some((id, stop)) = running {
             stop.fire();
+            self.answer_overdue(id, Ok(stopped("cancelled")));
         }
         for prompt in waiting {
             self.answer(&prompt.id, &Ok(stopped("cancelled")));
@@ -199,13 +206,14 @@ impl AcpSession {
     }
 
     /// Stops the prompt of this request, if there is one.
-    pub(super) fn cancel_request(&self, id: &RpcId) {
+    pub(super) fn cancel_request(self: &Arc<Self>, id: &RpcId) {
         let mut state = self.lock();
         if let Some(running) = state.running.as_mut().filter(|running| running.id == *id) {
             running.is_request_cancelled = true;
             let stop = running.stop.clone();
             drop(state);
-            return stop.fire();
+            stop.fire();
+            return self.answer_overdue(id.clone(), Err(request_cancelled()));
         }
         let before = state.waiting.len();
         state.waiting.retain(|prompt| prompt.id != *id);
@@ -216,13 +224,42 @@ impl AcpSession {
         }
     }
 
+    /// Gives a prompt that was stopped this answer if it does not end at once: its turn hangs where cancellation cannot reach it, such as a name lookup. The
+    /// prompts after it wait until it has ended.
+    fn answer_overdue(self: &Arc<Self>, id: RpcId, answer: Answer) {
+        let session = Arc::clone(self);
+        let until = Instant::now() + OVERDUE;
+        let wait = move || {
+            let mut state = session.lock();
+            loop {
+                let running = state.running.as_mut();
+                let Some(running) = running.filter(|one| one.id == id && !one.is_answered) else {
+                    return;
+                };
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    running.is_answered = true;
+                    session.updates.mute();
+                    drop(state);
+                    return session.answer(&id, &answer);
+                }
+                let waited = session.changed.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        };
+        // Without a thread it is answered when its turn ends.
+        let _ = thread::Builder::new()
+            .name("overdue".to_owned())
+            .spawn(wait);
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         let state = self.lock();
         state.running.is_some() || !state.waiting.is_empty()
     }
 
     /// Ends the session; the request, if there is one, is answered when it has ended.
-    pub(super) fn end(&self, id: Option<RpcId>) {
+    pub(super) fn end(self: &Arc<Self>, id: Option<RpcId>) {
         let mut state = self.lock();
         state.end.get_or_insert_default().extend(id);
         drop(state);
@@ -256,6 +293,7 @@ impl AcpSession {
                     id: prompt.id.clone(),
                     stop: prompt.stop.clone(),
                     is_request_cancelled: false,
+                    is_answered: false,
                 });
                 return Some(prompt);
             }
@@ -284,6 +322,8 @@ impl SessionThread {
                 Err(internal(&Problem::internal(words)))
             });
             let running = session.lock().running.take();
+            session.changed.notify_all();
+            let is_answered = running.as_ref().is_some_and(|running| running.is_answered);
             let answer = match running {
                 Some(running) if running.is_request_cancelled => Err(request_cancelled()),
                 _ if prompt.stop.is_fired() => Ok(stopped("cancelled")),
@@ -294,7 +334,9 @@ impl SessionThread {
                 .save_usage()
                 .into_iter()
                 .for_each(|notice| say(&notice));
-            session.answer(&prompt.id, &answer);
+            if !is_answered {
+                session.answer(&prompt.id, &answer);
+            }
         }
         self.log.close();
         forget();

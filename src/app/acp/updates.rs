@@ -42,6 +42,8 @@ struct UpdateState {
     /// How often an id was used before.
     used: HashMap<String, u32>,
     is_compacting: bool,
+    /// The prompt was answered before its turn ended: nothing of it is told any more.
+    is_muted: bool,
     /// Why the model stopped writing last.
     stop_reason: Option<StopReason>,
     window: u64,
@@ -81,8 +83,14 @@ impl Updates {
         state.message = None;
         state.calls.clear();
         state.is_compacting = false;
+        state.is_muted = false;
         state.stop_reason = None;
         state.window = window;
+    }
+
+    /// Nothing more is told of the turn that hangs.
+    pub(super) fn mute(&self) {
+        self.lock().is_muted = true;
     }
 
     /// Tells of something.
@@ -192,6 +200,9 @@ pub(super) fn message_id() -> Arc<str> {
 
 impl EventSink for Updates {
     fn emit(&self, event: Event) {
+        if self.lock().is_muted {
+            return;
+        }
         match event {
             Event::Delta(text) => self.piece(ChunkKind::Message, &text),
             Event::Thinking(text) => self.piece(ChunkKind::Thought, &text),
