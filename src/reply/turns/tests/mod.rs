@@ -97,6 +97,10 @@ impl EventSink for Script {
 }
 
 impl ChatModel for Script {
+    fn name(&self) -> &str {
+        "Copilot"
+    }
+
     fn chat(
         &self,
         system: &str,
