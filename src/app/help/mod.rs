@@ -34,6 +34,7 @@ const SOURCES: &str = concat!(
     include_str!("topics/scripts.md"),
     include_str!("topics/json.md"),
     include_str!("topics/acp.md"),
+    include_str!("topics/mcp.md"),
     include_str!("topics/keys.md"),
     include_str!("topics/files.md"),
     include_str!("topics/flags.md"),
