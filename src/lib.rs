@@ -30,7 +30,7 @@
 //! wait in a queue, requests such as `interrupt` are answered at once → each message is answered by the same [`app::session::one_shot`] → its events become
 //! lines ([`app::json_stream::answer_lines`]), its end a result → a call that neither a rule nor the mode lets run is asked of the caller
 //! ([`tools::engine::permission`]), while its time limit is paused. Hooks of the caller are asked before and after events ([`tools::engine::hooks`]), and the tools of its
-//! servers join the session's ([`mcp::servers`]).
+//! servers join the session's ([`mcp::client::servers`]).
 //!
 //! # Life of an editor's session
 //! `marvin acp` is [`app::acp`]: lines are read on a thread of their own, and each is a row of its table of methods → a session is opened on a thread, with its own context, conversation and

@@ -16,7 +16,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line, object};
-use crate::mcp::servers::Servers;
+use crate::mcp::client::servers::Servers;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::SessionContext;
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use super::caller::Caller;
 use crate::app::settings::caller_servers::{CallerServer, of_object};
 use crate::base::problem::{Outcome, Problem};
-use crate::mcp::connection::{Transport, Wait};
-use crate::mcp::legacy::LegacyConnection;
-use crate::mcp::servers::Server;
+use crate::mcp::client::connection::{Transport, Wait};
+use crate::mcp::client::legacy::LegacyConnection;
+use crate::mcp::client::servers::Server;
 
 /// Servers that a caller may have.
 const MAX_SERVERS: usize = 100;

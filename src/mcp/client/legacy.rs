@@ -1,4 +1,4 @@
-//! The era of the protocol that opens with `initialize`: revisions 2024-11-05 to 2025-11-25.
+//! The era of the protocol that opens with `initialize`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,9 +7,8 @@ use serde_json::{Map, Value, json};
 use super::connection::{Connection, ServerFacts, Transport, Wait};
 use super::text::clipped;
 use crate::base::problem::{Outcome, Problem};
+use crate::mcp::revision::LEGACY;
 
-/// The revisions that are understood, the newest first.
-const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// Characters of a server's words in an error.
 const MAX_WORDS: usize = 1_000;
 
@@ -79,7 +78,8 @@ fn ends_waiting(problem: &Problem) -> bool {
 
 impl<T: Transport> Connection for LegacyConnection<T> {
     fn open(&self, wait: Wait<'_>) -> Outcome<ServerFacts> {
-        let [newest, ..] = VERSIONS;
+        let known = LEGACY.each_ref().map(|legacy| legacy.name);
+        let [newest, ..] = known;
         let hello = json!({
             "protocolVersion": newest,
             "capabilities": {},
@@ -88,11 +88,11 @@ impl<T: Transport> Connection for LegacyConnection<T> {
         let answer = self.ask("initialize", hello, wait)?;
         let version = answer.get("protocolVersion").and_then(Value::as_str);
         let version = version.unwrap_or_default();
-        if !VERSIONS.contains(&version) {
+        if !known.contains(&version) {
             return Err(Problem::network(format!(
                 "The server speaks version \"{}\" of the protocol, and Marvin {}.",
                 clipped(version, 40),
-                VERSIONS.join(", ")
+                known.join(", ")
             )));
         }
         self.notify("notifications/initialized", json!({}));
