@@ -101,6 +101,11 @@ fn do_work(
 ) -> Outcome<String> {
     let _lock = record::lock(&run.places, &run.ctx.stop)?;
     record::wait_for_children(&run.places, &run.ctx.stop)?;
+    let git = Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop)?;
+    if git.unfinished().is_some() {
+        // A start that was killed while conflicts were settled: the next commit would take their marks along.
+        git.abort_merge()?;
+    }
     let mut own = RunRecord {
         task: run.task.clone(),
         ticket: run.ticket.clone(),
@@ -112,7 +117,8 @@ fn do_work(
     };
     own.write(&run.places)?;
     let told = work()?;
-    let git = Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop)?;
+    // Commits on another branch would be lost with the worktree.
+    repository::check_branch(run)?;
     if !git.uncommitted()?.is_empty() {
         repository::checkpoint(run, "What the agent did not commit")?;
     }

@@ -29,6 +29,7 @@ use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::context::{Agents, ToolContext};
+use crate::tools::engine::hooks::event::HookEvent;
 use crate::tools::engine::hooks::turns::agent_ends;
 
 const LAUNCH: &str = include_str!("../prompts/agents/launch.md");
@@ -120,6 +121,7 @@ impl Agents for PipelineAgents {
     }
 
     fn research(&self, ctx: &ToolContext, query: &str, model: AgentModel) -> Outcome<String> {
+        check_hooks(ctx)?;
         check_depth(&ctx.session)?;
         let tiers = self.tiers(ctx);
         let run = self.run(ctx, ctx.root()?, query, "", tiers);
@@ -143,6 +145,7 @@ impl Agents for PipelineAgents {
     }
 
     fn start_review(&self, ctx: &ToolContext, order: &ReviewOrder) -> Outcome<String> {
+        check_hooks(ctx)?;
         let process = JobProcess {
             program: &self.program,
             provider: &self.provider,
@@ -271,11 +274,26 @@ fn run_one(run: &Run, tier: Tier) -> Outcome<String> {
     Ok(format!("Phases: 3\n\n{said}"))
 }
 
+/// An agent is a process of its own, whose calls the hooks of this one are not told of.
+///
+/// # Errors
+/// There are hooks that decide about calls.
+fn check_hooks(ctx: &ToolContext) -> Outcome<()> {
+    match ctx.session.hooks.has(HookEvent::PreToolUse) {
+        true => Err(Problem::refused(
+            "Agents cannot be started here: hooks of the calling program decide about calls, and do not see those of an agent.",
+        )
+        .next("Do the work yourself, or run without PreToolUse hooks.")),
+        false => Ok(()),
+    }
+}
+
 /// The tickets, and the id of the one that `task` is for.
 ///
 /// # Errors
 /// It cannot be begun.
 fn begin(ctx: &ToolContext, task: &AgentTask) -> Outcome<(Folder, String)> {
+    check_hooks(ctx)?;
     check_depth(&ctx.session)?;
     let folder = tickets(ctx, &task.root)?;
     let ticket = workable(&folder, &task.ticket, &ctx.stop)?;

@@ -99,6 +99,7 @@ pub(crate) fn prepare(
         paths.extend(open.staged()?);
         paths.dedup();
         refuse_uncommitted(
+            run,
             &paths,
             "There are changes here that are not committed, and the run's commits would take them along.",
         )?;
@@ -107,6 +108,7 @@ pub(crate) fn prepare(
         let mut paths = open.uncommitted()?;
         paths.retain(|path| is_newer(dir, path, moment));
         refuse_uncommitted(
+            run,
             &paths,
             "There are changes here that were made after the interrupted run had ended, so none of its children made them; its commit would take them along.",
         )?;
@@ -139,11 +141,14 @@ fn is_newer(dir: &Path, path: &str, moment: SystemTime) -> bool {
 }
 
 /// Refuses for the reason `why`, and names the files.
-fn refuse_uncommitted(paths: &[String], why: &str) -> Outcome<()> {
+fn refuse_uncommitted(run: &Run, paths: &[String], why: &str) -> Outcome<()> {
+    // The documents of another feature may be a draft of the user's.
+    let own = format!("{}/", run.places.folder());
+    let is_of_another = |path: &str| places::is_of_feature(path) && !path.starts_with(&own);
     let theirs: Vec<&str> = paths
         .iter()
         .map(String::as_str)
-        .filter(|path| is_users(path))
+        .filter(|path| is_users(path) || is_of_another(path))
         .collect();
     if theirs.is_empty() {
         return Ok(());

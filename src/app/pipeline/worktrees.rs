@@ -11,6 +11,7 @@ use crate::disk::lock::LockState;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record;
+use crate::pipeline::worktree::features::worktrees as own_features;
 use crate::pipeline::worktree::record::{self as worktree_record, WorktreeKind, WorktreeRecord};
 use crate::proc::git::repository;
 
@@ -105,9 +106,12 @@ pub(crate) fn status(
 pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<RunPlaces> {
     let mut found = worktrees(&root);
     if let Some(name) = name {
-        let there = found
-            .into_iter()
-            .find(|(record, _)| name.means(&record.feature));
+        // Another project of the repository may have a feature of that name.
+        let own = own_features(&root);
+        let is_meant = |record: &WorktreeRecord| {
+            name.means(&record.feature) && own.iter().any(|own| own.name == record.name)
+        };
+        let there = found.into_iter().find(|(record, _)| is_meant(record));
         return match (there, feature::find(&root, name)) {
             (Some((_, places)), _) => Ok(places),
             (None, Some(folder)) => Ok(RunPlaces::of_feature(root, &folder)),

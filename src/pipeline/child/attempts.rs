@@ -85,6 +85,9 @@ fn tries(
         };
         child.announce(run, false, failed.words.as_str());
         failed.left = left(task);
+        if failed.outage.is_some() && !child.was_answered {
+            patience.waited(child.took);
+        }
         if let Some(outage) = failed.outage.clone()
             && let Some(pause) = patience.pause(&outage)
         {

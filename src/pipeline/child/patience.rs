@@ -40,6 +40,13 @@ impl Patience {
         }
     }
 
+    /// A child got no answer for so long. Beyond the longest pause it was a silence, and waiting as well; before, it tried again by itself.
+    pub(super) fn waited(&mut self, silent: Duration) {
+        if silent > MAX_PAUSE {
+            self.left = self.left.saturating_sub(silent);
+        }
+    }
+
     /// How long to wait now; `None` when the provider asks for more than is left, or nothing is.
     pub(super) fn pause(&mut self, outage: &ProviderOutage) -> Option<Duration> {
         let own = self.next.min(self.left);
@@ -60,6 +67,14 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_silence_uses_it_up_and_a_quick_refusal_does_not() {
+        let mut patience = Patience::new(Duration::from_secs(200), Duration::from_secs(5));
+        patience.waited(Duration::from_secs(12));
+        patience.waited(Duration::from_secs(190));
+        assert_eq!(seconds(&mut patience, &outage(None)), [5, 5]);
+    }
 
     fn outage(seconds: Option<u64>) -> ProviderOutage {
         ProviderOutage::new("openai", seconds.map(Duration::from_secs))

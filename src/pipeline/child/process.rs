@@ -100,8 +100,7 @@ pub(super) fn run_child(
     }
     let socket = ParentSocket::open(&run.ctx);
     if let Some(socket) = &socket {
-        let path = socket.path().display().to_string();
-        variables.push((MARVIN_PARENT_SOCKET.name.to_owned(), path));
+        variables.push((MARVIN_PARENT_SOCKET.name.to_owned(), socket.address()));
     }
     if run.ctx.listener.takes_child_lines() {
         variables.push((MARVIN_TELL_LINES.name.to_owned(), "1".to_owned()));

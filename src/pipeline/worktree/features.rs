@@ -37,18 +37,28 @@ pub(super) fn worktree_of(known: &[WorktreeRecord], name: &FeatureName) -> Optio
 /// # Errors
 /// The name has the number of another feature, or of none.
 pub(crate) fn places(root: &Arc<Root>, name: &FeatureName) -> Outcome<RunPlaces> {
-    let folder = match find(root, name) {
-        Some(folder) => folder,
-        None => next(root, name)?,
-    };
-    Ok(RunPlaces::of_feature(Arc::clone(root), &folder))
+    Ok(RunPlaces::of_feature(
+        Arc::clone(root),
+        &folder(root, name)?,
+    ))
+}
+
+/// The folder of a feature: the one that the project has, whoever wrote what is in it, else a new one.
+///
+/// # Errors
+/// As [`places`].
+pub(super) fn folder(root: &Root, name: &FeatureName) -> Outcome<String> {
+    match find(root, name) {
+        Some(folder) => Ok(folder),
+        None => next(root, name),
+    }
 }
 
 /// The folder of a new feature. Numbers of features that are built elsewhere are taken, too.
 ///
 /// # Errors
 /// `name` begins with a number itself.
-pub(super) fn next(root: &Root, name: &FeatureName) -> Outcome<String> {
+fn next(root: &Root, name: &FeatureName) -> Outcome<String> {
     if name.number().is_some() {
         return Err(
             Problem::missing(format!("There is no feature {name} here."))
@@ -58,7 +68,11 @@ pub(super) fn next(root: &Root, name: &FeatureName) -> Outcome<String> {
     let elsewhere = worktrees(root).into_iter().map(|record| record.feature);
     let known = in_tree(root).into_iter().chain(elsewhere);
     let last = known.filter_map(|folder| number(&folder)).max();
-    Ok(format!("{:03}-{name}", last.unwrap_or_default() + 1))
+    let next = last.unwrap_or_default().checked_add(1).ok_or_else(|| {
+        Problem::limit("The features have used up all numbers.")
+            .next("Rename the one with the largest number in specs/.")
+    })?;
+    Ok(format!("{next:03}-{name}"))
 }
 
 #[cfg(test)]

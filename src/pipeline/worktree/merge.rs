@@ -148,7 +148,9 @@ pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<Stri
         record.branch,
         counted(status.unmerged, "commit")
     );
-    let cleaned = clean_up(tree, status, order.form == MergeForm::All)?;
+    let cleaned = clean_up(tree, status, order.form == MergeForm::All).unwrap_or_else(|problem| {
+        format!("Its worktree could not be removed: {}", problem.one_line())
+    });
     Ok(format!("{what}\n{cleaned}"))
 }
 

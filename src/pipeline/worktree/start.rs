@@ -17,7 +17,7 @@ use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
 use crate::pipeline::{next_task, repository, state};
-use crate::proc::git::Git;
+use crate::proc::git::{Git, repository as repository_on_disk};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
@@ -48,7 +48,11 @@ pub(crate) fn for_run(
     feature: Option<&FeatureName>,
     may_make: bool,
 ) -> Outcome<Option<Workplace>> {
-    if ctx.session.policy.depth > 0 || !repository::exists(root)? || has_run(root, task, feature)? {
+    if ctx.session.policy.depth > 0 || !repository::exists(root)? {
+        return Ok(None);
+    }
+    // What a feature's run has merged in between lies in the folder too: its worktree comes first.
+    if feature.is_none() && has_run(root, task, None)? {
         return Ok(None);
     }
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
@@ -73,10 +77,10 @@ pub(crate) fn for_run(
         Some(record) if record.merged.is_empty() => resume(ctx, &git, record).map(Some),
         // The files of the folder say that it is done.
         Some(_) => Ok(None),
-        None if !may_make => Ok(None),
+        None if !may_make || (feature.is_some() && has_run(root, task, feature)?) => Ok(None),
         None => {
             let feature = match feature {
-                Some(name) => features::next(root, name)?,
+                Some(name) => features::folder(root, name)?,
                 None => String::new(),
             };
             let slug = match feature.as_str() {
@@ -310,10 +314,14 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
     let common = git.common().to_owned();
     let path = escape_controls(&record.path.to_string_lossy());
     let branch = git.branch_commit(&record.branch)?;
-    if record.is_there(&common) {
-        if branch.is_none() {
-            return Err(branch_is_gone(&ctx.session.env, &ctx.stop, &record));
-        }
+    let is_there = record.is_there(&common);
+    if is_there && branch.is_none() {
+        return Err(branch_is_gone(&ctx.session.env, &ctx.stop, &record));
+    }
+    if is_there && !is_checked_out(&record)? {
+        // Whatever was committed there would remove all files that are missing.
+        git.remove_worktree(&record.path)?;
+    } else if is_there {
         let notes = vec![format!(
             "Goes on in {path}, on the branch {}.",
             record.branch
@@ -369,6 +377,12 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         places,
         notes,
     })
+}
+
+/// Whether its files were all written once: git writes the index last, and a kill may have come before.
+fn is_checked_out(record: &WorktreeRecord) -> Outcome<bool> {
+    let found = repository_on_disk::find(&record.path)?;
+    Ok(found.is_some_and(|found| found.git().join("index").exists()))
 }
 
 /// The problem when the branch of a worktree was deleted.

@@ -113,11 +113,17 @@ impl<'a> UserTree<'a> {
                     Problem::input("There are several worktrees; which one is meant?").next(list()),
                 );
             }
-            (Some(name), _) => records.into_iter().rfind(|record| {
-                record.name == name
-                    || record.branch == name
-                    || feature::means(name, &record.feature)
-            }),
+            // A name is nobody else's, but several projects may have a feature of one name.
+            (Some(name), _) => {
+                let by_name = records.iter().rposition(|record| record.name == name);
+                let by_branch = || records.iter().rposition(|record| record.branch == name);
+                let by_feature = || {
+                    let mut records = records.iter();
+                    records.rposition(|record| feature::means(name, &record.feature))
+                };
+                let at = by_name.or_else(by_branch).or_else(by_feature);
+                at.map(|at| records.swap_remove(at))
+            }
         };
         let Some(record) = found else {
             let name = name.unwrap_or_default();

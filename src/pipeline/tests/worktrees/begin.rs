@@ -353,3 +353,21 @@ fn a_record_that_leads_elsewhere_is_not_followed() {
         );
     }
 }
+
+#[test]
+fn a_worktree_whose_files_were_not_all_written_is_made_again() {
+    let project = Project::new();
+    let place = project.workplace(FIRST);
+    let path = place.record.path.clone();
+    // As a kill between the making of the worktree and its checkout leaves it.
+    let index = git(
+        &path,
+        &["rev-parse", "--path-format=absolute", "--git-path", "index"],
+    );
+    fs::remove_file(index).unwrap();
+    fs::remove_file(path.join("notes.txt")).unwrap();
+    let again = project.workplace(FIRST);
+    assert_eq!(again.record.name, place.record.name);
+    assert!(path.join("notes.txt").exists());
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+}

@@ -170,3 +170,33 @@ fn a_document_of_a_feature_that_the_user_edits_is_no_work_that_is_not_committed(
     );
     assert!(!labels.is_empty());
 }
+
+#[test]
+fn a_prepared_folder_is_the_features_and_one_that_was_merged_in_between_goes_on_in_its_worktree() {
+    let project = Project::new();
+    project.put("specs/001-login/spec.md", "What the user wrote.\n");
+    project.commit("a draft");
+    let login = place(&project, LOGIN, "login");
+    assert_eq!(login.record.feature, "001-login");
+    project.run(&login, LOGIN).unwrap();
+    project.git(&["merge", "-q", "--no-edit", &login.record.branch]);
+    let again = place(&project, LOGIN, "login");
+    assert_eq!(again.record.name, login.record.name);
+}
+
+#[test]
+fn the_name_of_a_worktree_means_it_before_the_feature_of_another_project() {
+    let project = Project::new();
+    project.put("other/lib.rs", "// there\n");
+    project.commit("another project");
+    let first = place(&project, LOGIN, "login");
+    let second = project.place_of("other", SEARCH, Some("login"));
+    let second = second.unwrap().unwrap();
+    assert_ne!(first.record.name, second.record.name);
+    for record in [&first.record, &second.record] {
+        let meant = project.tree().named(Some(&record.name)).unwrap().record;
+        assert_eq!(meant.folder, record.folder);
+        let meant = project.tree().named(Some(&record.branch)).unwrap().record;
+        assert_eq!(meant.folder, record.folder);
+    }
+}
