@@ -551,6 +551,24 @@ fn an_edit_is_asked_about_with_its_change() {
 }
 
 #[test]
+fn a_session_has_the_further_folders_that_the_editor_names_and_no_others() {
+    let (home, server) = (Home::new(), obedient_model());
+    let further = home.path().join("further");
+    fs::create_dir(&further).unwrap();
+    fs::write(further.join("a.txt"), "over there\n").unwrap();
+    let mut editor = Editor::begin(&home, &server);
+    let wanted = json!({"cwd": home.work(), "mcpServers": [], "additionalDirectories": [further]});
+    let with = editor.call("session/new", wanted)["sessionId"].clone();
+    let without = editor.open(&home);
+    let path = json!({"path": further.join("a.txt")}).to_string();
+    for (session, status) in [(with.as_str().unwrap(), "completed"), (&without, "failed")] {
+        editor.prompt(session, &format!("call read_file {path}"));
+        let ended = editor.updates(session, "tool_call_update").pop().unwrap();
+        assert_eq!(ended["status"], status, "{ended}");
+    }
+}
+
+#[test]
 fn files_are_read_and_written_through_an_editor_that_can() {
     let (home, server) = (Home::new(), obedient_model());
     fs::write(home.work().join("a.txt"), "on disk\n").unwrap();
@@ -603,6 +621,52 @@ fn files_are_read_and_written_through_an_editor_that_can() {
         "{failed}"
     );
     assert!(!home.work().join("no.txt").exists());
+}
+
+#[test]
+fn a_folder_that_is_given_through_a_link_keeps_the_path_that_the_editor_knows() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "one\n").unwrap();
+    let link = home.path().join("link");
+    std::os::unix::fs::symlink(home.work(), &link).unwrap();
+    let known = link.join("a.txt").display().to_string();
+    let abilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
+    let opened = editor.call("session/new", json!({"cwd": link, "mcpServers": []}));
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    editor.answers(|request| {
+        Some(Ok(match request["method"].as_str().unwrap() {
+            "fs/read_text_file" => json!({"content": "one\n"}),
+            "fs/write_text_file" => json!({}),
+            _ => selects("once"),
+        }))
+    });
+    let edit = r#"call apply_patch {"path": "a.txt", "old_str": "one", "new_str": "1"}"#;
+    assert_eq!(editor.prompt(&session, edit), "end_turn");
+    for method in ["fs/read_text_file", "fs/write_text_file"] {
+        let request = editor.line(method, |line| line["method"] == method);
+        assert_eq!(request["params"]["path"], known);
+    }
+    let question = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+    });
+    let call = &question["params"]["toolCall"];
+    assert_eq!(call["content"][0]["path"], known, "{call}");
+    assert_eq!(call["locations"][0]["path"], known, "{call}");
+    let uri = format!("file://{known}");
+    let blocks = json!([
+        {"type": "text", "text": "Look at"},
+        {"type": "resource_link", "uri": uri, "name": "a.txt"},
+    ]);
+    let prompt = json!({"sessionId": session, "prompt": blocks});
+    editor.call("session/prompt", prompt);
+    let sent = last_sent(&server)["messages"].to_string();
+    assert!(sent.contains("@a.txt"), "{sent}");
+    editor.call("session/close", json!({"sessionId": session}));
+    for folder in [link, home.work()] {
+        let listed = editor.call("session/list", json!({"cwd": folder}));
+        assert_eq!(listed["sessions"][0]["sessionId"], session, "{listed}");
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn lines_that_are_no_requests_get_their_errors() {
             -32600,
             Value::Null,
         ),
-        ("{\"id\":6,\"method\":\"_private/thing\"}", -32601, json!(6)),
+        ("{\"id\":6,\"method\":\"_private/thing\"}", -32600, json!(6)),
         (
             "{\"id\":7,\"method\":\"initialize\",\"params\":[1]}",
             -32602,
@@ -55,6 +55,7 @@ fn lines_that_are_no_requests_get_their_errors() {
     assert_eq!(editor.call("initialize", params)["protocolVersion"], 1);
     let again = editor.fails("initialize", json!({"protocolVersion": 1}));
     assert_eq!(again["code"], -32600);
+    assert_eq!(editor.fails("_private/thing", json!({}))["code"], -32601);
     // Notifications are never answered, whatever they are.
     editor.notify("session/unknown", json!({}));
     editor.notify("session/cancel", json!({"sessionId": "none"}));
@@ -114,7 +115,7 @@ fn parameters_that_are_wrong_are_named() {
         ),
         (
             "session/new",
-            json!({"cwd": home.work(), "additionalDirectories": ["/tmp"]}),
+            json!({"cwd": home.work(), "additionalDirectories": ["relative"]}),
             -32602,
             "additionalDirectories",
         ),
@@ -203,6 +204,32 @@ fn parameters_that_are_wrong_are_named() {
         assert_eq!(named, field, "{method} {params}: {error}");
     }
     assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+}
+
+#[test]
+fn a_question_that_is_answered_with_nothing_is_over() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    editor.answers(|_| None);
+    for mut answer in [json!({"jsonrpc": "2.0"}), json!({"error": null})] {
+        let session = editor.open(&home);
+        let prompt = editor.prompts(&session, "run echo hi");
+        let question = editor.line("a question", |line| {
+            line["method"] == "session/request_permission" && line["params"]["sessionId"] == session
+        });
+        answer["id"] = question["id"].clone();
+        editor.send(&answer);
+        let ended = editor.answer(prompt);
+        assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+        let call = editor.updates(&session, "tool_call_update").pop().unwrap();
+        assert_eq!(call["status"], "failed", "{call}");
+        let words = call.to_string();
+        assert!(words.contains("neither a result nor an error"), "{words}");
+    }
+    // An answer gets none.
+    let errors = editor.lines().into_iter();
+    assert_eq!(errors.filter(|line| line["error"].is_object()).count(), 0);
+    editor.close().expect(0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the sessions of a process share, and the ways to open one.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::client_files::ClientFiles;
+use super::given_paths::GivenPaths;
 use super::models::Models;
 use super::out::Out;
 use super::params::{self, internal, not_found, text, wrong};
@@ -66,6 +68,8 @@ pub(super) enum Opening {
 struct OpenOrder {
     opening: Opening,
     cwd: PathBuf,
+    /// Folders that file tools may use too.
+    further: Vec<PathBuf>,
     /// The session that there is already.
     session: Option<String>,
     /// Names of the servers that it wants.
@@ -152,13 +156,10 @@ impl Agent {
             Opening::New => None,
             Opening::Load | Opening::Resume => Some(text(params, "sessionId")?.to_owned()),
         };
-        if !params::list(params, "additionalDirectories")?.is_empty() {
-            let words = "Further folders are not supported: a session has one working directory.";
-            return Err(wrong("additionalDirectories", words));
-        }
         let order = OpenOrder {
             opening,
             cwd: params::cwd(params)?,
+            further: params::further_folders(params)?,
             session,
             servers: servers(params)?,
         };
@@ -176,7 +177,13 @@ impl Agent {
             .name("session".to_owned())
             .spawn(move || {
                 let _counted = CountedThread(Arc::clone(&agent));
-                match agent.opened(&order) {
+                let opened = catch_unwind(AssertUnwindSafe(|| agent.opened(&order)));
+                let opened = opened.unwrap_or_else(|_| {
+                    let words =
+                        "Marvin crashed while opening the session. This is a bug in Marvin.";
+                    Err(internal(&Problem::internal(words)))
+                });
+                match opened {
                     Ok((thread, answer)) => {
                         agent
                             .shared
@@ -222,6 +229,7 @@ impl Agent {
         let mut settings = (*self.shared.settings).clone();
         settings.working_dir = Some(order.cwd.clone());
         settings.process.current = Some(order.cwd.clone());
+        settings.json.added_dirs.extend(order.further.clone());
         let settings = Arc::new(settings);
         let mut context = setup::session(&settings, &mut warn).map_err(of_problem)?;
         context.working_dir.bind_to_first();
@@ -236,11 +244,14 @@ impl Agent {
             Some(id) => self.begun(id, order, &store, &context, &settings)?,
         };
         let id: Arc<str> = begun.log.id().as_str().into();
+        let folders = [&order.cwd].into_iter().chain(&order.further);
+        let paths = Arc::new(GivenPaths::new(folders.map(PathBuf::as_path)));
         let abilities = self.shared.client.abilities();
         if abilities.reads_files || abilities.writes_files {
             context.editor = Some(Arc::new(ClientFiles {
                 client: Arc::clone(&self.shared.client),
                 session: Arc::clone(&id),
+                paths: Arc::clone(&paths),
             }));
         }
         let context = Arc::new(context);
@@ -249,6 +260,7 @@ impl Agent {
             Arc::clone(&self.shared.out),
             Arc::clone(&id),
             Arc::clone(&context),
+            paths,
             spent,
         ));
         let approver = ClientApprover {
@@ -288,13 +300,21 @@ impl Agent {
             .as_ref()
             .filter(|_| order.opening == Opening::Load)
         {
+            // Whoever does not read what is shown holds it up, but not the end of the process.
+            session.updates.begin(&self.shared.stop, 0);
             replay::show(replay, &session);
         }
+        // Names of models that come while the answer is made are told to every session that is found here.
+        let found = Arc::clone(&session);
+        self.lock().sessions.insert(Arc::clone(&id), found);
         let mut answer = options::set_up(&session);
         if order.opening == Opening::New {
             set(&mut answer, "sessionId", json!(&*id));
         }
-        self.lock().sessions.insert(id, Arc::clone(&session));
+        if self.shared.stop.is_fired() {
+            // Whoever ends all sessions may have looked before this one was among them.
+            session.end(None);
+        }
         let thread = SessionThread {
             session,
             settings,

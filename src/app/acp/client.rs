@@ -99,9 +99,9 @@ impl Client {
         }
     }
 
-    /// An answer of the client. One that nobody waits for is ignored.
-    pub(super) fn answered(&self, id: &RpcId, result: Result<Value, RpcError>) {
-        self.requests.answer(id, result);
+    /// An answer of the client. False when nobody waits for it.
+    pub(super) fn answered(&self, id: &RpcId, result: Result<Value, RpcError>) -> bool {
+        self.requests.answer(id, result)
     }
 
     /// The client is gone.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::client::{Client, error_words};
+use super::given_paths::GivenPaths;
 use super::params::NOT_FOUND;
+use super::tool_call::set;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::json_rpc::RpcError;
@@ -16,9 +18,16 @@ use crate::tools::engine::editor_files::EditorFiles;
 pub(super) struct ClientFiles {
     pub(super) client: Arc<Client>,
     pub(super) session: Arc<str>,
+    pub(super) paths: Arc<GivenPaths>,
 }
 
 impl ClientFiles {
+    /// What the client is asked about a file.
+    fn params(&self, path: &Path) -> Value {
+        let path = self.paths.of(path);
+        json!({"sessionId": &*self.session, "path": path.display().to_string()})
+    }
+
     fn ask(&self, method: &str, params: &Value, stop: &Cancel) -> Outcome<Result<Value, RpcError>> {
         self.client.ask(&self.session, method, params, stop)
     }
@@ -41,7 +50,7 @@ impl EditorFiles for ClientFiles {
     }
 
     fn read(&self, path: &Path, stop: &Cancel) -> Outcome<Option<String>> {
-        let params = json!({"sessionId": &*self.session, "path": path.display().to_string()});
+        let params = self.params(path);
         match self.ask("fs/read_text_file", &params, stop)? {
             Ok(mut answer) => match answer.get_mut("content").map(Value::take) {
                 Some(Value::String(text)) => Ok(Some(text)),
@@ -53,8 +62,8 @@ impl EditorFiles for ClientFiles {
     }
 
     fn write(&self, path: &Path, text: &str, stop: &Cancel) -> Outcome<()> {
-        let path_text = path.display().to_string();
-        let params = json!({"sessionId": &*self.session, "path": path_text, "content": text});
+        let mut params = self.params(path);
+        set(&mut params, "content", json!(text));
         let answer = self.ask("fs/write_text_file", &params, stop)?;
         answer
             .map(drop)

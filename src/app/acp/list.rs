@@ -1,5 +1,7 @@
 //! The sessions that there are, and their removal.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -33,7 +35,14 @@ pub(super) fn page(agent: &Agent, params: &Value) -> Answer {
     let store = store(agent).map_err(|problem| internal(&problem))?;
     let mut sessions = store.list();
     if let Some(cwd) = cwd {
-        sessions.retain(|session| session.cwd == cwd.trim_end_matches('/') || session.cwd == cwd);
+        // A session has the real path of its folder, and the client may know the folder by another.
+        let real = Path::new(cwd).canonicalize().ok();
+        let is_wanted = |folder: &str| {
+            folder == cwd
+                || folder == cwd.trim_end_matches('/')
+                || real.as_deref() == Some(Path::new(folder))
+        };
+        sessions.retain(|session| is_wanted(&session.cwd));
     }
     // The cursor is the last session of the page before.
     let from = match cursor {

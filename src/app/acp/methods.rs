@@ -139,8 +139,18 @@ pub(super) fn take(agent: &Arc<Agent>, line: &[u8]) {
                 handle(agent, &params);
             }
         }
-        Ok(Incoming::Answer { id, result }) => agent.shared.client.answered(&id, result),
-        Err(misread) => agent.answer(&misread.id, &Err(misread.error)),
+        Ok(Incoming::Answer { id, result }) => {
+            agent.shared.client.answered(&id, result);
+        }
+        Err(misread) => {
+            // What a client sends whose handler returns nothing ends the request, which would wait for ever.
+            let words = "the answer has neither a result nor an error";
+            let failed = RpcError::new(RpcError::INTERNAL, words);
+            let client = &agent.shared.client;
+            if !misread.is_answer || !client.answered(&misread.id, Err(failed)) {
+                agent.answer(&misread.id, &Err(misread.error));
+            }
+        }
     }
 }
 
@@ -150,15 +160,15 @@ fn handler(method: &str) -> Option<Handler> {
 }
 
 fn request(agent: &Arc<Agent>, id: &RpcId, method: &str, params: &Value) -> Handled {
-    let Some(Handler::Request(handle)) = handler(method) else {
-        let shown = clip(&escape_controls(method), 80);
-        let words = format!("There is no method \"{shown}\".");
-        return Err(RpcError::new(RpcError::NO_METHOD, words));
-    };
+    let shown = || clip(&escape_controls(method), 80);
     if method != "initialize" && !agent.shared.client.is_introduced() {
-        let words = format!("{method} cannot come before initialize.");
+        let words = format!("{} cannot come before initialize.", shown());
         return Err(RpcError::new(RpcError::INVALID_REQUEST, words));
     }
+    let Some(Handler::Request(handle)) = handler(method) else {
+        let words = format!("There is no method \"{}\".", shown());
+        return Err(RpcError::new(RpcError::NO_METHOD, words));
+    };
     handle(agent, id, params)
 }
 
@@ -194,7 +204,7 @@ fn initialize(agent: &Agent, params: &Value) -> Answer {
                 "embeddedContext": true,
             },
             "mcpCapabilities": {"http": false, "sse": false},
-            "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+            "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "additionalDirectories": {}},
             "auth": {},
         },
         "authMethods": methods,

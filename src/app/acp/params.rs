@@ -66,15 +66,28 @@ pub(super) fn list<'a>(params: &'a Value, field: &str) -> Result<&'a [Value], Rp
 
 /// The folder that a session works in.
 pub(super) fn cwd(params: &Value) -> Result<PathBuf, RpcError> {
-    let given = text(params, "cwd")?;
+    folder("cwd", text(params, "cwd")?)
+}
+
+/// The further folders that a session's file tools may use.
+pub(super) fn further_folders(params: &Value) -> Result<Vec<PathBuf>, RpcError> {
+    const FIELD: &str = "additionalDirectories";
+    let given = list(params, FIELD)?.iter();
+    let words = || wrong(FIELD, "A folder is a text.");
+    given
+        .map(|item| folder(FIELD, item.as_str().ok_or_else(words)?))
+        .collect()
+}
+
+fn folder(field: &str, given: &str) -> Result<PathBuf, RpcError> {
     let shown = clip(&escape_controls(given), 200);
     let path = Path::new(given);
     if !path.is_absolute() || given.contains('\0') {
-        let words = format!("cwd has to be an absolute path, not \"{shown}\".");
-        return Err(wrong("cwd", words));
+        let words = format!("{field} has to be an absolute path, not \"{shown}\".");
+        return Err(wrong(field, words));
     }
     match path.is_dir() {
         true => Ok(path.to_owned()),
-        false => Err(wrong("cwd", format!("\"{shown}\" is no folder."))),
+        false => Err(wrong(field, format!("\"{shown}\" is no folder."))),
     }
 }

@@ -29,12 +29,12 @@ pub(super) struct ClientApprover {
 
 impl CallApprover for ClientApprover {
     fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer> {
-        let shown = self.updates.call(&question.call).unwrap_or_else(|| {
-            let args = Value::Object(question.input.clone()).to_string();
-            let call = ToolCall::new(&question.call, &question.tool, args);
-            ShownCall::new(&self.context, question.call.clone(), &call)
-        });
-        let rule = self.rule(&shown);
+        let shown = self.shown(question);
+        // Where the arguments read differently once more, a rule made of them would be about another call.
+        let rule = match shown.has_input(&question.input) {
+            true => self.rule(&shown),
+            false => None,
+        };
         let mut options =
             vec![json!({"optionId": "once", "name": "Allow once", "kind": "allow_once"})];
         if rule.is_some() {
@@ -80,15 +80,30 @@ impl CallApprover for ClientApprover {
 }
 
 impl ClientApprover {
+    /// The call that would run, which is not always what the model wrote: a hook may have changed it, and a child's call may have the id of another.
+    fn shown(&self, question: &CallQuestion) -> ShownCall {
+        let known = self.updates.call(&question.call);
+        let known = known.filter(|known| known.tool == question.tool);
+        let id = known.map_or_else(|| question.call.clone(), |known| known.id);
+        let args = Value::Object(question.input.clone()).to_string();
+        let call = ToolCall::new(&question.call, &question.tool, args);
+        let root = self.updates.root();
+        ShownCall::new(&self.context, root.as_deref(), id, &call)
+    }
+
     /// What is asked about: of an edit the change too.
     fn fields(&self, shown: &ShownCall, question: &CallQuestion, stop: &Cancel) -> Value {
         let mut fields = shown.fields();
+        if !shown.has_input(&question.input) {
+            set(&mut fields, "title", json!(question.title));
+            set(&mut fields, "rawInput", json!(question.input));
+            set(&mut fields, "locations", json!([]));
+        }
         let listener = Arc::new(NullSink);
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
         let change = registry::preview(&ctx, &question.tool, &question.input);
         if let Some(change) = change {
-            let root = self.context.working_dir.root();
-            let diffs = tool_call::planned(&change, root.as_ref().map(|root| root.path()));
+            let diffs = tool_call::planned(&change, self.updates.root().as_deref());
             set(&mut fields, "content", Value::Array(diffs));
         }
         fields

@@ -78,8 +78,10 @@ impl PromptMessage {
     /// A file beneath the root is read; another address stays what it is.
     fn link(&mut self, uri: &str, name: &str, root: Option<&Path>) {
         let file = file_of(uri).and_then(|path| {
-            let beneath = path.strip_prefix(root?).ok()?.to_owned();
-            path.is_file().then_some(beneath)
+            // The root is a real path, and the client may know its folder by another.
+            let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+            let beneath = real.strip_prefix(root?).ok()?.to_owned();
+            real.is_file().then_some(beneath)
         });
         let name = one_line(name);
         match file {
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn text_links_embedded_files_and_images_become_a_message() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path();
+        let root = dir.path().canonicalize().unwrap();
         fs::create_dir(root.join("a b")).unwrap();
         fs::write(root.join("a b/c.rs"), "fn c() {}").unwrap();
         let inside = format!("file://{}/a%20b/c.rs#L3", root.display());
@@ -163,7 +165,7 @@ mod tests {
                 {"type": "resource", "resource": {"uri": "x", "mimeType": "image/png", "blob": "AAE="}},
                 {"type": "image", "mimeType": "image/png", "data": "AAEC"},
             ]),
-            Some(root),
+            Some(&root),
         )
         .unwrap();
         assert_eq!(message.files, [PathBuf::from("a b/c.rs")]);
@@ -185,7 +187,7 @@ mod tests {
     #[test]
     fn a_link_that_climbs_is_no_file_of_the_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().join("in");
+        let root = dir.path().canonicalize().unwrap().join("in");
         fs::create_dir(&root).unwrap();
         fs::write(dir.path().join("out"), "x").unwrap();
         for uri in [

@@ -36,10 +36,10 @@ fn call(past: &PastCall, n: usize, session: &AcpSession) -> Value {
     // Providers use an id again in another round.
     let id = format!("past-{n}-{}", past.call.id);
     let call = ToolCall::new(&past.call.id, &past.call.name, &past.call.args);
-    let shown = ShownCall::new(&session.context, id.clone(), &call);
+    let root = session.updates.root();
+    let root = root.as_deref();
+    let shown = ShownCall::new(&session.context, root, id.clone(), &call);
     let mut update = shown.begun();
-    let root = session.context.working_dir.root();
-    let root = root.as_ref().map(|root| root.path());
     let display = past
         .record
         .as_ref()

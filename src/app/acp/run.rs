@@ -83,10 +83,20 @@ fn serve(settings: Settings, stop: &Cancel) -> (Totals, Outcome<()>) {
     (agent.shared.ledger.totals(), Ok(()))
 }
 
+/// Ends everything when it is dropped: also where a line makes the thread that reads panic, because no other line comes in after that.
+struct FiresAtEnd(Cancel);
+
+impl Drop for FiresAtEnd {
+    fn drop(&mut self) {
+        self.0.fire();
+    }
+}
+
 /// Reads standard input on a thread of its own, which ends with it, or with the process.
 fn listen(agent: &Arc<Agent>) -> Outcome<()> {
     let agent = Arc::clone(agent);
     let read = move || {
+        let _end = FiresAtEnd(agent.shared.stop.clone());
         let mut input = BufReader::new(io::stdin());
         loop {
             match next_line(&mut input, MAX_LINE_IN) {
@@ -104,7 +114,6 @@ fn listen(agent: &Arc<Agent>) -> Outcome<()> {
                 }
             }
         }
-        agent.shared.stop.fire();
     };
     let thread = thread::Builder::new()
         .name("client in".to_owned())

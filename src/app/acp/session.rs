@@ -166,9 +166,9 @@ impl AcpSession {
     pub(super) fn prompt(&self, id: &RpcId, params: &Value) -> Result<(), RpcError> {
         let mut state = self.lock();
         if state.end.is_some() || state.is_over {
-            return Err(RpcError::new(
-                RpcError::INTERNAL,
-                "The session is being closed.",
+            return Err(internal(
+                &Problem::refused("The session is being closed.")
+                    .next("Open it again with session/load."),
             ));
         }
         if state.waiting.len() >= MAX_WAITING {
@@ -232,8 +232,11 @@ impl AcpSession {
         let wait = move || {
             let mut state = session.lock();
             loop {
-                let running = state.running.as_mut();
-                let Some(running) = running.filter(|one| one.id == id && !one.is_answered) else {
+                // The next prompt may have the same id, when a client counts from the beginning again.
+                let is_meant = |one: &&mut RunningPrompt| {
+                    one.id == id && !one.is_answered && one.stop.is_fired()
+                };
+                let Some(running) = state.running.as_mut().filter(is_meant) else {
                     return;
                 };
                 let left = until.saturating_duration_since(Instant::now());
@@ -261,6 +264,14 @@ impl AcpSession {
     /// Ends the session; the request, if there is one, is answered when it has ended.
     pub(super) fn end(self: &Arc<Self>, id: Option<RpcId>) {
         let mut state = self.lock();
+        if state.is_over {
+            // Its thread has answered everybody that it knew of.
+            drop(state);
+            if let Some(id) = id {
+                self.answer(&id, &Ok(json!({})));
+            }
+            return;
+        }
         state.end.get_or_insert_default().extend(id);
         drop(state);
         self.cancel();
@@ -399,7 +410,8 @@ impl SessionThread {
             },
         );
         let is_stopped = turn.is_some_and(|(stop, _)| stop.is_fired());
-        if !std::mem::replace(&mut session.lock().has_title, true) {
+        // After a cancel the request may have its answer already, and nothing of it is told any more.
+        if !is_stopped && !std::mem::replace(&mut session.lock().has_title, true) {
             updates.update(&json!({
                 "sessionUpdate": "session_info_update",
                 "title": title,

@@ -35,7 +35,13 @@ pub(super) struct ShownCall {
 }
 
 impl ShownCall {
-    pub(super) fn new(session: &SessionContext, id: String, call: &ToolCall) -> Self {
+    /// A call in a session whose working directory the client knows as `root`.
+    pub(super) fn new(
+        session: &SessionContext,
+        root: Option<&Path>,
+        id: String,
+        call: &ToolCall,
+    ) -> Self {
         let Some(tool) = session.registry().find(&call.name) else {
             return Self {
                 id,
@@ -48,10 +54,9 @@ impl ShownCall {
             };
         };
         let described = gate::describe(session, &tool, &call.args);
-        let root = session.working_dir.root();
         let place = |path: &String| {
-            let path = match &root {
-                Some(root) => root.path().join(path),
+            let path = match root {
+                Some(root) => root.join(path),
                 None => Path::new(path).to_owned(),
             };
             path.is_absolute().then(|| {
@@ -71,6 +76,11 @@ impl ShownCall {
             input: described.input,
             command: described.command,
         }
+    }
+
+    /// Whether these are the arguments that it shows.
+    pub(super) fn has_input(&self, input: &Map<String, Value>) -> bool {
+        self.input == *input
     }
 
     /// The fields that a client needs to show it, also in a question about it.

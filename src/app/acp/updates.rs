@@ -1,11 +1,13 @@
 //! The sink of a session: what happens in a turn as updates for the client.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::given_paths::GivenPaths;
 use super::out::{ChunkKind, Out};
 use super::tool_call::{self, ShownCall};
 use crate::app::stream::say;
@@ -26,6 +28,7 @@ pub(super) struct Updates {
     out: Arc<Out>,
     session: Arc<str>,
     context: Arc<SessionContext>,
+    paths: Arc<GivenPaths>,
     /// What the session cost in other processes.
     spent_before: Spent,
     state: Mutex<UpdateState>,
@@ -61,12 +64,14 @@ impl Updates {
         out: Arc<Out>,
         session: Arc<str>,
         context: Arc<SessionContext>,
+        paths: Arc<GivenPaths>,
         spent_before: Spent,
     ) -> Self {
         Self {
             out,
             session,
             context,
+            paths,
             spent_before,
             state: Mutex::default(),
         }
@@ -86,6 +91,12 @@ impl Updates {
         state.is_muted = false;
         state.stop_reason = None;
         state.window = window;
+    }
+
+    /// The working directory as the client knows it.
+    pub(super) fn root(&self) -> Option<PathBuf> {
+        let root = self.context.working_dir.root();
+        root.map(|root| self.paths.of(root.path()))
     }
 
     /// Nothing more is told of the turn that hangs.
@@ -128,6 +139,7 @@ impl Updates {
     }
 
     fn round(&self, calls: &[ToolCall]) {
+        let root = self.root();
         for call in calls {
             let mut state = self.lock();
             let used = state.used.entry(call.id.clone()).or_default();
@@ -136,7 +148,7 @@ impl Updates {
                 1 => call.id.clone(),
                 n => format!("{}-{n}", call.id),
             };
-            let shown = ShownCall::new(&self.context, id, call);
+            let shown = ShownCall::new(&self.context, root.as_deref(), id, call);
             let update = shown.begun();
             let call_in_round = CallInRound {
                 shown,
@@ -228,9 +240,8 @@ impl EventSink for Updates {
                 let Some(call) = self.call(&id) else {
                     return;
                 };
-                let root = self.context.working_dir.root();
-                let root = root.as_ref().map(|root| root.path());
-                let update = tool_call::ended(&call.id, failed, &text, display.as_ref(), root);
+                let (root, display) = (self.root(), display.as_ref());
+                let update = tool_call::ended(&call.id, failed, &text, display, root.as_deref());
                 self.update(&update);
             }
             Event::Turn(turn) => self.usage(&turn),

@@ -129,6 +129,8 @@ pub(crate) enum Incoming {
 pub(crate) struct Misread {
     pub id: RpcId,
     pub error: RpcError,
+    /// It can only be an answer to a request of ours: it has an id and no method. Programs whose handler returns nothing leave the result out.
+    pub is_answer: bool,
 }
 
 impl Incoming {
@@ -178,10 +180,13 @@ impl Incoming {
         };
         match (id, result) {
             (Some(id), Some(result)) => Ok(Self::Answer { id, result }),
-            (id, _) => Err(invalid(
-                id.unwrap_or(RpcId::Null),
-                "A message has a method, or an id and a result or an error.",
-            )),
+            (id, _) => {
+                let is_answer = id.as_ref().is_some_and(|id| *id != RpcId::Null);
+                let words = "A message has a method, or an id and a result or an error.";
+                let mut misread = invalid(id.unwrap_or(RpcId::Null), words);
+                misread.is_answer = is_answer;
+                Err(misread)
+            }
         }
     }
 }
@@ -192,7 +197,11 @@ fn invalid(id: RpcId, words: &str) -> Box<Misread> {
 
 fn misread(id: RpcId, code: i64, words: impl Into<String>) -> Box<Misread> {
     let error = RpcError::new(code, words);
-    Box::new(Misread { id, error })
+    Box::new(Misread {
+        id,
+        error,
+        is_answer: false,
+    })
 }
 
 /// Makes lines, without their ends.
@@ -315,6 +324,17 @@ mod tests {
             let misread = Incoming::read(line.as_bytes()).unwrap_err();
             let shown = line.get(..40).unwrap_or(line);
             assert_eq!((misread.error.code, misread.id), (code, id), "{shown}");
+        }
+        for (line, is_answer) in [
+            ("{\"id\":1}", true),
+            ("{\"id\":1,\"error\":null}", true),
+            ("{\"id\":null}", false),
+            ("{\"result\":1}", false),
+            ("{\"id\":3,\"method\":4}", false),
+            ("{\"id\":1,", false),
+        ] {
+            let misread = Incoming::read(line.as_bytes()).unwrap_err();
+            assert_eq!(misread.is_answer, is_answer, "{line}");
         }
         let misread = Incoming::read(b"{\"id\":\"\xff\"}").unwrap_err();
         assert!(misread.error.message.contains("not UTF-8"));
