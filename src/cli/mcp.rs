@@ -1,7 +1,7 @@
 //! `marvin mcp`: Marvin's tools for other programs.
 
 use std::io::{self, BufReader};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -102,7 +102,7 @@ fn address(text: &str) -> Outcome<SocketAddr> {
         host => host.parse().ok(),
     };
     match (host, port.parse()) {
-        (Some(host), Ok(port)) if host.is_loopback() => Ok(SocketAddr::new(host, port)),
+        (Some(host), Ok(port)) if is_here(host) => Ok(SocketAddr::new(host, port)),
         (Some(_), Ok(_)) => Err(Problem::refused(format!(
             "{} is not an address of this machine alone, so nothing listens there.",
             one_line(text)
@@ -113,6 +113,11 @@ fn address(text: &str) -> Outcome<SocketAddr> {
             one_line(text)
         ))),
     }
+}
+
+/// The addresses that the gate of the server knows as its own.
+fn is_here(host: IpAddr) -> bool {
+    host == IpAddr::from(Ipv4Addr::LOCALHOST) || host == IpAddr::from(Ipv6Addr::LOCALHOST)
 }
 
 fn usage(words: &str) -> Problem {

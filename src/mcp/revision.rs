@@ -41,9 +41,9 @@ pub(crate) enum Era {
 
 impl Era {
     /// What a handshake for `asked` agrees on: that revision, or the newest one where it is unknown.
-    pub(crate) fn of_handshake(asked: Option<&str>) -> Self {
+    pub(crate) fn of_handshake(asked: &str) -> Self {
         let [newest, ..] = &LEGACY;
-        let known = LEGACY.iter().find(|legacy| Some(legacy.name) == asked);
+        let known = LEGACY.iter().find(|legacy| legacy.name == asked);
         Self::Legacy(known.unwrap_or(newest))
     }
 

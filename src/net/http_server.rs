@@ -52,7 +52,9 @@ impl HttpRequest {
             None => 0,
             Some(text) => text
                 .parse::<u64>()
-                .map_err(|_| NoRequest::Bad(400, "Content-Length is no number."))?,
+                .ok()
+                .filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+                .ok_or(NoRequest::Bad(400, "Content-Length is no number."))?,
         };
         if length > most {
             return Err(NoRequest::Bad(413, "The body is too large."));
@@ -306,6 +308,7 @@ mod tests {
             (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
             (b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
             (b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+            (b"POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\na", 400),
             (b"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n", 413),
             (
                 b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -20,7 +20,7 @@ pub(crate) fn is_own(client: &TcpStream) -> bool {
 
 /// The user id of the socket from `from` to `to` in a table of the kernel.
 fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
-    let (from, to) = (ending(from)?, ending(to)?);
+    let (from, to) = (ending(from), ending(to));
     table.lines().skip(1).find_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
         let same = words.next()?.ends_with(&from) && words.next()?.ends_with(&to);
@@ -28,13 +28,18 @@ fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
     })
 }
 
-/// The end of an address in the table's format; an IPv4 address mapped to IPv6 has more in front.
-fn ending(place: SocketAddr) -> Option<String> {
-    let IpAddr::V4(ip) = place.ip() else {
-        return None;
+/// The end of an address in the table's format: words of four bytes. An IPv4 address mapped to IPv6 has more in front.
+fn ending(place: SocketAddr) -> String {
+    let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+    let ip: String = match place.ip() {
+        IpAddr::V4(ip) => word(ip.octets()),
+        IpAddr::V6(ip) => {
+            let octets = ip.octets();
+            let (words, _) = octets.as_chunks::<4>();
+            words.iter().map(|bytes| word(*bytes)).collect()
+        }
     };
-    let bits = u32::from_ne_bytes(ip.octets());
-    Some(format!("{bits:08X}:{:04X}", place.port()))
+    format!("{ip}:{:04X}", place.port())
 }
 
 #[cfg(test)]
@@ -58,5 +63,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         assert!(is_own(&listener.accept().unwrap().0));
+        if let Ok(listener) = TcpListener::bind("[::1]:0") {
+            let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            assert!(is_own(&listener.accept().unwrap().0));
+        }
     }
 }

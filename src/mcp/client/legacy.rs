@@ -45,7 +45,7 @@ impl<T: Transport> LegacyConnection<T> {
                 "The server's answer to {method} is no object."
             )));
         };
-        if let Some(error) = response.get("error") {
+        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
             let said = error.get("message").and_then(Value::as_str);
             return Err(Problem::network(format!(
                 "The server answered {method} with an error: {}",

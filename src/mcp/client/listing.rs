@@ -1,26 +1,35 @@
 //! The whole list of a server's tools, page by page, as far as that goes.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
 use super::connection::{Connection, Wait};
+use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
 const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 5_000;
 const MAX_BYTES: usize = 16 << 20;
 
-/// The tools of a server in its order, and why they are not all, if so.
+/// The tools of a server in its order, as far as they come `until` then, and why they are not all, if so.
 ///
 /// # Errors
 /// A page cannot be had.
 pub(super) fn tools(
     connection: &dyn Connection,
-    wait: Wait<'_>,
+    until: Instant,
+    stop: &Cancel,
 ) -> Outcome<(Vec<Value>, Option<&'static str>)> {
     let mut all = Vec::new();
     let mut cursor: Option<String> = None;
     let mut bytes = 0;
     for _ in 0..MAX_PAGES {
+        let limit = until.saturating_duration_since(Instant::now());
+        if limit.is_zero() {
+            return Ok((all, Some("its list takes too long")));
+        }
+        let wait = Wait { limit, stop };
         let mut page = connection.tools_page(cursor.as_deref(), wait)?;
         let tools = page.get_mut("tools").map(Value::take);
         let Some(Value::Array(tools)) = tools else {

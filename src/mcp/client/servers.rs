@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -74,13 +74,13 @@ impl Server {
 
     /// What it offers, and what is not as it should be.
     fn open(&self, stop: &Cancel) -> Outcome<(ServerFacts, Vec<Value>, Option<&'static str>)> {
-        let wait = Wait {
+        let until = Instant::now() + CONNECT_LIMIT;
+        let facts = self.connection.open(Wait {
             limit: CONNECT_LIMIT,
             stop,
-        };
-        let facts = self.connection.open(wait)?;
+        })?;
         let (tools, missing) = match facts.has_tools {
-            true => listing::tools(&*self.connection, wait)?,
+            true => listing::tools(&*self.connection, until, stop)?,
             false => (Vec::new(), None),
         };
         Ok((facts, tools, missing))

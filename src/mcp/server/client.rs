@@ -12,6 +12,9 @@ use crate::base::cancel::{Cancel, OnFire};
 use crate::formats::json_rpc::{RpcError, RpcId};
 use crate::mcp::revision::{Era, MODERN};
 
+/// Requests of one client that stay open.
+const MAX_OPEN: usize = 64;
+
 /// A client over one connection.
 #[derive(Default)]
 pub(super) struct Client {
@@ -56,13 +59,15 @@ impl Client {
                 format!("This connection speaks {}.", legacy.name),
             )),
             (Some(Era::Legacy(_)), ..) => Ok(settled.unwrap_or(Era::Modern)),
-            (None, "initialize", None) => {
-                let asked = params.get("protocolVersion").and_then(Value::as_str);
-                let agreed = Era::of_handshake(asked);
-                *era = Some(agreed);
-                Ok(agreed)
-            }
-            (None, "ping", None) => Ok(Era::of_handshake(None)),
+            (None, "initialize", None) => match params.get("protocolVersion") {
+                Some(Value::String(asked)) => {
+                    let agreed = Era::of_handshake(asked);
+                    *era = Some(agreed);
+                    Ok(agreed)
+                }
+                _ => Err(invalid_params("params.protocolVersion needs a text.")),
+            },
+            (None, "ping", None) => Ok(Era::of_handshake("")),
             (None, method, None) if method != "server/discover" => Err(invalid_params(
                 "The first request is initialize, or says its protocol version in params._meta.",
             )),
@@ -75,15 +80,32 @@ impl Client {
     }
 
     /// Remembers a request until [`Self::ended`]; its token fires with `all`, and when the client takes it back.
-    pub(super) fn begun(&self, id: &RpcId, is_open: bool, all: &Cancel) -> Cancel {
+    ///
+    /// # Errors
+    /// Its id is that of a request that is being worked on, or too many of those that stay open are.
+    pub(super) fn begun(
+        &self,
+        id: &RpcId,
+        is_open: bool,
+        all: &Cancel,
+    ) -> Result<Cancel, RpcError> {
+        let mut requests = lock(&self.running);
+        let refused = |words: &str| Err(RpcError::new(RpcError::INVALID_REQUEST, words));
+        if requests.contains_key(id) {
+            return refused("A request with this id is being worked on.");
+        }
+        let open = requests.values().filter(|request| request.is_open).count();
+        if is_open && open >= MAX_OPEN {
+            return refused("Too many requests stay open; end one of them first.");
+        }
         let (stop, with_all) = all.child();
         let running = Running {
             stop: stop.clone(),
             _with_all: with_all,
             is_open,
         };
-        lock(&self.running).insert(id.clone(), running);
-        stop
+        requests.insert(id.clone(), running);
+        Ok(stop)
     }
 
     /// Whether the client has not taken a request back, so that it wants an answer.

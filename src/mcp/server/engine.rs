@@ -51,7 +51,7 @@ impl Server {
     ) -> Result<Admitted, RpcError> {
         let era = client.admit(method, &params)?;
         let method = find(method, era)?;
-        let stop = client.begun(&id, method.duration == Duration::Open, all);
+        let stop = client.begun(&id, method.duration == Duration::Open, all)?;
         Ok(Admitted {
             method,
             exchange: Exchange::new(id, era, &params, stop, outlet),

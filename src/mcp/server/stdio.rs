@@ -1,6 +1,7 @@
 //! The transport over standard input and output: one message a line, and nothing else.
 
 use std::io::{BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -54,7 +55,8 @@ pub(crate) fn serve(
     });
     let reader = Arc::clone(&connection);
     thread::spawn(move || {
-        reader.read(input);
+        // Whatever ends it, the server ends with it.
+        let _ = catch_unwind(AssertUnwindSafe(|| reader.read(input)));
         let _ = ended.try_send(());
     });
     // Without a sender nothing more can come.
@@ -112,7 +114,7 @@ impl Connection {
             Ok(admitted) => admitted,
             Err(error) => return self.refuse(&id, error),
         };
-        let duration = admitted.method.duration;
+        let (duration, refused) = (admitted.method.duration, id.clone());
         let connection = Arc::clone(self);
         let run = move || {
             let answer = connection.server.answer(&admitted);
@@ -124,7 +126,15 @@ impl Connection {
         match duration {
             methods::Duration::Instant => run(),
             methods::Duration::Work => self.workers.run(bytes, Box::new(run)),
-            methods::Duration::Open => drop(thread::spawn(run)),
+            methods::Duration::Open => {
+                if thread::Builder::new().spawn(run).is_err() {
+                    self.client.ended(&refused);
+                    self.refuse(
+                        &refused,
+                        RpcError::new(RpcError::INTERNAL, "No thread is left."),
+                    );
+                }
+            }
         }
     }
 

@@ -1,11 +1,8 @@
 //! Who may ask: programs of this user on this machine, and no page that a browser shows.
 
-use std::net::TcpStream;
-
 use ring::digest::{SHA256, digest};
 
 use crate::net::http_server::{HttpRequest, HttpResponse};
-use crate::net::peer_owner;
 
 /// The one path.
 const PATH: &str = "/mcp";
@@ -30,11 +27,7 @@ impl Gate {
     }
 
     /// The response to a request that may not be made.
-    pub(super) fn refusal(
-        &self,
-        request: &HttpRequest,
-        stream: &TcpStream,
-    ) -> Option<HttpResponse> {
+    pub(super) fn refusal(&self, request: &HttpRequest) -> Option<HttpResponse> {
         let host = request.header("host").unwrap_or_default();
         let origin = request.header("origin");
         let is_own_origin = |origin: &str| {
@@ -42,11 +35,8 @@ impl Gate {
                 .strip_prefix("http://")
                 .is_some_and(|host| self.is_own(host))
         };
-        if !self.is_own(host) || !origin.is_none_or(is_own_origin) || !peer_owner::is_own(stream) {
-            return Some(HttpResponse::words(
-                403,
-                "Only programs of this machine may ask.",
-            ));
+        if !self.is_own(host) || !origin.is_none_or(is_own_origin) {
+            return Some(not_from_here());
         }
         if request.path != PATH {
             return Some(HttpResponse::words(404, "The address is /mcp."));
@@ -61,6 +51,11 @@ impl Gate {
         }
         None
     }
+}
+
+/// The response to whom nothing else is said.
+pub(super) fn not_from_here() -> HttpResponse {
+    HttpResponse::words(403, "Only programs of this machine may ask.")
 }
 
 fn sha256(token: &str) -> Vec<u8> {

@@ -21,6 +21,7 @@ use super::engine::Server;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::http_server::{HttpRequest, HttpResponse, NoRequest};
+use crate::net::peer_owner;
 use gate::Gate;
 use sessions::Sessions;
 
@@ -105,19 +106,37 @@ impl HttpServer {
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            thread::spawn(move || {
+            let counted = Counted(Arc::clone(&shared));
+            let started = thread::Builder::new().spawn(move || {
+                let _counted = counted;
                 shared.connection(stream);
-                shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
+            // Without a thread the connection is closed.
+            drop(started);
         }
+    }
+}
+
+/// A connection that counts until it ends, however.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Shared {
     fn connection(&self, stream: TcpStream) {
+        // Before a byte is read: another user of the machine may not hold memory and places.
+        if !peer_owner::is_own(&stream) {
+            let _ = gate::not_from_here().send(&stream, false);
+            return;
+        }
         let ready = stream
             .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(IDLE)));
+            .and_then(|()| stream.set_read_timeout(Some(IDLE)))
+            .and_then(|()| stream.set_write_timeout(Some(IDLE)));
         let Ok(reading) = ready.and_then(|()| stream.try_clone()) else {
             return;
         };
@@ -133,7 +152,7 @@ impl Shared {
             };
             let response = self
                 .gate
-                .refusal(&request, &stream)
+                .refusal(&request)
                 .or_else(|| self.answer(&request, &stream));
             let stays = request.stays && response.is_some();
             // A stream of events was the response, and ended the connection.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use serde_json::json;
 
 use super::sessions::Session;
@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How often it is looked whether the client is still there.
 const PERIOD: Duration = Duration::from_millis(100);
+
+/// What a request says that the client has not read yet; then the request waits.
+const PARTS: usize = 256;
 
 /// What a request has to say.
 enum Part {
@@ -83,7 +86,7 @@ impl Shared {
         {
             return Some(refused(status(&error, true), &id, error));
         }
-        let (send, receive) = unbounded();
+        let (send, receive) = bounded(PARTS);
         let outlet = Arc::new(Parts(send.clone()));
         let request = (id.clone(), method.as_str(), params);
         let admitted = match self
@@ -104,11 +107,15 @@ impl Shared {
         };
         let (server, worker) = (Arc::clone(&self.server), Arc::clone(&session));
         let own = id.clone();
-        thread::spawn(move || {
+        let started = thread::Builder::new().spawn(move || {
             let answer = server.answer(&admitted);
             worker.client.ended(&own);
             let _ = send.send(Part::Answer(Incoming::answer(&own, &answer)));
         });
+        if started.is_err() {
+            session.client.ended(&id);
+            return Some(HttpResponse::words(503, "Too much is running."));
+        }
         let answer = reply.follow(&receive);
         if answer.is_none() {
             // Nothing more can be said to a client that is gone.
