@@ -76,6 +76,10 @@
 //! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. Stages and chat model are called by
 //! [`reply::models::stage_call`], once for each try ([`model_call::ask`]). What was said becomes memory on a thread of its own ([`reply::memory::update`], [`store::memory`]).
 //!
+//! # Life of a request of another program
+//! `marvin mcp serve` → [`mcp::server::stdio`] or [`mcp::server::http`] reads a message → [`mcp::server`] admits it by the era of its client and the table of methods → a call of a
+//! tool runs on a thread of its own by [`tools::engine::batch`], as every call does; what it reports meanwhile are notifications → the answer has the form of the era.
+//!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.

@@ -115,7 +115,7 @@ variables! {
     MARVIN_PROVIDER_PATIENCE: Whole = 600, "seconds that each child of the pipeline waits in all for a provider that cannot answer now (600)";
     MARVIN_PROVIDER_PAUSE: Whole = 5, "seconds of its first pause; each is twice as long as the one before, up to 60 (5)";
     MARVIN_LEASH: Switch, "1 ends this process when its standard input closes; set by Marvin for its children";
-    MARVIN_PARENT_SOCKET: Text, "socket through which a sub-agent asks about calls; set by Marvin for its children";
+    MARVIN_PARENT_SOCKET: Text, "process and socket that a sub-agent asks about calls; set by Marvin for its children";
     MARVIN_TELL_LINES: Switch, "1 makes a run tell its messages and the results of its calls as lines of JSON on standard error too; set by Marvin for its children";
     MARVIN_WITHHELD_WORDS: Text, "words that the system prompt does not name, separated by commas; set by Marvin for its reviewers";
     TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";

@@ -159,6 +159,21 @@ fn an_interrupt_withdraws_the_question_to_a_hook() {
 }
 
 #[test]
+fn no_agent_is_started_whose_calls_a_hook_would_not_see() {
+    let home = Home::new();
+    let server = playing([
+        calls("launch_research_agent", json!({"query": "which port?"})),
+        says("Done."),
+    ]);
+    let run = driven(&home, &server).line("--permission-mode bypassPermissions");
+    let initialize = hooks("PreToolUse", json!({}));
+    let done = drive(run, initialize, &["look"], &mut |_| success(json!({}))).expect(0);
+    let all = lines(&done);
+    let told = &results(&all)[0];
+    assert!(told.contains("Agents cannot be started here"), "{told}");
+}
+
+#[test]
 fn hooks_of_the_session_and_of_messages_are_heard() {
     let home = Home::new();
     let server = playing([says("One."), says("Two.")]);
@@ -436,6 +451,34 @@ fn a_structured_answer_works_beside_hooks_and_servers() {
     let result = last(&lines(&done)).clone();
     assert_eq!(result["structured_output"], json!({"n": 2}));
     assert_eq!(result["num_turns"], 3);
+}
+
+#[test]
+fn hooks_hear_of_no_further_try_for_a_schema_and_prevent_it() {
+    const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#;
+    let home = Home::new();
+    let server = playing([says("One."), calls("structured_output", json!({"n": 1}))]);
+    let run = driven(&home, &server).args(["--json-schema", SCHEMA]);
+    let mut prompts = Vec::new();
+    let initialize = hooks("UserPromptSubmit", json!({}));
+    let done = drive(run, initialize, &["count"], &mut |request| {
+        prompts.push(request["input"]["prompt"].as_str().unwrap().to_owned());
+        success(json!({}))
+    })
+    .expect(0);
+    assert_eq!(prompts, ["count"]);
+    assert_eq!(last(&lines(&done))["structured_output"], json!({"n": 1}));
+    let home = Home::new();
+    let server = playing([run_command("echo found")]);
+    let run = driven(&home, &server)
+        .line("--permission-mode bypassPermissions")
+        .args(["--json-schema", SCHEMA]);
+    let initialize = hooks("PostToolUse", json!({}));
+    let done = drive(run, initialize, &["count"], &mut |_| {
+        success(json!({"continue": false, "stopReason": "Enough."}))
+    })
+    .expect(0);
+    assert_eq!(last(&lines(&done))["terminal_reason"], "hook_stopped");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use serde_json::{Map, Value, json};
 
-use super::line_writer::LineWriter;
+use super::line_writer::{LineWriter, MAX_TEXT};
 use super::user_line::UserLine;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
@@ -22,8 +22,10 @@ use crate::tools::engine::context::SessionContext;
 
 /// Messages that may wait.
 const MAX_WAITING: usize = 1_000;
-/// Questions that may be open.
+/// Questions without a time limit that may be open: those that people answer.
 const MAX_QUESTIONS: usize = 64;
+/// Questions with a time limit of their own that may be open.
+const MAX_TIMED: usize = 4_096;
 /// Things told whose answers may still come.
 const MAX_TOLD: usize = 1_000;
 /// The longest id of a request.
@@ -43,7 +45,7 @@ pub(crate) struct Caller {
     /// Has an item whenever something has come.
     wake: Sender<()>,
     woken: Receiver<()>,
-    /// Stops the turn that runs.
+    /// Stops the turn that runs. Locked before `inputs` where both are.
     turn: Mutex<Option<Cancel>>,
     questions: Mutex<Questions>,
     /// Its servers.
@@ -62,6 +64,8 @@ struct Inputs {
     /// A line could not be read.
     has_bad_line: bool,
     wishes: Wishes,
+    /// A message was taken whose turn cannot be stopped yet, and whether it is not wanted any more.
+    taken: Option<bool>,
     /// The model that answers now.
     model: String,
 }
@@ -82,13 +86,42 @@ pub(super) struct Wishes {
 #[derive(Default)]
 struct Questions {
     last: u64,
-    open: HashMap<String, Sender<Result<Value, String>>>,
+    open: HashMap<String, OpenQuestion>,
     /// Those whose answers nobody waits for.
     told: HashSet<String>,
     is_closed: bool,
 }
 
+struct OpenQuestion {
+    answer: Sender<Result<Value, String>>,
+    /// It has a time limit.
+    is_timed: bool,
+}
+
 impl Questions {
+    /// Takes a question, and returns its id.
+    fn open(&mut self, question: OpenQuestion) -> Outcome<String> {
+        if self.is_closed {
+            return Err(Problem::refused(
+                "The calling program has closed standard input and answers nothing any more.",
+            ));
+        }
+        let most = match question.is_timed {
+            true => MAX_TIMED,
+            false => MAX_QUESTIONS,
+        };
+        let open = self.open.values();
+        let alike = open.filter(|open| open.is_timed == question.is_timed);
+        if alike.count() >= most {
+            return Err(Problem::limit(format!(
+                "{most} questions to the calling program are open already."
+            )));
+        }
+        let id = self.next_id();
+        self.open.insert(id.clone(), question);
+        Ok(id)
+    }
+
     fn next_id(&mut self) -> String {
         self.last += 1;
         format!("marvin-{}", self.last)
@@ -227,6 +260,7 @@ impl Caller {
                     return None;
                 }
                 if let Some(message) = inputs.waiting.pop_front() {
+                    inputs.taken = Some(false);
                     return Some(message);
                 }
                 if inputs.is_closed {
@@ -265,7 +299,21 @@ impl Caller {
 
     /// The turn that `stop` stops has begun, or none runs any more.
     pub(super) fn set_turn(&self, stop: Option<Cancel>) {
-        *self.turn() = stop;
+        let is_unwanted = {
+            let mut turn = self.turn();
+            turn.clone_from(&stop);
+            self.inputs().taken.take() == Some(true)
+        };
+        if let Some(stop) = stop.filter(|_| is_unwanted) {
+            stop.fire();
+        }
+    }
+
+    /// What answered the message has ended, and the same message may be answered once more.
+    pub(super) fn pause_turn(&self) {
+        let mut turn = self.turn();
+        *turn = None;
+        self.inputs().taken = Some(false);
     }
 }
 
@@ -295,17 +343,25 @@ impl Caller {
         !std::mem::replace(&mut self.inputs().has_begun, true)
     }
 
-    /// Stops the turn, if one runs; with `queue` what waits goes too. Returns the ids of the messages that wait.
+    /// Stops the turn, if one runs or is about to; with `queue` what waits goes too. Returns the ids of the messages that wait.
     pub(super) fn interrupt(&self, queue: bool) -> Vec<String> {
-        if let Some(stop) = self.turn().as_ref() {
+        // Held until the token has fired: a turn that is tried again has another one.
+        let turn = self.turn();
+        let waiting = {
+            let mut inputs = self.inputs();
+            if let (None, Some(is_unwanted)) = (turn.as_ref(), inputs.taken.as_mut()) {
+                *is_unwanted = true;
+            }
+            if queue {
+                inputs.waiting.clear();
+            }
+            let waiting = inputs.waiting.iter().flatten();
+            waiting.filter_map(|line| line.uuid.clone()).collect()
+        };
+        if let Some(stop) = turn.as_ref() {
             stop.fire();
         }
-        let mut inputs = self.inputs();
-        if queue {
-            inputs.waiting.clear();
-        }
-        let waiting = inputs.waiting.iter().flatten();
-        waiting.filter_map(|line| line.uuid.clone()).collect()
+        waiting
     }
 }
 
@@ -314,30 +370,24 @@ impl Caller {
     /// Asks the caller and waits for the answer, for `limit` at most where there is one: people take their time.
     ///
     /// # Errors
-    /// It answers with an error, it is gone, too many questions are open, or its time is over or `stop` fires: then the question is withdrawn.
+    /// It answers with an error, it is gone, too many questions are open, this one is too long for a line, or its time is over or `stop` fires: then
+    /// the question is withdrawn.
     pub(super) fn ask(
         &self,
         request: &Value,
         limit: Option<Duration>,
         stop: &Cancel,
     ) -> Outcome<Value> {
+        if request.to_string().len() > MAX_TEXT {
+            return Err(Problem::limit(
+                "The question is too long for the calling program: a line has at most 1 MiB.",
+            ));
+        }
         let (send, answer) = bounded(1);
-        let id = {
-            let mut questions = self.questions();
-            if questions.is_closed {
-                return Err(Problem::refused(
-                    "The calling program has closed standard input and answers nothing any more.",
-                ));
-            }
-            if questions.open.len() >= MAX_QUESTIONS {
-                return Err(Problem::limit(format!(
-                    "{MAX_QUESTIONS} questions to the calling program are open already."
-                )));
-            }
-            let id = questions.next_id();
-            questions.open.insert(id.clone(), send);
-            id
-        };
+        let id = self.questions().open(OpenQuestion {
+            answer: send,
+            is_timed: limit.is_some(),
+        })?;
         self.writer.write_control(
             &json!({"type": "control_request", "request_id": id, "request": request}),
         );
@@ -420,7 +470,7 @@ impl Caller {
                 .to_owned()),
             false => Ok(response.remove("response").unwrap_or_default()),
         };
-        let _ = open.send(answer);
+        let _ = open.answer.send(answer);
     }
 }
 

@@ -151,7 +151,8 @@ impl JsonRun {
             }
         }
         if self.has_begun.load(Ordering::Relaxed) {
-            hooks::session_ends(&self.context(&Cancel::new()), "other");
+            // With the run that was stopped nobody is waited for.
+            hooks::session_ends(&self.context(&self.stop), "other");
         }
         match self.writer.finish() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
@@ -180,8 +181,10 @@ impl JsonRun {
         if let Some(structured) = structured {
             structured.begin();
         }
+        let mut is_own = false;
         let answered = loop {
             let mut stop_of_turn = None;
+            self.session.hooks.expect_own_words(is_own);
             let answered = one_shot.answer(
                 Arc::clone(target),
                 next,
@@ -195,7 +198,7 @@ impl JsonRun {
                     }
                 },
             );
-            caller.set_turn(None);
+            caller.pause_turn();
             is_stopped |= stop_of_turn.is_some_and(|stop| stop.is_fired());
             let (Some(structured), Ok(())) = (structured, &answered) else {
                 break answered;
@@ -205,10 +208,15 @@ impl JsonRun {
                     value = Some(fitting);
                     break answered;
                 }
-                NextTry::Again(words) if !is_stopped => next = (words, Vec::new()),
+                _ if self.session.hooks.end().is_some() => break answered,
+                NextTry::Again(words) if !is_stopped => {
+                    is_own = true;
+                    next = (words, Vec::new());
+                }
                 NextTry::Again(_) | NextTry::Exhausted => break Err(misfit()),
             }
         };
+        caller.set_turn(None);
         self.end(&answered, is_stopped, value.as_ref(), target);
         answered.map_err(|failure| *failure.problem)
     }

@@ -154,6 +154,64 @@ fn an_interrupt_stops_the_turn_and_says_what_waits() {
 }
 
 #[test]
+fn an_interrupt_before_a_turn_can_be_stopped_stops_that_turn_alone() {
+    let mut peer = Peer::new();
+    let interrupted = |peer: &mut Peer| peer.orders(json!({"subtype": "interrupt"}));
+    let begun = |peer: &Peer| {
+        let turn = Cancel::new();
+        peer.caller.set_turn(Some(turn.clone()));
+        turn.is_fired()
+    };
+    peer.says(user("one"));
+    peer.says(user("two"));
+    interrupted(&mut peer);
+    assert!(peer.caller.next(&Cancel::new()).is_some());
+    assert!(!begun(&peer));
+    peer.caller.set_turn(None);
+    assert!(peer.caller.next(&Cancel::new()).is_some());
+    interrupted(&mut peer);
+    assert!(begun(&peer));
+    // It is answered once more.
+    peer.caller.pause_turn();
+    assert!(!begun(&peer));
+    peer.caller.pause_turn();
+    interrupted(&mut peer);
+    assert!(begun(&peer));
+    peer.caller.set_turn(None);
+    interrupted(&mut peer);
+    assert!(!begun(&peer));
+}
+
+#[test]
+fn questions_with_a_time_limit_and_those_without_are_counted_apart() {
+    let peer = Peer::new();
+    let open = |is_timed: bool| {
+        let (answer, _) = bounded(1);
+        let question = OpenQuestion { answer, is_timed };
+        peer.caller.questions().open(question)
+    };
+    for (is_timed, most) in [(false, MAX_QUESTIONS), (true, MAX_TIMED)] {
+        for _ in 0..most {
+            open(is_timed).unwrap();
+        }
+        let problem = open(is_timed).unwrap_err();
+        assert!(
+            problem.what.contains(&format!("{most} questions")),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn a_question_that_is_too_long_for_a_line_is_not_asked() {
+    let mut peer = Peer::new();
+    let request = json!({"subtype": "x", "text": "a".repeat(MAX_TEXT)});
+    let problem = peer.caller.ask(&request, None, &Cancel::new()).unwrap_err();
+    assert!(problem.what.contains("1 MiB"), "{problem}");
+    assert!(peer.read().is_empty());
+}
+
+#[test]
 fn wishes_are_for_the_requests_that_follow() {
     let mut peer = Peer::new();
     peer.orders(json!({"subtype": "set_model", "model": "big"}));

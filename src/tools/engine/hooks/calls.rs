@@ -8,10 +8,13 @@ use super::event::HookEvent;
 use super::fire::fire;
 use super::verdict::{Verdict, joined};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::head;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::permission::second_names;
 use crate::tools::engine::result::ToolOk;
 
+/// The most bytes of a result that hooks are told: a line to a calling program has at most 1 MiB.
+pub(super) const MAX_RESPONSE: usize = 256 << 10;
 /// What names of tools of servers begin with elsewhere.
 const SERVER_PREFIX: &str = "mcp__";
 
@@ -61,7 +64,7 @@ pub(crate) fn after(
                     Ok(done) => ("tool_response", done.text.clone()),
                     Err(problem) => ("error", problem.for_model()),
                 };
-                fields.insert(name.to_owned(), Value::from(text));
+                fields.insert(name.to_owned(), Value::from(head(&text, MAX_RESPONSE)));
                 let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                 fields.insert("duration_ms".to_owned(), Value::from(took));
                 fields

@@ -11,7 +11,7 @@ use super::hook_set::Hook;
 use super::output::{HookDecision, HookOutput};
 use super::verdict::Verdict;
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::{Event, Level};
 use crate::tools::engine::context::ToolContext;
 
@@ -78,7 +78,9 @@ fn common(ctx: &ToolContext, event: HookEvent) -> Map<String, Value> {
 /// What counts instead of an answer that there is none of.
 fn without_answer(ctx: &ToolContext, hook: &Hook, problem: &Problem) -> Option<HookOutput> {
     let (event, name) = (hook.event, hook.runner.name());
-    if hook.blocks_on_failure && !problem.is_cancelled() {
+    // A hook that could not even be asked has agreed to nothing.
+    let is_unasked = event == HookEvent::PreToolUse && problem.kind == ProblemKind::Limit;
+    if (hook.blocks_on_failure || is_unasked) && !problem.is_cancelled() {
         let words = format!("{name} for {} failed: {}", event.name(), problem.one_line());
         return Some(match event {
             HookEvent::PreToolUse => HookOutput {

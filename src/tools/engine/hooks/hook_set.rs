@@ -94,6 +94,8 @@ struct HookedTurn {
     end: Option<String>,
     /// What goes to the model with the next message.
     context: Vec<String>,
+    /// The next message is Marvin's own.
+    is_own: bool,
 }
 
 impl fmt::Debug for HookSet {
@@ -143,6 +145,15 @@ impl HookSet {
     /// A turn begins: what was said about the last one no longer counts.
     pub(crate) fn begin_turn(&self) {
         self.turn().end = None;
+    }
+
+    /// Says whether the next message is Marvin's own: no hook is asked about one.
+    pub(crate) fn expect_own_words(&self, is_own: bool) {
+        self.turn().is_own = is_own;
+    }
+
+    pub(super) fn expects_own_words(&self) -> bool {
+        self.turn().is_own
     }
 
     /// Ends the turn with the round that runs.

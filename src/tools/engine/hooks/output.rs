@@ -35,11 +35,50 @@ pub(crate) struct HookOutput {
 }
 
 impl HookOutput {
-    /// Reads the answer to an event.
+    /// Reads the answer to an event. One that objects does so whatever else is in it.
     ///
     /// # Errors
     /// It is no object, or one of its members is nothing that it may be.
     pub(crate) fn read(event: HookEvent, answer: &Value) -> Outcome<Self> {
+        Self::whole(event, answer)
+            .or_else(|problem| Self::objection(event, answer, &problem).ok_or(problem))
+    }
+
+    /// What an answer that cannot be used whole objects to, if it does.
+    fn objection(event: HookEvent, answer: &Value, problem: &Problem) -> Option<Self> {
+        let answer = answer.as_object()?;
+        let says = |of: &Map<String, Value>, key: &str, word: &str| {
+            of.get(key).and_then(Value::as_str) == Some(word)
+        };
+        let reason = |of: &Map<String, Value>, key: &str| {
+            let reason = text(of, key).ok().flatten();
+            reason.unwrap_or_default()
+        };
+        let is_call = event == HookEvent::PreToolUse;
+        let own = answer.get("hookSpecificOutput").and_then(Value::as_object);
+        let denial = own.filter(|own| is_call && says(own, "permissionDecision", "deny"));
+        let denial = denial.map(|own| reason(own, "permissionDecisionReason"));
+        let block = says(answer, "decision", "block").then(|| reason(answer, "reason"));
+        let end = answer.get("continue") == Some(&Value::Bool(false));
+        let output = Self {
+            end: end.then(|| reason(answer, "stopReason")),
+            block: block.clone().filter(|_| !is_call),
+            decision: denial
+                .or(block)
+                .filter(|_| is_call)
+                .map(|reason| (HookDecision::Deny, reason)),
+            notice: Some(format!(
+                "Of a hook's answer to {} only the objection counts: {}",
+                event.name(),
+                problem.one_line()
+            )),
+            ..Self::default()
+        };
+        let objects = output.end.is_some() || output.block.is_some() || output.decision.is_some();
+        objects.then_some(output)
+    }
+
+    fn whole(event: HookEvent, answer: &Value) -> Outcome<Self> {
         let answer = match answer {
             Value::Null => return Ok(Self::default()),
             Value::Object(answer) => answer,
@@ -178,6 +217,28 @@ mod tests {
         assert_eq!(blocked.decision, None);
         let allowed = read(json!({"decision": "approve"})).unwrap();
         assert_eq!(allowed.decision, Some((HookDecision::Allow, String::new())));
+    }
+
+    #[test]
+    fn an_objection_counts_beside_nonsense() {
+        for answer in [
+            json!({"decision": "block", "reason": "No.", "systemMessage": 5}),
+            json!({"decision": "block", "reason": "No.", "hookSpecificOutput": []}),
+            json!({"systemMessage": 5, "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "No."}}),
+            json!({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "No.", "updatedInput": 5}}),
+        ] {
+            let output = read(answer.clone()).unwrap();
+            let denial = Some((HookDecision::Deny, "No.".to_owned()));
+            assert_eq!(output.decision, denial, "{answer}");
+            assert!(output.notice.is_some() && output.block.is_none());
+        }
+        let answer = json!({"decision": "block", "reason": 7, "systemMessage": 5});
+        let blocked = HookOutput::read(HookEvent::Stop, &answer).unwrap();
+        assert_eq!(blocked.block.as_deref(), Some(""));
+        let ended = read(json!({"continue": false, "stopReason": 5})).unwrap();
+        assert_eq!(ended.end.as_deref(), Some(""));
+        // What agrees is not taken from nonsense.
+        assert!(read(json!({"decision": "approve", "systemMessage": 5})).is_err());
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::calls::{self, HookedCall, MAX_RESPONSE};
 use super::event::HookEvent;
 use super::hook_set::{Hook, HookRunner, HookedSession};
 use super::matcher::Matcher;
@@ -24,6 +25,7 @@ use crate::tools::engine::permission::permissions::{PermissionRules, Permissions
 use crate::tools::engine::permission::rule::Rule;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
+use crate::tools::engine::result::ToolOk;
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<Event>>);
@@ -242,6 +244,32 @@ fn a_hook_that_allows_opens_the_question_and_no_rule() {
 }
 
 #[test]
+fn no_hook_opens_a_mode_that_refuses() {
+    for mode in [PermissionMode::Plan, PermissionMode::DontAsk] {
+        for decision in ["allow", "ask"] {
+            let rules = PermissionRules {
+                mode: Some(mode),
+                allow: Rule::parse_list(
+                    "create_file(docs/**)",
+                    &known_tools(&Registry::default().all()),
+                )
+                .unwrap(),
+                ..PermissionRules::default()
+            };
+            let bench =
+                Bench::with(rules).on(HookEvent::PreToolUse, "create_file", decides(decision));
+            let text = bench.create("a.md");
+            assert!(text.contains(mode.word()), "{text}");
+            assert!(!bench.has("a.md"));
+            assert_eq!(bench.denials(), [DenialReason::Mode]);
+            // What a rule allows is as ever.
+            bench.create("docs/a.md");
+            assert_eq!(bench.has("docs/a.md"), decision == "allow");
+        }
+    }
+}
+
+#[test]
 fn what_has_run_is_told_and_commented_on() {
     let bench = Bench::new()
         .on(HookEvent::PostToolUse, "", |_| {
@@ -342,6 +370,43 @@ fn a_message_gets_context_or_is_not_sent() {
     let problem = turns::prompt_is_sent(&bench.ctx, "stop").unwrap_err();
     assert!(problem.what.ends_with(": Not now."), "{}", problem.what);
     assert_eq!(bench.ctx.session.hooks.end().as_deref(), Some("Not now."));
+}
+
+#[test]
+fn no_hook_is_asked_about_words_of_marvin() {
+    let bench = Bench::new().on(HookEvent::UserPromptSubmit, "", |_| Ok(json!({})));
+    let hooks = &bench.ctx.session.hooks;
+    hooks.expect_own_words(true);
+    assert_eq!(turns::prompt_is_sent(&bench.ctx, "Again.").unwrap(), None);
+    assert!(bench.inputs().is_empty());
+    hooks.expect_own_words(false);
+    turns::prompt_is_sent(&bench.ctx, "go").unwrap();
+    assert_eq!(bench.inputs().len(), 1);
+}
+
+#[test]
+fn a_question_that_cannot_be_put_to_a_hook_denies_the_call() {
+    let bench = Bench::new().on(HookEvent::PreToolUse, "", |_| {
+        Err(Problem::limit("It is too long."))
+    });
+    let text = bench.create("a.md");
+    assert!(text.contains("It is too long."), "{text}");
+    assert!(!bench.has("a.md"));
+}
+
+#[test]
+fn a_long_result_is_told_as_far_as_it_goes() {
+    let bench = Bench::new().on(HookEvent::PostToolUse, "", |_| Ok(json!({})));
+    let done = ToolOk::from("é".repeat(MAX_RESPONSE));
+    let call = HookedCall {
+        tool: "tree".to_owned(),
+        input: Map::new(),
+    };
+    let done = calls::after(&bench.ctx, Some(&call), None, Ok(done), Duration::ZERO).unwrap();
+    assert_eq!(done.text.len(), 2 * MAX_RESPONSE);
+    let inputs = bench.inputs();
+    let told = inputs[0]["tool_response"].as_str().unwrap();
+    assert_eq!(told.len(), MAX_RESPONSE);
 }
 
 #[test]

@@ -37,9 +37,12 @@ pub(crate) fn session_ends(ctx: &ToolContext, reason: &str) {
 pub(crate) fn prompt_is_sent(ctx: &ToolContext, prompt: &str) -> Outcome<Option<String>> {
     let set = &ctx.session.hooks;
     set.begin_turn();
-    let said = fire(ctx, HookEvent::UserPromptSubmit, &[], || {
-        object(json!({"prompt": prompt}))
-    });
+    let said = match set.expects_own_words() {
+        true => None,
+        false => fire(ctx, HookEvent::UserPromptSubmit, &[], || {
+            object(json!({"prompt": prompt}))
+        }),
+    };
     let said = said.unwrap_or_default();
     if let Some(reason) = said.block.or(said.end) {
         set.end_turn(reason.clone());

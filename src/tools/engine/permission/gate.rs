@@ -134,12 +134,12 @@ fn clear_with_hooks(
     let call = facts(&ctx.session, tool, &args);
     let cleared = match verdict.decision {
         Some((HookDecision::Deny, reason)) => return Err(refuse_by_hook(ctx, &call, &reason)),
-        Some((HookDecision::Allow, _)) => match permissions.denial(&call) {
+        Some((HookDecision::Allow, _)) => match permissions.refusal(&call) {
             Some(denial) => return Err(refuse(ctx, &call, &denial)),
             None => ClearedCall::new(args, true),
         },
         Some((HookDecision::Ask, reason)) => {
-            if let Some(denial) = permissions.denial(&call) {
+            if let Some(denial) = permissions.refusal(&call) {
                 return Err(refuse(ctx, &call, &denial));
             }
             ask_for_hook(ctx, tool, args, &reason)?

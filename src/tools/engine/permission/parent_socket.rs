@@ -1,11 +1,12 @@
 //! Questions about calls of a sub-agent, which is a process of its own, to whoever its parent asks: through a socket that the parent opens for it. One connection carries one
 //! question, a line of JSON, and its answer.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -16,10 +17,10 @@ use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::context::ToolContext;
 
 /// The most bytes of a question or an answer.
-const MAX_LINE: u64 = 4 << 20;
+const MAX_LINE: usize = 4 << 20;
 /// How often a side that waits looks whether it still has to.
 const TICK: Duration = Duration::from_millis(50);
-/// How long the other side may take to send a line that it has begun.
+/// How long a child may take to send its question, and either side to take a line of the other.
 const LINE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The parent's end: answers the questions of one child.
@@ -43,8 +44,10 @@ impl ParentSocket {
         dir.join("questions")
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
-        Self::path_in(self.dir.path())
+    /// What the child is told, which [`ParentAddress`] reads: this process and the socket.
+    pub(crate) fn address(&self) -> String {
+        let path = Self::path_in(self.dir.path());
+        format!("{} {}", process::id(), path.display())
     }
 
     /// Answers questions while `run` runs; those that are open at its end are withdrawn.
@@ -53,9 +56,8 @@ impl ParentSocket {
         thread::scope(|scope| {
             let answering = thread::Builder::new().name("questions".to_owned());
             let _answering = answering.spawn_scoped(scope, || self.answer_all(ctx, &over));
-            let done = run();
-            over.fire();
-            done
+            let _end = FireAtEnd(&over);
+            run()
         })
     }
 
@@ -77,15 +79,21 @@ impl ParentSocket {
     }
 }
 
+/// Fires a token when it is dropped, so also when there is a panic.
+struct FireAtEnd<'a>(&'a Cancel);
+
+impl Drop for FireAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.fire();
+    }
+}
+
 /// Answers the question of a connection.
 fn answer(ctx: &ToolContext, stream: UnixStream, over: &Cancel) {
     let read = || -> io::Result<Value> {
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(LINE_LIMIT))?;
-        stream.set_write_timeout(Some(LINE_LIMIT))?;
-        let mut line = String::new();
-        BufReader::new((&stream).take(MAX_LINE)).read_line(&mut line)?;
-        Ok(serde_json::from_str(&line)?)
+        let line = read_line(&stream, within(over))?;
+        Ok(serde_json::from_slice(&line)?)
     };
     let (Ok(question), Some(approver)) = (read(), ctx.session.permissions.approver()) else {
         return;
@@ -108,7 +116,54 @@ fn answer(ctx: &ToolContext, stream: UnixStream, over: &Cancel) {
         Err(problem) => json!({"error": problem.one_line()}),
     };
     // A child that has ended does not read it.
-    let _ = (&stream).write_all(format!("{said}\n").as_bytes());
+    let _ = write_line(&stream, &said, within(over));
+}
+
+/// Whether a line may still take time.
+fn within(over: &Cancel) -> impl Fn() -> bool {
+    let until = Instant::now() + LINE_LIMIT;
+    move || !over.is_fired() && Instant::now() < until
+}
+
+/// Writes a line for as long as `goes_on`.
+fn write_line(mut stream: &UnixStream, line: &Value, goes_on: impl Fn() -> bool) -> io::Result<()> {
+    stream.set_write_timeout(Some(TICK))?;
+    let line = format!("{line}\n");
+    let mut left = line.as_bytes();
+    while !left.is_empty() {
+        if !goes_on() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        match stream.write(left) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => left = left.get(count..).unwrap_or_default(),
+            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a line, which nothing follows, for as long as `goes_on`.
+fn read_line(mut stream: &UnixStream, goes_on: impl Fn() -> bool) -> io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(TICK))?;
+    let mut line = Vec::new();
+    let mut piece = [0; 4_096];
+    while !line.ends_with(b"\n") {
+        if !goes_on() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        match stream.read(&mut piece) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => line.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) => return Err(error),
+        }
+        if line.len() > MAX_LINE {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
+    }
+    Ok(line)
 }
 
 fn question_of(line: &Value) -> Option<CallQuestion> {
@@ -123,8 +178,55 @@ fn question_of(line: &Value) -> Option<CallQuestion> {
     })
 }
 
+/// Where the parent answers, and the process that it is.
+pub(crate) struct ParentAddress {
+    /// None where the address has none.
+    pid: Option<i32>,
+    path: PathBuf,
+}
+
+impl From<&str> for ParentAddress {
+    fn from(text: &str) -> Self {
+        let (pid, path) = text.split_once(' ').unwrap_or(("", text));
+        Self {
+            pid: pid.parse().ok(),
+            path: path.into(),
+        }
+    }
+}
+
+impl ParentAddress {
+    /// Connects to the parent.
+    ///
+    /// # Errors
+    /// It is not there, or another process of the user has put itself in its place.
+    fn connect(&self) -> io::Result<UnixStream> {
+        let stream = UnixStream::connect(&self.path)?;
+        match self.pid.is_some_and(|pid| is_peer(&stream, pid)) {
+            true => Ok(stream),
+            false => Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "another process answers in its place",
+            )),
+        }
+    }
+}
+
+/// Whether this process has opened the other side.
+#[cfg(target_os = "linux")]
+fn is_peer(stream: &UnixStream, pid: i32) -> bool {
+    rustix::net::sockopt::socket_peercred(stream)
+        .is_ok_and(|peer| peer.pid.as_raw_nonzero().get() == pid)
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+fn is_peer(_: &UnixStream, _: i32) -> bool {
+    true
+}
+
 /// The child's end.
-pub(crate) struct ParentApprover(pub(crate) PathBuf);
+pub(crate) struct ParentApprover(pub(crate) ParentAddress);
 
 impl CallApprover for ParentApprover {
     fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer> {
@@ -162,30 +264,54 @@ impl CallApprover for ParentApprover {
 
 impl ParentApprover {
     fn exchange(&self, question: &Value, stop: &Cancel) -> io::Result<Map<String, Value>> {
-        let mut stream = UnixStream::connect(&self.0)?;
-        stream.set_write_timeout(Some(LINE_LIMIT))?;
-        stream.write_all(format!("{question}\n").as_bytes())?;
-        stream.set_read_timeout(Some(TICK))?;
-        let mut answer = Vec::new();
-        let mut piece = [0; 4_096];
-        while !answer.ends_with(b"\n") {
-            match stream.read(&mut piece) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => answer.extend_from_slice(piece.get(..count).unwrap_or_default()),
-                Err(error) if is_no_answer_yet(&error) && !stop.is_fired() => {}
-                Err(error) => return Err(error),
-            }
-            if u64::try_from(answer.len()).is_ok_and(|bytes| bytes > MAX_LINE) {
-                return Err(ErrorKind::FileTooLarge.into());
-            }
-        }
+        let stream = self.0.connect()?;
+        write_line(&stream, question, within(stop))?;
+        let answer = read_line(&stream, || !stop.is_fired())?;
         Ok(serde_json::from_slice(&answer)?)
     }
 }
 
-fn is_no_answer_yet(error: &io::Error) -> bool {
+fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_in_the_place_of_the_parent_is_not_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("with space");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let connect = |pid: u32| {
+            let address = format!("{pid} {}", path.display());
+            ParentAddress::from(address.as_str()).connect()
+        };
+        assert!(connect(process::id()).is_ok());
+        let without_pid = ParentAddress::from(path.to_str().unwrap());
+        assert!(without_pid.connect().is_err());
+        if cfg!(target_os = "linux") {
+            let error = connect(process::id() + 1).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        }
+    }
+
+    #[test]
+    fn a_side_that_says_nothing_is_waited_for_only_as_long_as_that_is_wanted() {
+        let (one, mut other) = UnixStream::pair().unwrap();
+        other.write_all(b"{").unwrap();
+        let over = Cancel::new();
+        thread::scope(|scope| {
+            let reading = scope.spawn(|| read_line(&one, || !over.is_fired()));
+            over.fire();
+            let error = reading.join().unwrap().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+        });
+        other.write_all(b"}\n").unwrap();
+        assert!(read_line(&one, || true).unwrap().ends_with(b"}\n"));
+    }
 }

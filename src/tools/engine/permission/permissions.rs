@@ -166,6 +166,14 @@ impl Permissions {
         Some(Denial::Rule(rule.text().to_owned()))
     }
 
+    /// What no hook opens: a rule that denies, or a mode that refuses what no rule allows.
+    pub(super) fn refusal(&self, call: &CallFacts<'_>) -> Option<Denial> {
+        match self.decide(call) {
+            Decision::Refuse(denial) => Some(denial),
+            Decision::Run { .. } | Decision::Ask { .. } => None,
+        }
+    }
+
     /// The variables by which a Marvin that this process starts is bounded at least as this one is.
     pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
         let rules = self.rules();
