@@ -24,7 +24,7 @@ fn lines_that_are_no_requests_get_their_errors() {
             Value::Null,
         ),
         ("7", -32600, Value::Null),
-        ("{\"jsonrpc\":\"2.0\",\"id\":5}", -32600, json!(5)),
+        ("{\"jsonrpc\":\"2.0\",\"id\":55}", -32600, json!(55)),
         (
             "{\"id\":{\"a\":1},\"method\":\"initialize\"}",
             -32600,

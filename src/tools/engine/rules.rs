@@ -208,7 +208,6 @@ impl Rules {
     }
 
     /// Runs beside calls of its like, each in a place of its own, unless one of these arguments is given.
-    #[must_use]
     pub const fn beside_unless(mut self, arguments: &'static [&'static str]) -> Self {
         self.beside_unless = Some(arguments);
         self
@@ -227,7 +226,6 @@ impl Rules {
     }
 
     /// Its change can be shown before it is made.
-    #[must_use]
     pub const fn previewed(mut self) -> Self {
         self.previewed = true;
         self
@@ -264,7 +262,6 @@ impl Rules {
     }
 
     /// Belongs to the run, whatever else is offered.
-    #[must_use]
     pub const fn of_run(mut self) -> Self {
         self.of_run = true;
         self
