@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::answer::formed;
 use super::client::Client;
 use super::exchange::{Exchange, Outlet};
-use super::methods::{Duration, Method};
+use super::methods::{Lasting, Method};
 use super::offering::{Answer, Offering};
 use crate::base::cancel::Cancel;
 use crate::formats::json_rpc::{RpcError, RpcId};
@@ -51,7 +51,7 @@ impl Server {
     ) -> Result<Admitted, RpcError> {
         let era = client.admit(method, &params)?;
         let method = find(method, era)?;
-        let stop = client.begun(&id, method.duration == Duration::Open, all)?;
+        let stop = client.begun(&id, method.lasting == Lasting::Open, all)?;
         Ok(Admitted {
             method,
             exchange: Exchange::new(id, era, &params, stop, outlet),

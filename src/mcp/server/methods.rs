@@ -28,7 +28,7 @@ const CURRENT: Option<Freshness> = Some(Freshness {
 
 /// How long a request can take.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Duration {
+pub(super) enum Lasting {
     /// It is answered before the next message is read.
     Instant,
     /// It is worked on beside others.
@@ -42,7 +42,7 @@ pub(super) struct Method {
     pub name: &'static str,
     in_modern: bool,
     in_legacy: bool,
-    pub duration: Duration,
+    pub lasting: Lasting,
     pub freshness: Option<Freshness>,
     pub run: fn(&dyn Offering, &Exchange, &Value) -> Answer,
 }
@@ -63,7 +63,7 @@ impl Method {
             name,
             in_modern: true,
             in_legacy: true,
-            duration: Duration::Instant,
+            lasting: Lasting::Instant,
             freshness: None,
             run,
         }
@@ -89,8 +89,8 @@ impl Method {
         }
     }
 
-    const fn lasting(self, duration: Duration) -> Self {
-        Self { duration, ..self }
+    const fn lasting(self, lasting: Lasting) -> Self {
+        Self { lasting, ..self }
     }
 
     const fn fresh(self, freshness: Option<Freshness>) -> Self {
@@ -103,19 +103,19 @@ static METHODS: &[Method] = &[
     Method::legacy("ping", nothing),
     Method::legacy("logging/setLevel", set_level),
     Method::modern("server/discover", discover).fresh(FIXED),
-    Method::modern("subscriptions/listen", subscription::listen).lasting(Duration::Open),
+    Method::modern("subscriptions/listen", subscription::listen).lasting(Lasting::Open),
     Method::both("tools/list", tools).fresh(FIXED),
-    Method::both("tools/call", call).lasting(Duration::Work),
+    Method::both("tools/call", call).lasting(Lasting::Work),
     Method::both("prompts/list", prompts).fresh(FIXED),
     Method::both("prompts/get", prompt),
     Method::both("resources/list", resources)
-        .lasting(Duration::Work)
+        .lasting(Lasting::Work)
         .fresh(CURRENT),
     Method::both("resources/templates/list", templates).fresh(FIXED),
     Method::both("resources/read", read)
-        .lasting(Duration::Work)
+        .lasting(Lasting::Work)
         .fresh(CURRENT),
-    Method::both("completion/complete", complete).lasting(Duration::Work),
+    Method::both("completion/complete", complete).lasting(Lasting::Work),
 ];
 
 /// A field of the parameters that has to be a text.

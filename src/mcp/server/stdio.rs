@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::client::Client;
 use super::engine::Server;
 use super::exchange::Outlet;
-use super::methods;
+use super::methods::Lasting;
 use super::work::Workers;
 use crate::base::cancel::Cancel;
 use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line};
@@ -114,7 +114,7 @@ impl Connection {
             Ok(admitted) => admitted,
             Err(error) => return self.refuse(&id, error),
         };
-        let (duration, refused) = (admitted.method.duration, id.clone());
+        let (lasting, refused) = (admitted.method.lasting, id.clone());
         let connection = Arc::clone(self);
         let run = move || {
             let answer = connection.server.answer(&admitted);
@@ -123,10 +123,10 @@ impl Connection {
             }
             connection.client.ended(&id);
         };
-        match duration {
-            methods::Duration::Instant => run(),
-            methods::Duration::Work => self.workers.run(bytes, Box::new(run)),
-            methods::Duration::Open => {
+        match lasting {
+            Lasting::Instant => run(),
+            Lasting::Work => self.workers.run(bytes, Box::new(run)),
+            Lasting::Open => {
                 if thread::Builder::new().spawn(run).is_err() {
                     self.client.ended(&refused);
                     self.refuse(
