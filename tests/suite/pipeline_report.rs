@@ -110,6 +110,46 @@ fn a_report_follows_requirements_to_their_commits_and_is_a_table_json_or_a_page(
 }
 
 #[test]
+fn a_browser_shows_the_page_and_what_it_contains_stays_text() {
+    let Some(chromium) = program("chromium") else {
+        return skip(
+            "pipeline_report::a_browser_shows_the_page",
+            "chromium is not installed",
+        );
+    };
+    let home = Home::new();
+    project(&home);
+    report(&home, &["--html", "report.html"]).run().expect(0);
+    let profile = format!("--user-data-dir={}", home.path().join("browser").display());
+    let page = format!("file://{}", home.work().join("report.html").display());
+    // Without a network there is nothing for it to look up in the background.
+    let quiet = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ];
+    let shown = Marvin::new(&chromium)
+        .args(quiet)
+        .args([&profile, "--dump-dom", &page])
+        .env("HOME", home.path())
+        .dir(&home.path())
+        .run()
+        .expect(0);
+    // What the browser made of it: the words of the task are no element.
+    shown.stdout_has(&[
+        "A clock &lt;b&gt;that&lt;/b&gt; ticks &amp; rings",
+        "<svg ",
+        "REQ-1",
+    ]);
+    shown.stdout_lacks(&["<b>that</b>", "<script"]);
+}
+
+#[test]
 fn a_page_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     let home = Home::new();
     project(&home);
