@@ -40,7 +40,7 @@ fn glibc() -> Option<(u32, u32)> {
 
 /// Writes the tokens of the o200k encoding in the order of their ranks, each behind a byte with its length, compressed.
 ///
-/// The crate has them as text in base64, 3.6 MB that would be a fifth of the program; this is a fifth of that. `chat/vocabulary.rs` reads it.
+/// The crate has them as text in base64, 3.6 MB that would be a fifth of the program; this is less than a third of it. `chat/vocabulary.rs` reads it.
 fn write_vocabulary(path: &Path) -> Result<(), Box<dyn Error>> {
     let tokenizer = tiktoken_rs::o200k_base()?;
     let mut file = DeflateEncoder::new(fs::File::create(path)?, Compression::best());

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 
 use crate::disk::beneath::{RelPath, WalkEntry, WalkFile, WalkVisitor};
+use crate::formats::address::decoded_whole;
 use crate::net::service::encoded;
 use crate::store::notes::{MAX_NOTE_BYTES, NotesDir};
 use crate::store::places::{Place, SavedPlaces, label_key};
@@ -54,7 +55,7 @@ impl Kind {
 
     /// The name in an address of this kind.
     pub(super) fn name_in(&self, uri: &str) -> Option<String> {
-        decoded(uri.strip_prefix(self.scheme)?)
+        decoded_whole(uri.strip_prefix(self.scheme)?)
     }
 
     pub(super) fn is_template(&self, uri: &str, argument: &str) -> bool {
@@ -73,24 +74,6 @@ impl Kind {
             "mimeType": self.mime_type,
         })
     }
-}
-
-/// Undoes percent-encoding (RFC 3986, section 2.1); `None` where it is none, or the bytes are no text.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        bytes.push(match byte {
-            b'%' => {
-                let (digits, behind) = behind.split_at_checked(2)?;
-                rest = behind;
-                u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
-            }
-            _ => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 fn notes_dir(session: &SessionContext) -> Option<NotesDir> {
