@@ -5,9 +5,11 @@
 //! has of servers: it connects them and registers their tools. Called by the runs of the app; it does not know who is asked about a call.
 
 pub(crate) mod connection;
+pub(crate) mod credentials;
 pub(crate) mod legacy;
 mod listing;
 mod names;
+pub(crate) mod questions;
 mod results;
 mod schema;
 pub(crate) mod servers;

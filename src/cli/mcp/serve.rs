@@ -1,4 +1,4 @@
-//! `marvin mcp`: Marvin's tools for other programs.
+//! `marvin mcp serve`: Marvin's tools for other programs.
 
 use std::io::{self, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::tool::stop_on_signals;
+use super::usage;
 use crate::app::direct_call;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
@@ -14,6 +14,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{did_you_mean, one_line};
 use crate::base::variables::MARVIN_MCP_TOKEN;
+use crate::cli::tool::stop_on_signals;
 use crate::mcp::server::http::HttpServer;
 use crate::mcp::server::own::Own;
 use crate::mcp::server::{Server, stdio};
@@ -23,15 +24,6 @@ const FLAGS: [&str; 4] = ["--working-dir", "--tools", "--read-only", "--http"];
 
 /// `marvin mcp serve …`.
 pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
-    let Some((command, words)) = words.split_first() else {
-        return Err(usage("A command is missing."));
-    };
-    if command != "serve" {
-        return Err(usage(&format!(
-            "There is no command \"{}\".",
-            one_line(command)
-        )));
-    }
     let serve = ServeArgs::read(words, &mut settings)?;
     let token = MARVIN_MCP_TOKEN.read(&settings.env).map(str::to_owned);
     let mut session = direct_call::session(&settings)?;
@@ -118,9 +110,4 @@ fn address(text: &str) -> Outcome<SocketAddr> {
 /// The addresses that the gate of the server knows as its own.
 fn is_here(host: IpAddr) -> bool {
     host == IpAddr::from(Ipv4Addr::LOCALHOST) || host == IpAddr::from(Ipv6Addr::LOCALHOST)
-}
-
-fn usage(words: &str) -> Problem {
-    Problem::input(words)
-        .next("Usage: marvin mcp serve [--working-dir DIR] [--tools GROUP,…] [--read-only] [--http [HOST:]PORT]")
 }

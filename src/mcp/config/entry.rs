@@ -1,0 +1,66 @@
+//! One server of a configuration, read and expanded: what a client needs to reach it.
+
+#![allow(dead_code, reason = "its callers are still being written")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A server as it is configured.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerEntry {
+    /// As the file has it.
+    pub name: String,
+    pub reach: Reach,
+    pub limits: Limits,
+    /// A revision that settles which era is spoken.
+    pub protocol: Option<String>,
+    /// Names or `*` patterns; empty means all.
+    pub included: Vec<String>,
+    /// Names or `*` patterns; these win over [`Self::included`].
+    pub excluded: Vec<String>,
+    /// Its tools are offered directly, however many there are.
+    pub is_always_loaded: bool,
+    pub is_disabled: bool,
+    /// It stands in a file of the project, whose words count after trust.
+    pub is_of_project: bool,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub(crate) enum Reach {
+    /// A program that reads and writes lines.
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http(HttpReach),
+    /// HTTP with a stream of events, as 2024-11-05 had it.
+    Sse(HttpReach),
+}
+
+/// An address and what goes with each request to it.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpReach {
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    /// The entry's `oauth` object, or null.
+    pub oauth: Value,
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// From the start until the first list is there.
+    pub startup: Duration,
+    /// A call that reports no progress.
+    pub call: Duration,
+    /// A call, however much it reports.
+    pub total: Duration,
+    /// A server of which nothing was asked.
+    pub idle: Duration,
+}
