@@ -34,6 +34,8 @@ pub(crate) const REVIEW_HISTORY: &str = "review-history-";
 pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
 /// Documents of the project above, which nobody here changes.
 pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
+/// Skills of a project, the first place first; the last one is that of another program.
+pub(crate) const PROJECT_SKILLS: [&str; 3] = [".agents/skills", ".marvin/skills", ".claude/skills"];
 /// Hooks of a project.
 pub(crate) const PROJECT_HOOKS: &str = ".marvin/hooks.json";
 pub(crate) const TICKETS: &str = ".tickets";
@@ -123,6 +125,16 @@ impl Paths {
     /// Hooks of the user.
     pub fn hooks(&self) -> Outcome<PathBuf> {
         self.base("hooks.json")
+    }
+
+    /// Skills of the user.
+    pub fn skills(&self) -> Outcome<PathBuf> {
+        self.base("skills")
+    }
+
+    /// Skills that several programs of the user share.
+    pub fn shared_skills(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join(".agents/skills"))
     }
 
     /// Crash reports.
