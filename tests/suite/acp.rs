@@ -731,7 +731,9 @@ fn an_exchange_is_taken_back_and_all_of_it_is_left_behind() {
     editor.prompt(&session, "first words");
     editor.prompt(&session, "second words");
     assert_eq!(editor.prompt(&session, "/undo"), "end_turn");
-    editor.said(&session).assert_has(&["Taken back: second words"]);
+    editor
+        .said(&session)
+        .assert_has(&["Taken back: second words"]);
     editor.prompt(&session, "third words");
     let sent = last_sent(&server)["messages"].to_string();
     sent.assert_has(&["first words", "third words"]);
