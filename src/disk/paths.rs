@@ -113,6 +113,16 @@ impl Paths {
         self.base("reply.json")
     }
 
+    /// Servers of the Model Context Protocol.
+    pub fn mcp_servers(&self) -> Outcome<PathBuf> {
+        self.base("mcp.json")
+    }
+
+    /// What is remembered of them between sessions.
+    pub fn mcp_cache(&self) -> Outcome<PathBuf> {
+        self.base("mcp-cache.json")
+    }
+
     /// Crash reports.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
@@ -263,6 +273,7 @@ impl Paths {
                 "settings: any variable but keys, by its name",
             ),
             (self.reply_settings()?, "settings of the reply flow"),
+            (self.mcp_servers()?, "servers of the Model Context Protocol"),
             (self.usage()?, "lifetime totals of use and cost"),
             (profile.dir().to_owned(), "a profile"),
             (
