@@ -142,6 +142,7 @@ variables! {
     MARVIN_PERMISSION_MODE: Text, "which calls run unasked, as --permission-mode";
     MARVIN_ALLOWED_TOOLS: Text, "rules of calls that run unasked, as --allowed-tools";
     MARVIN_DISALLOWED_TOOLS: Text, "rules of calls that are refused, as --disallowed-tools and beside it";
+    MARVIN_NO_HOOKS: Switch, "1 runs no hooks, as --no-hooks";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
     MARVIN_RECORD_COMMAND: Text, "command that records for /v and /voice, with {file} and {seconds}, instead of arecord, sox, ffmpeg or pw-record";
     MARVIN_SPEAK_COMMAND: Text, "command that speaks its standard input in voice mode, instead of piper, espeak-ng or say";

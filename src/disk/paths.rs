@@ -34,6 +34,8 @@ pub(crate) const REVIEW_HISTORY: &str = "review-history-";
 pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
 /// Documents of the project above, which nobody here changes.
 pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
+/// Skills of a project, the first place first; the last one is that of another program.
+pub(crate) const PROJECT_SKILLS: [&str; 3] = [".agents/skills", ".marvin/skills", ".claude/skills"];
 /// Hooks of a project.
 pub(crate) const PROJECT_HOOKS: &str = ".marvin/hooks.json";
 pub(crate) const TICKETS: &str = ".tickets";
@@ -133,6 +135,16 @@ impl Paths {
     /// What is remembered of them between sessions.
     pub fn mcp_cache(&self) -> Outcome<PathBuf> {
         self.base("mcp-cache.json")
+    }
+
+    /// Skills of the user.
+    pub fn skills(&self) -> Outcome<PathBuf> {
+        self.base("skills")
+    }
+
+    /// Skills that several programs of the user share.
+    pub fn shared_skills(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join(".agents/skills"))
     }
 
     /// Crash reports.

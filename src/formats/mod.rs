@@ -24,6 +24,7 @@ pub(crate) mod lines;
 pub(crate) mod model_text;
 pub(crate) mod multipart;
 pub(crate) mod patch;
+pub(crate) mod skill_file;
 pub(crate) mod sse;
 pub(crate) mod units;
 pub(crate) mod wav;

@@ -17,6 +17,7 @@ pub(crate) mod project_documents;
 pub(crate) mod project_texts;
 pub(crate) mod review_jobs;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;

@@ -4,8 +4,6 @@
 //! and with what lay in it: the entry has the SHA-256 of the hooks file and of each server's entry, so that what has changed is asked about again. Skills are text,
 //! and go with the folder. A folder that others may write is never trusted for good, whatever the file says.
 
-#![allow(dead_code, reason = "its callers are still being written")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -24,6 +22,8 @@ use crate::disk::{git_head, lock};
 /// How long to wait for another process that is writing.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
+const SKILLS: &str = "skills";
+const HOOK_LINES: &str = "hook_lines";
 const TRUSTED: &str = "trusted";
 const REFUSED: &str = "refused";
 
@@ -37,13 +37,23 @@ pub(crate) enum TrustKind {
     Skill,
 }
 
+impl TrustKind {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Server => "MCP server",
+            Self::Skill => "skill",
+        }
+    }
+}
+
 /// Something that a project brings along, as the user is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrustItem {
     pub kind: TrustKind,
     /// A line: a hook's event and command, a server's command line or address, a skill's name.
     pub words: String,
-    /// The SHA-256 that agreement is with: of the hooks file, of the server's entry. Empty for skills.
+    /// The SHA-256 that agreement is with: of the hooks file, of the server's entry, of the rules of a skill. Empty for a skill that is only text.
     pub digest: String,
 }
 
@@ -139,13 +149,20 @@ pub(crate) struct ProjectTrust {
     pub hooks: Option<String>,
     /// The SHA-256 of each entry of a server that was agreed to.
     pub servers: Vec<String>,
+    /// The hooks that were agreed to, as the user saw them: a later question shows what is new.
+    pub hook_lines: Vec<String>,
+    /// The SHA-256 of the rules of each skill that has some.
+    pub skills: Vec<String>,
 }
 
 impl ProjectTrust {
     fn parse(entry: &Value) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-        let servers = entry.get("mcp").and_then(Value::as_array);
-        let servers = servers.into_iter().flatten().filter_map(Value::as_str);
+        let texts = |key: &str| -> Vec<String> {
+            let texts = entry.get(key).and_then(Value::as_array);
+            let texts = texts.into_iter().flatten().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        };
         Some(Self {
             decision: match text("decision")?.as_str() {
                 TRUSTED => TrustDecision::Trusted,
@@ -154,7 +171,9 @@ impl ProjectTrust {
             },
             since: text("since").unwrap_or_default(),
             hooks: text("hooks"),
-            servers: servers.map(str::to_owned).collect(),
+            servers: texts("mcp"),
+            hook_lines: texts(HOOK_LINES),
+            skills: texts(SKILLS),
         })
     }
 
@@ -164,7 +183,9 @@ impl ProjectTrust {
             && match kind {
                 TrustKind::Hook => self.hooks.as_deref() == Some(digest),
                 TrustKind::Server => self.servers.iter().any(|known| known == digest),
-                TrustKind::Skill => true,
+                TrustKind::Skill => {
+                    digest.is_empty() || self.skills.iter().any(|known| known == digest)
+                }
             }
     }
 }
@@ -232,10 +253,7 @@ pub(crate) fn decide(
     {
         return Err(refusal);
     }
-    let of = |kind: TrustKind| {
-        let items = items.iter().filter(move |item| item.kind == kind);
-        items.map(|item| Value::from(item.digest.as_str()))
-    };
+    let of = |kind: TrustKind| items.iter().filter(move |item| item.kind == kind);
     let name = folder.path.to_string_lossy().into_owned();
     let since = clock.now().date().to_string();
     update(paths, clock, |projects| {
@@ -248,13 +266,28 @@ pub(crate) fn decide(
             entry.insert("since".to_owned(), Value::from(since));
             entry.shift_remove("hooks");
             entry.shift_remove("mcp");
+            entry.shift_remove(HOOK_LINES);
+            entry.shift_remove(SKILLS);
             if decision == TrustDecision::Trusted {
-                if let Some(hooks) = of(TrustKind::Hook).next() {
-                    entry.insert("hooks".to_owned(), hooks);
+                if let Some(hook) = of(TrustKind::Hook).next() {
+                    let lines: Vec<&str> = of(TrustKind::Hook)
+                        .map(|hook| hook.words.as_str())
+                        .collect();
+                    entry.insert("hooks".to_owned(), Value::from(hook.digest.as_str()));
+                    entry.insert(HOOK_LINES.to_owned(), Value::from(lines));
                 }
-                let servers: Vec<Value> = of(TrustKind::Server).collect();
+                let servers: Vec<&str> = of(TrustKind::Server)
+                    .map(|server| server.digest.as_str())
+                    .collect();
                 if !servers.is_empty() {
                     entry.insert("mcp".to_owned(), Value::from(servers));
+                }
+                let skills: Vec<&str> = of(TrustKind::Skill)
+                    .map(|skill| skill.digest.as_str())
+                    .filter(|digest| !digest.is_empty())
+                    .collect();
+                if !skills.is_empty() {
+                    entry.insert(SKILLS.to_owned(), Value::from(skills));
                 }
             }
         }
@@ -384,7 +417,7 @@ mod tests {
         decide(&paths, &clock(), &folder, TrustDecision::Trusted, &items).unwrap();
         let written = fs::read_to_string(paths.trusted_projects().unwrap()).unwrap();
         let written: Value = serde_json::from_str(&written).unwrap();
-        let expected = json!({"decision": "trusted", "since": "2026-11-23", "hooks": "a", "mcp": ["s1", "s2"]});
+        let expected = json!({"decision": "trusted", "since": "2026-11-23", "hooks": "a", "hook_lines": ["", ""], "mcp": ["s1", "s2"]});
         assert_eq!(written["projects"][repo.to_str().unwrap()], expected);
         let mode = fs::metadata(paths.trusted_projects().unwrap())
             .unwrap()

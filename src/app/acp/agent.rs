@@ -21,6 +21,7 @@ use super::shared::Shared;
 use super::tool_call::set;
 use super::updates::Updates;
 use super::{commands, options, replay};
+use crate::app::extensions;
 use crate::app::session::one_shot::OneShot;
 use crate::app::sessions::{self, BegunSession};
 use crate::app::settings::Settings;
@@ -254,6 +255,7 @@ impl Agent {
                 paths: Arc::clone(&paths),
             }));
         }
+        extensions::open_unasked(&context, &settings, &mut warn);
         let context = Arc::new(context);
         let spent = (begun.replay.as_ref()).map_or_else(Spent::default, |replay| replay.spent);
         let updates = Arc::new(Updates::new(

@@ -24,7 +24,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, one_line};
-use crate::chat::event::StopReason;
+use crate::chat::event::{NullSink, StopReason};
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
@@ -32,6 +32,7 @@ use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::log::SessionLog;
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns::session_ends;
 use crate::tools::engine::permission::mode::PermissionMode;
 
 /// Prompts that may wait for those before them.
@@ -350,6 +351,12 @@ impl SessionThread {
                 session.answer(&prompt.id, &answer);
             }
         }
+        let ending = ToolContext::new(
+            Arc::clone(&session.context),
+            Cancel::new(),
+            Arc::new(NullSink),
+        );
+        session_ends(&ending, "other");
         self.log.close();
         forget();
         let mut state = session.lock();

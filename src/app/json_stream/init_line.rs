@@ -18,6 +18,12 @@ pub(super) struct InitFacts<'a> {
     pub(super) permission_mode: &'a str,
     /// The provider's key was found, or it needs none.
     pub(super) has_key: bool,
+    /// What the project has and the session does not use.
+    pub(super) left_out: Option<&'a str>,
+    /// The skills that the model is told of.
+    pub(super) skills: &'a [String],
+    /// Those that a message may call.
+    pub(super) slash_commands: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -32,16 +38,18 @@ struct InitLine<'a> {
     model: &'a str,
     #[serde(rename = "permissionMode")]
     permission_mode: &'a str,
-    slash_commands: [Value; 0],
+    slash_commands: &'a [String],
     #[serde(rename = "apiKeySource")]
     api_key_source: &'static str,
     output_style: &'static str,
-    skills: [Value; 0],
+    skills: &'a [String],
     plugins: [Value; 0],
     agents: [Value; 0],
     claude_code_version: &'static str,
     marvin_version: &'static str,
     sandbox: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marvin_left_out: Option<&'a str>,
 }
 
 pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
@@ -53,18 +61,19 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
         mcp_servers: facts.servers,
         model: facts.model,
         permission_mode: facts.permission_mode,
-        slash_commands: [],
+        slash_commands: facts.slash_commands,
         api_key_source: match facts.has_key {
             true => "user",
             false => "none",
         },
         output_style: "default",
-        skills: [],
+        skills: facts.skills,
         plugins: [],
         agents: [],
         claude_code_version: FORM_VERSION,
         marvin_version: env!("CARGO_PKG_VERSION"),
         // Programs run with the rights of the user.
         sandbox: json!({"mode": "danger-full-access", "network": true, "abi": null, "writable": []}),
+        marvin_left_out: facts.left_out,
     });
 }

@@ -32,6 +32,7 @@ use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
+use crate::tools::session::skills;
 
 /// How often a command looks whether its work is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -127,6 +128,7 @@ impl OneShot {
         let command = match commands::read(line) {
             _ if !line.starts_with('/') => return None,
             InputLine::Message => return None,
+            InputLine::Mistake(_) if skills::is_called(&self.run.context, line) => return None,
             InputLine::Command(command) if command.spec().name_for_programs.is_some() => command,
             InputLine::Command(_) | InputLine::Mistake(_) => {
                 let name = line.split_whitespace().next().unwrap_or_default();
@@ -150,6 +152,7 @@ impl OneShot {
             model: &mut core.model,
             voice: &mut core.voice,
             workplace: &mut core.workplace,
+            project: &mut core.project,
         };
         if let Err(problem) = command.run(parts, Call::new(run, &facts, &mut orders)) {
             return Some(Err(problem));

@@ -15,13 +15,14 @@ use std::path::PathBuf;
 
 use crate::base::env::Env;
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES,
-    MARVIN_TOOLS, Text,
+    LLM_PROVIDER, MARVIN_DEPTH, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS,
+    MARVIN_NO_HOOKS, MARVIN_PRICES, MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise::SupervisedInput;
+use crate::tools::engine::project_trust::RunTrust;
 use json_flags::JsonFlags;
 use permissions::{PermissionFlags, PermissionSettings};
 use prompt::PromptSource;
@@ -90,6 +91,10 @@ pub(crate) struct Settings {
     pub tools: Option<String>,
     /// Which calls run, are asked about and are refused.
     pub permissions: PermissionSettings,
+    /// What is used of what a project brings along.
+    pub trust: RunTrust,
+    /// No hook of a file runs.
+    pub without_hooks: bool,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -146,6 +151,9 @@ impl Settings {
             effort,
             tools,
             permissions,
+            trust,
+            without_project,
+            without_hooks,
             max_cost,
             ntfy,
             interface,
@@ -197,6 +205,13 @@ impl Settings {
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
             permissions: PermissionSettings::new(permissions, &env),
+            trust: match trust {
+                _ if without_project => RunTrust::Nothing,
+                // A child uses what its parent says, and nothing of its own accord.
+                RunTrust::AsStored if MARVIN_DEPTH.read(&env, &mut |_| {}) > 0 => RunTrust::Nothing,
+                trust => trust,
+            },
+            without_hooks: without_hooks || MARVIN_NO_HOOKS.read(&env),
             ntfy,
             interface,
             verbose,
@@ -254,6 +269,12 @@ pub(crate) struct CliArgs {
     pub tools: Option<String>,
     /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
     pub permissions: PermissionFlags,
+    /// `--trust-project`, and what the Marvin above says.
+    pub trust: RunTrust,
+    /// `--setting-sources` without `project`.
+    pub without_project: bool,
+    /// `--no-hooks`.
+    pub without_hooks: bool,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
     /// `--ntfy`; empty for a random topic.

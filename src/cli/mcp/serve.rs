@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{unknown_flag, usage};
-use crate::app::direct_call;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
+use crate::app::{direct_call, extensions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
@@ -27,6 +27,8 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let serve = ServeArgs::read(words, &mut settings)?;
     let token = MARVIN_MCP_TOKEN.read(&settings.env).map(str::to_owned);
     let mut session = direct_call::session(&settings)?;
+    let mut warn = |words: String| say(&format!("Warning: {words}"));
+    extensions::open_unasked(&session, &settings, &mut warn);
     // Any program of this machine could ask a server that asks for no token.
     session.policy.readonly |= serve.is_read_only || (serve.http.is_some() && token.is_none());
     let server = Arc::new(Server::new(Box::new(Own::new(Arc::new(session)))));

@@ -11,6 +11,7 @@ use super::flow::Flow;
 use super::jobs::Jobs;
 use super::model::Model;
 use super::orders::Orders;
+use super::project_question::ProjectQuestion;
 use super::run::Run;
 use super::voice::Voice;
 use super::workplace::Workplace;
@@ -64,6 +65,7 @@ pub(super) struct Parts<'a> {
     pub(super) model: &'a mut Model,
     pub(super) voice: &'a mut Voice,
     pub(super) workplace: &'a mut Workplace,
+    pub(super) project: &'a mut ProjectQuestion,
 }
 
 /// What a command does, and the part that it does it with.
@@ -77,6 +79,7 @@ enum CommandHandler {
     Model(fn(&mut Model, &mut Call<'_>) -> Outcome<()>),
     Voice(fn(&mut Voice, &mut Call<'_>) -> Outcome<()>),
     Workplace(fn(&mut Workplace, &mut Call<'_>) -> Outcome<()>),
+    Project(fn(&mut ProjectQuestion, &mut Call<'_>) -> Outcome<()>),
 }
 
 const fn bare(
@@ -183,6 +186,7 @@ impl SessionCommand<'_> {
             CommandHandler::Model(run) => run(parts.model, call),
             CommandHandler::Voice(run) => run(parts.voice, call),
             CommandHandler::Workplace(run) => run(parts.workplace, call),
+            CommandHandler::Project(run) => run(parts.project, call),
         }
     }
 }

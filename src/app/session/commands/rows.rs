@@ -12,6 +12,7 @@ use crate::app::session::queued::{Queued, QueuedKind};
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::session::workplace;
 use crate::base::problem::{Outcome, Problem};
+use crate::tools::session::skills;
 
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
@@ -163,6 +164,23 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         }),
     )
     .for_programs("undo"),
+    taking(
+        &["trust"],
+        "[ANSWER]",
+        "what the project brings along, and whether it may act",
+        CommandHandler::Project(|project, call| project.command(call.rest, call.run, call.orders)),
+    )
+    .for_programs("skills"),
+    bare(
+        &["skills"],
+        "the skills, which /NAME calls",
+        CommandHandler::Free(|call| {
+            let list = skills::listing(&call.run.context.skills());
+            call.orders.show(UiUpdate::Listing(list));
+            Ok(())
+        }),
+    )
+    .for_programs("trust"),
     taking(
         &["theme"],
         "[NAME]",
