@@ -687,7 +687,8 @@ fn commands_are_offered_and_answered_without_a_model() {
     assert_eq!(
         names,
         [
-            "tools", "why", "memory", "clear", "compact", "undo", "code", "usage", "model"
+            "tools", "why", "memory", "clear", "compact", "undo", "trust", "skills", "code",
+            "usage", "model"
         ]
     );
     editor.prompt(&session, "hello");

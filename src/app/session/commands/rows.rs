@@ -170,7 +170,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "what the project brings along, and whether it may act",
         CommandHandler::Project(|project, call| project.command(call.rest, call.run, call.orders)),
     )
-    .for_programs("skills"),
+    .for_programs("trust"),
     bare(
         &["skills"],
         "the skills, which /NAME calls",
@@ -180,7 +180,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         }),
     )
-    .for_programs("trust"),
+    .for_programs("skills"),
     taking(
         &["theme"],
         "[NAME]",
