@@ -127,6 +127,16 @@ impl Paths {
         self.base("hooks.json")
     }
 
+    /// Servers of the Model Context Protocol.
+    pub fn mcp_servers(&self) -> Outcome<PathBuf> {
+        self.base("mcp.json")
+    }
+
+    /// What is remembered of them between sessions.
+    pub fn mcp_cache(&self) -> Outcome<PathBuf> {
+        self.base("mcp-cache.json")
+    }
+
     /// Skills of the user.
     pub fn skills(&self) -> Outcome<PathBuf> {
         self.base("skills")
@@ -287,6 +297,7 @@ impl Paths {
                 "settings: any variable but keys, by its name",
             ),
             (self.reply_settings()?, "settings of the reply flow"),
+            (self.mcp_servers()?, "servers of the Model Context Protocol"),
             (self.usage()?, "lifetime totals of use and cost"),
             (profile.dir().to_owned(), "a profile"),
             (
