@@ -17,6 +17,7 @@ mod acp_bad_input;
 mod acp_recordings;
 mod acp_sdk;
 mod acp_sessions;
+mod action;
 mod agent_sdks;
 mod agent_worktrees;
 mod agents;
