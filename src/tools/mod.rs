@@ -25,6 +25,7 @@ pub(crate) mod engine {
     pub(crate) mod parameter;
     pub(crate) mod permission;
     pub(crate) mod policy;
+    pub(crate) mod preview;
     pub(crate) mod read_budget;
     pub(crate) mod registry;
     pub(crate) mod result;
