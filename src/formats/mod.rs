@@ -25,4 +25,5 @@ pub(crate) mod patch;
 pub(crate) mod sse;
 pub(crate) mod units;
 pub(crate) mod wav;
+pub(crate) mod www_authenticate;
 pub(crate) mod yaml_lines;
