@@ -113,6 +113,11 @@ impl Paths {
         self.base("reply.json")
     }
 
+    /// Sign-ins to servers of the Model Context Protocol.
+    pub fn mcp_tokens(&self) -> Outcome<PathBuf> {
+        self.base("mcp-tokens.json")
+    }
+
     /// Crash reports.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
@@ -264,6 +269,7 @@ impl Paths {
             ),
             (self.reply_settings()?, "settings of the reply flow"),
             (self.usage()?, "lifetime totals of use and cost"),
+            (self.mcp_tokens()?, "sign-ins to servers (MCP)"),
             (profile.dir().to_owned(), "a profile"),
             (
                 profile.preferences(),
