@@ -111,9 +111,8 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["working-dir", "feature", "provider", "model", "max-cost"]),
     subcommand(
         "mcp",
-        "Offer Marvin's tools to other programs (Model Context Protocol).",
-        "serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output\n\
-         serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing",
+        "Use the servers of others, and offer Marvin's tools (Model Context Protocol).",
+        super::mcp::FORMS,
     )
     .flags(&["working-dir", "tools"]),
     subcommand(

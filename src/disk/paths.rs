@@ -34,6 +34,8 @@ pub(crate) const REVIEW_HISTORY: &str = "review-history-";
 pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
 /// Documents of the project above, which nobody here changes.
 pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
+/// Hooks of a project.
+pub(crate) const PROJECT_HOOKS: &str = ".marvin/hooks.json";
 pub(crate) const TICKETS: &str = ".tickets";
 /// How the name of a context's backup begins, in the logs of a project or profile.
 pub(crate) const CONTEXT_BACKUP: &str = "context-backup-";
@@ -113,7 +115,27 @@ impl Paths {
         self.base("reply.json")
     }
 
-    /// Sign-ins to servers of the Model Context Protocol.
+    /// Which projects the user trusts.
+    pub fn trusted_projects(&self) -> Outcome<PathBuf> {
+        self.base("trusted-projects.json")
+    }
+
+    /// Hooks of the user.
+    pub fn hooks(&self) -> Outcome<PathBuf> {
+        self.base("hooks.json")
+    }
+
+    /// Servers of the Model Context Protocol.
+    pub fn mcp_servers(&self) -> Outcome<PathBuf> {
+        self.base("mcp.json")
+    }
+
+    /// What is remembered of them between sessions.
+    pub fn mcp_cache(&self) -> Outcome<PathBuf> {
+        self.base("mcp-cache.json")
+    }
+
+    /// Sign-ins to them.
     pub fn mcp_tokens(&self) -> Outcome<PathBuf> {
         self.base("mcp-tokens.json")
     }
@@ -268,8 +290,9 @@ impl Paths {
                 "settings: any variable but keys, by its name",
             ),
             (self.reply_settings()?, "settings of the reply flow"),
+            (self.mcp_servers()?, "servers of the Model Context Protocol"),
+            (self.mcp_tokens()?, "sign-ins to them"),
             (self.usage()?, "lifetime totals of use and cost"),
-            (self.mcp_tokens()?, "sign-ins to servers (MCP)"),
             (profile.dir().to_owned(), "a profile"),
             (
                 profile.preferences(),

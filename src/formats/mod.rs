@@ -13,6 +13,8 @@ pub(crate) mod front_matter;
 pub(crate) mod html;
 pub(crate) mod ical;
 pub(crate) mod image;
+pub(crate) mod json_comments;
+pub(crate) mod json_edit;
 pub(crate) mod json_lines;
 pub(crate) mod json_object;
 pub(crate) mod json_rpc;

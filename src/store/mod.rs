@@ -21,6 +21,7 @@ pub(crate) mod sessions;
 pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;
+pub(crate) mod trusted_projects;
 pub(crate) mod usage;
 
 /// A home folder of a test's own, and where Marvin's files are in it.

@@ -74,6 +74,7 @@ mod local_models;
 mod location;
 mod long_work;
 mod maps;
+mod mcp_config;
 mod mcp_http;
 mod mcp_peers;
 mod mcp_server;

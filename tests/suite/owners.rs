@@ -5,7 +5,7 @@ use regex::Regex;
 use super::floors::{all, product};
 
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
-const OWNERS: [(&str, &str); 11] = [
+const OWNERS: [(&str, &str); 12] = [
     ("bookmarks", "store/bookmarks"),
     ("copilot_state", "llm/copilot/availability.rs"),
     ("cost_log", "store/cost_log.rs"),
@@ -16,6 +16,7 @@ const OWNERS: [(&str, &str); 11] = [
     ("saved_places", "store/places.rs"),
     ("shared_bookmarks", "store/bookmarks"),
     ("spotify_sign_in", "store/spotify_account.rs"),
+    ("trusted_projects", "store/trusted_projects.rs"),
     ("usage", "store/usage.rs"),
 ];
 

@@ -20,7 +20,7 @@ use super::session::{AcpSession, SessionChoice, SessionThread};
 use super::shared::Shared;
 use super::tool_call::set;
 use super::updates::Updates;
-use super::{options, replay};
+use super::{commands, options, replay};
 use crate::app::session::one_shot::OneShot;
 use crate::app::sessions::{self, BegunSession};
 use crate::app::settings::Settings;
@@ -189,7 +189,7 @@ impl Agent {
                             .shared
                             .out
                             .line_of(&thread.session.id, Incoming::answer(&request, &Ok(answer)));
-                        thread.session.tell(&options::commands_update());
+                        thread.session.tell(&commands::update());
                         agent.ask_for_models(&thread.session);
                         let id = Arc::clone(&thread.session.id);
                         thread.run(|| agent.forget(&id));

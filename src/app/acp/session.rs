@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::commands;
 use super::models::FirstModel;
 use super::modes;
 use super::params::{Answer, CANCELLED, internal, wrong};
@@ -377,11 +378,13 @@ impl SessionThread {
             .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
         if message.is_text() {
             let line = message.text.trim();
-            let said = self
-                .one_shot
-                .command(line, Arc::clone(&target), &prompt.stop);
+            let said = commands::run(&session, line).or_else(|| {
+                let (target, names) = (Arc::clone(&target), commands::own_names());
+                let said = self.one_shot.command(line, &names, target, &prompt.stop)?;
+                Some(said.unwrap_or_else(|problem| problem.one_line()))
+            });
             if let Some(said) = said {
-                updates.remark(&said.unwrap_or_else(|problem| problem.one_line()));
+                updates.remark(&said);
                 return Ok(stopped("end_turn"));
             }
         }

@@ -196,6 +196,10 @@ impl Core {
                 let number = self.conversation.number();
                 (self.jobs).start((command, background), work, number, run, orders);
             }
+            CoreRequest::NewSession if run.is_one_shot => {
+                self.leave_conversation(run);
+                self.conversation.cleared(orders);
+            }
             CoreRequest::NewSession => self.new_session(run, orders),
             CoreRequest::Heard(transcript) => {
                 let kept = self.flow.for_history(&transcript.text, run, &self.facts());

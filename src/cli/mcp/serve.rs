@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::usage;
+use super::{unknown_flag, usage};
 use crate::app::direct_call;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{did_you_mean, one_line};
+use crate::base::text::one_line;
 use crate::base::variables::MARVIN_MCP_TOKEN;
 use crate::cli::tool::stop_on_signals;
 use crate::mcp::server::http::HttpServer;
@@ -66,20 +66,14 @@ impl ServeArgs {
             };
             let mut value = || {
                 let value = value.or_else(|| words.next().map(String::as_str));
-                value.ok_or_else(|| usage(&format!("{name} needs a value.")))
+                value.ok_or_else(|| usage("serve", &format!("{name} needs a value.")))
             };
             match name {
                 "--working-dir" => settings.working_dir = Some(PathBuf::from(value()?)),
                 "--tools" => settings.tools = Some(value()?.to_owned()),
                 "--http" => args.http = Some(address(value()?)?),
                 "--read-only" => args.is_read_only = true,
-                _ => {
-                    let problem = usage(&format!("There is no flag {} here.", one_line(word)));
-                    return Err(match did_you_mean(name, FLAGS) {
-                        Some(near) => problem.next(near),
-                        None => problem,
-                    });
-                }
+                _ => return Err(unknown_flag("serve", name, &FLAGS)),
             }
         }
         Ok(args)
@@ -100,10 +94,13 @@ fn address(text: &str) -> Outcome<SocketAddr> {
             one_line(text)
         ))
         .next("Use --http PORT, and a tunnel of your own for other machines.")),
-        _ => Err(usage(&format!(
-            "--http needs PORT or HOST:PORT, not \"{}\".",
-            one_line(text)
-        ))),
+        _ => Err(usage(
+            "serve",
+            &format!(
+                "--http needs PORT or HOST:PORT, not \"{}\".",
+                one_line(text)
+            ),
+        )),
     }
 }
 

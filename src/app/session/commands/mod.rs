@@ -31,8 +31,8 @@ pub(crate) struct CommandSpec {
     is_word: bool,
     /// Works in shell mode without a mark too.
     in_shell_mode: bool,
-    /// It needs neither a screen nor somebody who answers, so that other programs can offer it.
-    pub is_for_programs: bool,
+    /// Its name for other programs, which can offer it: it needs neither a screen nor somebody who answers.
+    pub name_for_programs: Option<&'static str>,
     handler: CommandHandler,
 }
 
@@ -91,7 +91,7 @@ const fn bare(
         takes_text: false,
         is_word: false,
         in_shell_mode: false,
-        is_for_programs: false,
+        name_for_programs: None,
         handler,
     }
 }
@@ -115,8 +115,8 @@ impl CommandSpec {
         self
     }
 
-    const fn for_programs(mut self) -> Self {
-        self.is_for_programs = true;
+    const fn for_programs(mut self, name: &'static str) -> Self {
+        self.name_for_programs = Some(name);
         self
     }
 
@@ -294,9 +294,10 @@ pub(crate) fn typed() -> Vec<(String, &'static str)> {
     all
 }
 
-/// The commands that need no screen.
-pub(crate) fn for_programs() -> impl Iterator<Item = &'static CommandSpec> {
-    ROWS.iter().filter(|row| row.is_for_programs)
+/// The commands that need no screen, and their names for programs.
+pub(crate) fn for_programs() -> impl Iterator<Item = (&'static str, &'static CommandSpec)> {
+    let rows = ROWS.iter();
+    rows.filter_map(|row| Some((row.name_for_programs?, row)))
 }
 
 /// The commands with their arguments and what they do.

@@ -38,7 +38,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         }),
     )
-    .for_programs(),
+    .for_programs("tools"),
     taking(
         &["tool"],
         "NAME key=value …",
@@ -89,7 +89,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             flow.explain(call.orders);
             Ok(())
         }),
-    ),
+    )
+    .for_programs("why"),
     taking(
         &["profile"],
         "[NAME]",
@@ -111,7 +112,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             flow.memory_command(&words(call.rest)?, call.run, call.facts, call.orders)
         }),
     )
-    .for_programs(),
+    .for_programs("memory"),
     bare(
         &["blender"],
         "check the connection to Blender",
@@ -128,7 +129,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             call.orders.request(CoreRequest::NewSession);
             Ok(())
         }),
-    ),
+    )
+    .for_programs("clear"),
     taking(
         &["resume"],
         "[ID]",
@@ -152,14 +154,15 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             conversation.compact(call.run, call.facts, call.orders)
         }),
     )
-    .for_programs(),
+    .for_programs("compact"),
     bare(
         &["undo"],
         "take back the last exchange",
         CommandHandler::Conversation(|conversation, call| {
             conversation.undo(call.run, call.facts, call.orders)
         }),
-    ),
+    )
+    .for_programs("undo"),
     taking(
         &["theme"],
         "[NAME]",
@@ -174,7 +177,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         }),
     )
-    .for_programs(),
+    .for_programs("code"),
     bare(
         &["shell", SHELL],
         "shell mode on or off: each line is a command",
@@ -251,7 +254,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         }),
     )
     .word()
-    .for_programs(),
+    .for_programs("usage"),
     bare(
         &["quit", "exit"],
         "quit Marvin",
