@@ -79,6 +79,7 @@ mod mcp_config;
 mod mcp_http;
 mod mcp_peers;
 mod mcp_server;
+mod mcp_sign_in;
 mod media;
 mod memory;
 mod models;

@@ -3,7 +3,10 @@
 //! A command is a row of [`COMMANDS`] and its lines in [`FORMS`], from which usage, help, completions and the manual page are made.
 
 mod add;
+mod console;
+mod entry;
 mod list;
+mod login;
 mod remove;
 mod serve;
 mod switch;
@@ -22,6 +25,8 @@ const COMMANDS: &[Command] = &[
     ("remove", remove::run),
     ("enable", switch::enable),
     ("disable", switch::disable),
+    ("login", login::login),
+    ("logout", login::logout),
     ("serve", serve::run),
 ];
 
@@ -32,6 +37,8 @@ add NAME [--env K=V]… [--header 'K: V']… [--project] [--] COMMAND ARGS…\ta
 add NAME --url URL [--sse] [--header 'K: V']… [--project]\tadd one that is an address
 remove NAME [--project]\tremove one
 enable|disable NAME [--project]\tstart it from now on, or not
+login NAME\tsign in to one that is an address, in the browser
+logout NAME\trevoke and forget the sign-in
 serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output
 serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing";
 
