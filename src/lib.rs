@@ -86,6 +86,11 @@
 //! `marvin mcp serve` → [`mcp::server::stdio`] or [`mcp::server::http`] reads a message → [`mcp::server`] admits it by the era of its client and the table of methods → a call of a
 //! tool runs on a thread of its own by [`tools::engine::batch`], as every call does; what it reports meanwhile are notifications → the answer has the form of the era.
 //!
+//! # Life of a sign-in to a server
+//! A request of [`mcp::client`] is refused → [`mcp::auth::signed_in`] has a token of another process, a refreshed one, or signs in → [`mcp::auth::sign_in`] asks the server and its authorization
+//! server who grants access, sends the user to the browser, which comes back to [`net::oauth::callback`], and changes the code that it brings into a token → [`store::mcp_tokens`] keeps it, and the request is
+//! sent again. `marvin mcp login` takes the same steps without a request.
+//!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
