@@ -1,7 +1,7 @@
 //! Floor 3: the data types of a conversation. Pure data; nothing here opens a file or a socket.
 //!
-//! [`message`] is what is said, [`event`] what happens meanwhile, [`usage`] what it costs and [`ledger`] what a run has used; [`tokens`], [`budget`], [`compaction`], [`repair`] and [`shorten`] keep what is said within
-//! what a provider takes. Every floor above uses it.
+//! [`message`] is what is said, [`event`] what happens meanwhile, [`usage`] what it costs and [`ledger`] what a run has used; [`tokens`], [`budget`],
+//! [`compaction`], [`repair`] and [`shorten`] keep what is said within what a provider takes. Every floor above uses it.
 
 pub(crate) mod budget;
 pub(crate) mod change;
