@@ -7,7 +7,7 @@ use crate::stage::{SIZE, command, last_sent, plain_command, playing, quit, says}
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 
-const TITLE: &str = "May this project act by itself?";
+const TITLE: &str = "May this project act by itself";
 
 /// A home whose working directory has a hook and a skill.
 fn home() -> Home {

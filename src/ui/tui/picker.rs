@@ -182,7 +182,7 @@ impl Picker {
             ChoiceKind::SetUp => ("Language model", "chooses"),
             ChoiceKind::KeyProviders => ("Key for", "chooses"),
             ChoiceKind::ServerModels => ("Models of the server", "chooses"),
-            ChoiceKind::Trust => ("May this project act by itself?", "chooses"),
+            ChoiceKind::Trust => ("May this project act by itself", "chooses"),
         };
         let end = match self.kind {
             ChoiceKind::SetUp => "goes on without",
