@@ -80,6 +80,11 @@
 //! `marvin mcp serve` → [`mcp::server::stdio`] or [`mcp::server::http`] reads a message → [`mcp::server`] admits it by the era of its client and the table of methods → a call of a
 //! tool runs on a thread of its own by [`tools::engine::batch`], as every call does; what it reports meanwhile are notifications → the answer has the form of the era.
 //!
+//! # Life of a call to a server of others
+//! [`mcp::client::dial`] makes a connection of a configured entry, and nothing happens yet → the first operation opens it: a process or an address, whose era is found by
+//! what it answers → an operation becomes a message of that era ([`mcp::client::server_connection`]), a transport carries it, and whatever comes back is brought to who waits for
+//! it, to the person who is asked, or to who wants to hear of changes → a server that was lost is opened once more, and only what does no harm twice is sent again.
+//!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
