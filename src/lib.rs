@@ -47,6 +47,12 @@
 //! them. [`ui::term`] owns the terminal and restores it on every exit path. The non-interactive mode has the same core answer its one message
 //! ([`app::session::one_shot`]).
 //!
+//! # Life of what a project brings along
+//! Hooks, skills and servers of a project act by themselves, so they are closed at first → [`app::extensions`] reads hooks files as a session is opened, and asks
+//! [`tools::engine::project_trust`] what of the project is agreed to: in [`store::trusted_projects`], by `--trust-project`, or by the Marvin above → where somebody is there,
+//! `app::session::project_question` asks them before the first message is sent → a hook runs as [`tools::engine::hooks`] says; skills are found by
+//! [`tools::session::skills`] when the first turn begins.
+//!
 //! # Life of a permission question
 //! A tool builds an [`ApprovalRequest`](crate::tools::engine::approval::ApprovalRequest) and calls `ToolContext::approve`, on the call's thread → the session's
 //! [`app::session::approve`] sends it to the inbox and waits, while the call's time limit is paused → the interface shows it and sends the verdict back; dropping the
@@ -84,6 +90,11 @@
 //! [`mcp::client::dial`] makes a connection of a configured entry, and nothing happens yet → the first operation opens it: a process or an address, whose era is found by
 //! what it answers → an operation becomes a message of that era ([`mcp::client::server_connection`]), a transport carries it, and whatever comes back is brought to who waits for
 //! it, to the person who is asked, or to who wants to hear of changes → a server that was lost is opened once more, and only what does no harm twice is sent again.
+//!
+//! # Life of a sign-in to a server
+//! A request of [`mcp::client`] is refused → [`mcp::auth::signed_in`] has a token of another process, a refreshed one, or signs in → [`mcp::auth::sign_in`] asks the server and its authorization
+//! server who grants access, sends the user to the browser, which comes back to [`net::oauth::callback`], and changes the code that it brings into a token → [`store::mcp_tokens`] keeps it, and the request is
+//! sent again. `marvin mcp login` takes the same steps without a request.
 //!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::console::sign_in_here;
 use super::target;
 use crate::app::settings::Settings;
+use crate::app::setup::is_project;
 use crate::app::stream::say;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
@@ -29,12 +31,11 @@ pub(super) fn find(
     signs_in: bool,
 ) -> Outcome<(ServerEntry, Option<Arc<dyn Credentials>>)> {
     let entry = entry(name, settings)?;
-    let credentials = signed_in(&entry, settings, SignInPolicy::Never)?;
-    if signs_in && credentials.is_some() {
-        return Err(Problem::input(
-            "Signing in is not possible in this version.",
-        ));
-    }
+    let policy = match signs_in {
+        true => sign_in_here(&settings.env),
+        false => SignInPolicy::Never,
+    };
+    let credentials = signed_in(&entry, settings, policy)?;
     Ok((
         entry,
         credentials.map(|own| Arc::new(own) as Arc<dyn Credentials>),
@@ -56,7 +57,7 @@ pub(super) fn signed_in(
 /// The server of this name.
 ///
 /// # Errors
-/// As [`find`].
+/// There is none, its entry is wrong, or the user has not agreed to that of a project.
 pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
     let folder = target::folder(settings);
     let (servers, faults) = files::read_all(&settings.env, folder);
@@ -90,11 +91,9 @@ pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
     Ok(entry)
 }
 
-/// The folder that servers may work in: the given one, or the current one unless it is the home folder or `/`.
+/// The folder that servers may work in: the given one, or the current one if it is a project.
 pub(super) fn working_dir(settings: &Settings) -> Option<PathBuf> {
-    let home = settings.env.get("HOME").map(PathBuf::from);
-    let is_project =
-        |folder: &&PathBuf| Some(*folder) != home.as_ref() && folder.parent().is_some();
-    let current = settings.process.current.as_ref().filter(is_project);
+    let current = settings.process.current.as_ref();
+    let current = current.filter(|current| is_project(&settings.env, current));
     settings.working_dir.as_ref().or(current).cloned()
 }

@@ -4,8 +4,10 @@
 
 mod add;
 mod call;
+mod console;
 mod entry;
 mod list;
+mod login;
 mod prompt;
 mod read;
 mod remove;
@@ -32,6 +34,8 @@ const COMMANDS: &[Command] = &[
     ("call", call::run),
     ("read", read::run),
     ("prompt", prompt::run),
+    ("login", login::login),
+    ("logout", login::logout),
     ("serve", serve::run),
 ];
 
@@ -46,6 +50,8 @@ test NAME [--json] [--login]\tconnect to it, and show its era, version, tools an
 call SERVER TOOL [k=v]… [--json '{…}'] [--raw] [--answers JSON] [--timeout S] [--login]\tcall a tool; --answers has the values for what it asks
 read SERVER URI [--raw] [--answers JSON] [--login]\tprint a resource
 prompt SERVER NAME [k=v]… [--raw] [--answers JSON] [--login]\tprint the messages of a prompt
+login NAME\tsign in to one that is an address, in the browser
+logout NAME\trevoke and forget the sign-in
 serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output
 serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing";
 
