@@ -86,6 +86,11 @@
 //! `marvin mcp serve` → [`mcp::server::stdio`] or [`mcp::server::http`] reads a message → [`mcp::server`] admits it by the era of its client and the table of methods → a call of a
 //! tool runs on a thread of its own by [`tools::engine::batch`], as every call does; what it reports meanwhile are notifications → the answer has the form of the era.
 //!
+//! # Life of a call to a server of others
+//! [`mcp::client::dial`] makes a connection of a configured entry, and nothing happens yet → the first operation opens it: a process or an address, whose era is found by
+//! what it answers → an operation becomes a message of that era ([`mcp::client::server_connection`]), a transport carries it, and whatever comes back is brought to who waits for
+//! it, to the person who is asked, or to who wants to hear of changes → a server that was lost is opened once more, and only what does no harm twice is sent again.
+//!
 //! # Life of a sign-in to a server
 //! A request of [`mcp::client`] is refused → [`mcp::auth::signed_in`] has a token of another process, a refreshed one, or signs in → [`mcp::auth::sign_in`] asks the server and its authorization
 //! server who grants access, sends the user to the browser, which comes back to [`net::oauth::callback`], and changes the code that it brings into a token → [`store::mcp_tokens`] keeps it, and the request is

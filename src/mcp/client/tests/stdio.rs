@@ -173,12 +173,12 @@ fn several_requests_are_open_at_once() {
 #[test]
 fn progress_begins_the_limit_anew_up_to_the_total() {
     let calls = r#"tools/call) case $line in *endless*) n=0; while sleep 0.1; do n=$((n + 1)); say "{\"method\":\"notifications/progress\",\"params\":{\"progressToken\":$id,\"progress\":$n}}"; done;;
-*) for n in 1 2 3 4 5 6; do sleep 0.3; say "{\"method\":\"notifications/progress\",\"params\":{\"progressToken\":$id,\"progress\":$n,\"total\":6,\"message\":\"step\"}}"; done; text done;; esac;;"#;
+*) for n in 1 2 3 4 5 6; do sleep 0.4; say "{\"method\":\"notifications/progress\",\"params\":{\"progressToken\":$id,\"progress\":$n,\"total\":6,\"message\":\"step\"}}"; done; text done;; esac;;"#;
     let (connection, _) = opened(&server(&format!("{MODERN} {calls}")));
     let seen = std::sync::Mutex::new(Vec::new());
     let hear = |progress: &Progress| seen.lock().unwrap().push(progress.words());
     let stop = Cancel::new();
-    let limited = Wait::new(Duration::from_secs(1), &stop).set_by("timeout");
+    let limited = Wait::new(Duration::from_secs(2), &stop).set_by("timeout");
     let patient = limited.up_to(LIMIT).heard_by(&hear);
     let result = connection.call("steps", &Map::new(), patient).unwrap();
     assert_eq!(text_of(&result), "done");
@@ -186,7 +186,7 @@ fn progress_begins_the_limit_anew_up_to_the_total() {
     let problem = (connection.call(
         "endless",
         &Map::new(),
-        limited.up_to(Duration::from_millis(1_500)),
+        limited.up_to(Duration::from_millis(2_500)),
     ))
     .unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Timeout);
@@ -326,5 +326,6 @@ fn a_server_that_stays_is_ended() {
     let begun = Instant::now();
     connection.close();
     assert!(!connection.is_open());
-    assert!(begun.elapsed() < Duration::from_secs(6));
+    // It would have stayed for a minute.
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }
