@@ -149,6 +149,7 @@ mod steam;
 mod stored_data;
 mod ticket_files;
 mod tickets;
+mod tool_search;
 mod travel;
 mod trust;
 mod utilities;

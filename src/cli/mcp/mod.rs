@@ -55,6 +55,8 @@ logout NAME\trevoke and forget the sign-in
 serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output
 serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing";
 
+pub(super) use serve::fixture;
+
 /// `marvin mcp COMMAND …`.
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let Some((word, words)) = words.split_first() else {
