@@ -17,6 +17,7 @@ pub(crate) mod image_data;
 pub(crate) mod images;
 pub(crate) mod models;
 pub(crate) mod offline;
+pub(crate) mod patience;
 pub(crate) mod provider;
 mod remarks;
 pub(crate) mod reply;

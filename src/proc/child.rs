@@ -26,12 +26,15 @@ use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::spawn::spawn_in_new_session;
 use super::supervise::{self, SupervisedInput};
 use crate::base::cancel::Cancel;
+use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 
 /// Time between TERM and KILL after the limit.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time between TERM and KILL after cancellation.
 const CANCEL_GRACE: Duration = Duration::from_millis(60);
+/// How often it is looked whether a pause is over.
+const PAUSED_TICK: Duration = Duration::from_millis(250);
 /// How long to wait for a child that survived KILL (stuck in the kernel).
 const KILL_WAIT: Duration = Duration::from_secs(1);
 
@@ -77,6 +80,8 @@ pub(crate) struct ProgramSpec {
     pub supervisor: Option<PathBuf>,
     /// When its group gets TERM.
     pub limit: Duration,
+    /// Time that the limit does not count, as it grows.
+    pub pauses: Option<Arc<Pauses>>,
     /// Time between TERM and KILL after the limit.
     pub grace: Duration,
     /// Time between TERM and KILL after cancellation.
@@ -115,6 +120,7 @@ impl ProgramSpec {
             stdin: Stdin::Null,
             supervisor: None,
             limit: Duration::from_secs(30),
+            pauses: None,
             grace: GRACE,
             cancel_grace: CANCEL_GRACE,
             stdout: KeepLimits::first(1 << 20),
@@ -310,6 +316,16 @@ impl ProgramSpec {
         Ok(command)
     }
 
+    fn paused(&self) -> Duration {
+        self.pauses
+            .as_ref()
+            .map_or(Duration::ZERO, |pauses| pauses.total())
+    }
+
+    fn is_paused(&self) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| pauses.is_open())
+    }
+
     /// Serves the pipes until the child has ended and its output is read, or until the time limits expire.
     fn serve(&self, pump: &mut Pump<'_>, group: &Group, start: Instant) -> io::Result<Course> {
         let mut serving = Course::default();
@@ -328,10 +344,12 @@ impl ProgramSpec {
                 (None, None, Some(exited)) => {
                     (pump.last_read().max(exited) + QUIET_AFTER_EXIT).min(exited + KILL_WAIT)
                 }
-                (None, None, None) => start + self.limit,
+                (None, None, None) => start + self.limit + self.paused(),
             };
             let now = Instant::now();
-            if now >= until {
+            let is_paused =
+                killed.is_none() && kill_at.is_none() && exited.is_none() && self.is_paused();
+            if now >= until && !is_paused {
                 if killed.is_some() {
                     break;
                 } else if kill_at.is_some() {
@@ -347,7 +365,12 @@ impl ProgramSpec {
                 }
                 continue;
             }
-            let seen = pump.poll_once(until - now)?;
+            let mut wait = until.saturating_duration_since(now);
+            if is_paused {
+                // What is left does not become less meanwhile.
+                wait = wait.max(PAUSED_TICK);
+            }
+            let seen = pump.poll_once(wait)?;
             let now = Instant::now();
             if seen.exited {
                 exited = Some(now);

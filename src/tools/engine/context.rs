@@ -10,12 +10,14 @@ use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
+use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_CONTACT;
 use crate::chat::event::{CallState, Event, EventSink};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
+use crate::llm::patience::ChildPatience;
 use crate::net::guarded_client::GuardedClient;
 use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
@@ -27,7 +29,6 @@ use crate::store::usage;
 use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
-use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
 use crate::tools::engine::hooks::hook_set::HookSet;
@@ -82,6 +83,8 @@ pub struct SessionContext {
     /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
     /// [`crate::proc::child::ProgramSpec::supervisor`].
     pub supervisor: Option<PathBuf>,
+    /// How long this process waits for a provider that cannot answer, if it is the child of another one.
+    pub(crate) patience: Option<ChildPatience>,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -191,6 +194,7 @@ impl SessionContext {
             editor: None,
             agent_host: None,
             supervisor: None,
+            patience: None,
             modules: ModuleState::default(),
             env,
         }
@@ -294,7 +298,7 @@ pub struct ToolContext {
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
     /// Time the call has waited for the user, which its timeout does not count.
-    pub pauses: Arc<CallPauses>,
+    pub pauses: Arc<Pauses>,
     /// Who approves the actions of this call: as in the session, unless the user made the call.
     pub approval: Approval,
     /// The call was agreed to as a whole, so that its actions need no approval.
