@@ -26,6 +26,8 @@ const SPENT: &str = "pipeline-cost";
 const LOCKED: &str = "pipeline";
 /// What children share a lock of while they live.
 const CHILDREN: &str = "children";
+/// What who gives a feature its number holds a lock of.
+const FEATURE_NUMBERS: &str = "features";
 /// How long children of a killed run may take to end: their leash ends them within 2 seconds.
 const CHILDREN_WAIT: Duration = Duration::from_secs(10);
 /// Largest record in bytes; it holds the whole task.
@@ -179,6 +181,14 @@ pub(crate) fn running(root: &Root) -> Option<Option<u32>> {
         Ok(LockState::Held(pid)) => Some(pid),
         _ => None,
     }
+}
+
+/// The lock under which a feature gets its number, where there is no repository whose worktrees have one.
+///
+/// # Errors
+/// Another process has it for too long.
+pub(crate) fn lock_features(root: &Root, stop: &Cancel) -> Outcome<Lock> {
+    Lock::take(&lock_path(root, FEATURE_NUMBERS)?, CHILDREN_WAIT, stop)
 }
 
 /// Who runs the run of `places`. Several runs of one project have its lock in turn, and a feature one of its own besides.
