@@ -23,7 +23,7 @@ use super::child_pid::{on_exit, pid_of};
 use super::last_lines::LastLines;
 use super::program::find_on_path;
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
-use super::spawn::spawn_in_new_session;
+use super::spawn::{spawn_in_new_group, spawn_in_new_session};
 use super::supervise::{self, SupervisedInput};
 use crate::base::cancel::Cancel;
 use crate::base::pauses::Pauses;
@@ -78,6 +78,8 @@ pub(crate) struct ProgramSpec {
     /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
     /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] or [`Leftovers::KillDaemons`] everything that it started ends with it.
     pub supervisor: Option<PathBuf>,
+    /// It never opens the terminal, so that it need not be kept from it, which takes longer than many a call of git.
+    pub may_keep_terminal: bool,
     /// When its group gets TERM.
     pub limit: Duration,
     /// Time that the limit does not count, as it grows.
@@ -119,6 +121,7 @@ impl ProgramSpec {
             env,
             stdin: Stdin::Null,
             supervisor: None,
+            may_keep_terminal: false,
             limit: Duration::from_secs(30),
             pauses: None,
             grace: GRACE,
@@ -184,7 +187,11 @@ impl ProgramSpec {
         // Keep one writer open: once both others are closed, `poll` would report the pipe as ready forever.
         let _held = waker.try_clone().map_err(cannot)?;
         let started = Instant::now();
-        let mut child = spawn_in_new_session(command).map_err(|error| match error.kind() {
+        let spawn = match self.may_keep_terminal {
+            true => spawn_in_new_group,
+            false => spawn_in_new_session,
+        };
+        let mut child = spawn(command).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => missing(&name),
             io::ErrorKind::InvalidInput => {
                 Problem::input(format!("An argument of {name} contains a NUL character."))

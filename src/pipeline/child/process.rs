@@ -166,7 +166,7 @@ pub(super) fn run_child(
                 });
                 cost = reported;
                 if run.spent_before.is_some()
-                    && let Err(problem) = record::save_spent(&run.places, run.spent())
+                    && let Err(problem) = record::add_spent(&run.places, run.spent())
                 {
                     run.warn(problem.one_line());
                 }
