@@ -73,6 +73,7 @@ pub(crate) fn run(
         places: places.clone(),
         task,
         ticket: None,
+        tickets: None,
         design_first: true,
         tdd: true,
         branch: flags.branch.clone(),

@@ -131,13 +131,13 @@ pub trait Summarizer: Send + Sync {
 
 /// Runs child Marvins.
 pub trait Agents: Send + Sync {
-    /// Whether `task` can be begun.
+    /// Whether `task` can be begun beside the conversation; returns what to say of the place of its own in which it works, where it has one.
     ///
     /// # Errors
-    /// There is no such ticket or it cannot be worked on, or the limit of depth is reached.
-    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<()>;
+    /// There is no such ticket or it cannot be worked on, the repository is in no state for it, or the limit of depth is reached.
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<Option<String>>;
 
-    /// Has `task` done and returns what came of it.
+    /// Has `task` done and returns what came of it: in a place of its own, where there can be one, if `ctx` says that others write beside it.
     ///
     /// # Errors
     /// There is no such ticket or it cannot be worked on, the limit of depth or cost is reached, or every attempt failed.
@@ -311,7 +311,7 @@ pub struct ToolContext {
     pub call: String,
     /// Who answers the questions of an agent, before its parent does.
     pub answerer: Option<Arc<dyn QuestionAnswerer>>,
-    /// Other calls that write run beside this one, so it writes in a place of its own.
+    /// Others write beside this call, other calls or the user, so it writes in a place of its own.
     pub is_beside_others: bool,
 }
 

@@ -247,6 +247,7 @@ impl Collector {
             | PipelineEvent::ChildTools { .. }
             | PipelineEvent::Checkpoint { .. }
             | PipelineEvent::Steered { .. }
+            | PipelineEvent::InWorktree { .. }
             | PipelineEvent::ApprovalAwaited { .. } => {}
         }
     }
