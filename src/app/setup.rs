@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::settings::{ModelChoice, Settings};
+use super::stream::say;
 use super::{profile, variables};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -22,6 +23,7 @@ use crate::llm::copilot::{self, CopilotProvider};
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices, near};
 use crate::llm::offline::Offline;
+use crate::llm::patience::{ChildPatience, Patience};
 use crate::llm::provider::{Effort, Provider};
 use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
@@ -57,6 +59,10 @@ pub(crate) fn session(
     let env = settings.env.clone();
     if settings.is_leashed || session.policy.depth > 0 || settings.pipeline.is_some() {
         session.supervisor.clone_from(&settings.process.executable);
+    }
+    if settings.is_leashed {
+        let patience = Patience::of(&settings.env, warn);
+        session.patience = Some(ChildPatience::new(patience, |outage| say(&outage.line())));
     }
     session.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&session.paths);

@@ -17,6 +17,7 @@ pub(crate) mod marks;
 pub(crate) mod open;
 pub(crate) mod params;
 pub(crate) mod patterns;
+pub(crate) mod pauses;
 pub(crate) mod problem;
 pub(crate) mod redact;
 pub(crate) mod shared_sort;

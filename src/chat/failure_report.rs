@@ -1,4 +1,5 @@
-//! How a child Marvin tells its parent, on one line of standard error, why it failed: the parent decides by it whether, and when, to try again.
+//! How a child Marvin tells its parent, on one line of standard error, why it failed, by which the parent decides whether and when to try again, or that it waits
+//! for its provider itself.
 
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use crate::base::problem::ProblemKind;
 
 /// The beginning of the line; JSON follows.
 const MARKER: &str = "MARVIN_FAILURE:";
+/// The same of the line that tells of a wait.
+const WAIT_MARKER: &str = "MARVIN_WAIT:";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FailureReport {
@@ -33,6 +36,17 @@ impl ProviderOutage {
             retry_after_ms: retry_after
                 .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         }
+    }
+
+    /// The line by which a child tells that it waits itself, without its end.
+    pub(crate) fn line(&self) -> String {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        format!("{WAIT_MARKER}{json}")
+    }
+
+    /// What a line says, if it is such a one.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(line.trim_end().strip_prefix(WAIT_MARKER)?).ok()
     }
 
     /// How long it asks to wait.

@@ -77,6 +77,13 @@ pub enum PipelineEvent {
         /// A part of the numbers is an estimate.
         estimated: bool,
     },
+    /// The work is done in a worktree, not in the folder in which it was asked for.
+    InWorktree {
+        /// The folder in it.
+        folder: String,
+        /// Where that is, as a sentence.
+        words: String,
+    },
     ChildEnded {
         /// Id of the child.
         id: String,

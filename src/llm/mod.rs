@@ -18,6 +18,7 @@ pub(crate) mod images;
 pub(crate) mod models;
 mod offer;
 pub(crate) mod offline;
+pub(crate) mod patience;
 pub(crate) mod provider;
 mod remarks;
 pub(crate) mod reply;

@@ -1,7 +1,7 @@
 //! One model call with everything around it: the spending limit, waiting and retrying, counting tokens and cost.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::limits::check_cost;
 use super::model_target::ModelTarget;
@@ -60,6 +60,7 @@ pub(crate) fn ask(
                 Delta::Notice(level, words) => Event::Notice(level, words.to_owned()),
             });
         };
+        let started = Instant::now();
         let failure = match ask_once(ctx, target, &request, &mut on, &ctx.stop) {
             Ok(mut reply) => {
                 let rest = written.and_then(|written| written.take(&mut reply, request.messages));
@@ -72,6 +73,7 @@ pub(crate) fn ask(
             Err(failure) => failure,
         };
         match decide(&failure, now.limited_to(retries(ctx))) {
+            Decision::GiveUp if waits_out(ctx, target, &failure, started.elapsed())? => {}
             Decision::Wait(wait) => {
                 now.waited += 1;
                 announce_wait(ctx, target, &failure, (wait, now.waited));
@@ -96,6 +98,24 @@ pub(crate) fn ask(
                 return Err(failure);
             }
         }
+    }
+}
+
+/// Whether an outage was waited out by a child whose conversation would be lost with it. One that was not answered yet is started again, which costs nothing.
+fn waits_out(
+    ctx: &ToolContext,
+    target: &ModelTarget,
+    failure: &Failure,
+    took: Duration,
+) -> Result<bool, Failure> {
+    let was_answered = || ctx.session.ledger.totals().turns > 0;
+    let patience = ctx.session.patience.as_ref();
+    let Some(patience) = patience.filter(|_| failure.nothing_shown() && was_answered()) else {
+        return Ok(false);
+    };
+    match patience.wait(target.provider.name(), failure, took, &ctx.stop) {
+        Some(false) => Err(Failure::cancelled()),
+        waited => Ok(waited.is_some()),
     }
 }
 

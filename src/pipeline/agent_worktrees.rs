@@ -1,27 +1,36 @@
-//! Agents that write side by side: each in a worktree and on a branch of its own, and what they did comes together in the user's branch, in turn. What
-//! conflicts is settled by a child. Their tickets stay where they are: children are told the folder.
+//! Agents that write side by side, or beside the user: each in a worktree and on a branch of its own, and what they did comes together in the user's branch, in
+//! turn. What conflicts is settled by a child. Their tickets stay where they are: children are told the folder.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::places::RunPlaces;
 use super::record::{self, RunRecord};
 use super::worktree::merge::{self, MergeForm, MergeOrder};
-use super::worktree::record::WorktreeRecord;
+use super::worktree::record::{WorktreeRecord, of as record_of};
+use super::worktree::remove::names;
 use super::worktree::resolve;
-use super::worktree::start::Workplace;
+use super::worktree::start::{self, Workplace, unfinished};
 use super::worktree::state::UserTree;
 use super::{Run, first_line, repository};
 use crate::base::problem::Outcome;
+use crate::chat::event::Event;
+use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::disk::lock::Lock;
 use crate::proc::git::Git;
 use crate::proc::git::merge::MergeResult;
+use crate::tools::engine::agent_task::AgentTask;
 use crate::tools::engine::context::ToolContext;
 
 /// In the folder that the worktrees of a repository share: who brings work together.
 const MERGING: &str = "marvin/merging";
 /// Another agent's conflicts are being settled by a child.
 const MERGING_WAIT: Duration = Duration::from_secs(3 * 3600);
+
+/// Largest document of the project in bytes.
+const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
 
 /// What came of an agent.
 pub(super) struct EndedAgent {
@@ -31,32 +40,108 @@ pub(super) struct EndedAgent {
     pub told: String,
 }
 
-/// Whether agents in `root` can work in worktrees: everything is committed, on a branch, and git is new enough to bring it together.
+/// Whether the agents of a round can work in worktrees of `root`: everything is committed, on a branch.
 ///
 /// # Errors
 /// git failed.
 pub(super) fn are_possible(ctx: &ToolContext, root: &Root) -> Outcome<bool> {
-    if ctx.session.policy.depth > 0 || !repository::exists(root)? {
-        return Ok(false);
-    }
-    let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
-    let (branch, _) = git.head()?;
-    let Some(head) = git.head_commit()?.filter(|_| branch.is_some()) else {
+    let Some(git) = with_worktrees(ctx, root)? else {
         return Ok(false);
     };
-    if git.is_bare() || git.unfinished().is_some() {
-        return Ok(false);
+    // They would not see what is not committed.
+    Ok(git.head()?.0.is_some() && git.unfinished().is_none() && uncommitted(&git)?.is_empty())
+}
+
+/// The repository of `root`, if an agent can have a worktree of it: it has a commit, and git is new enough to bring together what is done there.
+fn with_worktrees<'a>(ctx: &'a ToolContext, root: &Root) -> Outcome<Option<Git<'a>>> {
+    // In a worktree of Marvin's own the user works on what another one did, and a merge would go past it.
+    if ctx.session.policy.depth > 0 || !repository::exists(root)? || record_of(root).is_some() {
+        return Ok(None);
     }
-    let uncommitted = git.uncommitted()?;
-    // They would not see it.
-    let is_clean = !uncommitted.iter().any(|path| repository::is_users(path));
-    Ok(is_clean && git.merge_trees(&head, &head).is_ok())
+    let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
+    let Some(head) = git.head_commit()?.filter(|_| !git.is_bare()) else {
+        return Ok(None);
+    };
+    let is_new_enough = git.merge_trees(&head, &head).is_ok();
+    Ok(is_new_enough.then_some(git))
+}
+
+/// What the user has not committed.
+fn uncommitted(git: &Git<'_>) -> Outcome<Vec<String>> {
+    let mut paths = git.uncommitted()?;
+    paths.retain(|path| repository::is_users(path));
+    Ok(paths)
+}
+
+/// What to say of the worktree that an agent beside the conversation gets; `None` where it works in the folder itself.
+///
+/// # Errors
+/// A merge or the like is in progress; git failed.
+pub(super) fn foretold(ctx: &ToolContext, root: &Root) -> Outcome<Option<String>> {
+    let Some(git) = with_worktrees(ctx, root)? else {
+        return Ok(None);
+    };
+    if let Some(what) = git.unfinished() {
+        return Err(unfinished(what));
+    }
+    let mut told = "It works in a worktree of its own, which begins at the last commit; what it does is merged into the branch when it ends.".to_owned();
+    let left_out = uncommitted(&git)?;
+    if !left_out.is_empty() {
+        told.push_str(&format!(
+            " It does not see what is not committed:\n{}",
+            names(&left_out)
+        ));
+    }
+    Ok(Some(told))
+}
+
+/// The worktree for the agent of `ticket`, which does `task` beside others; `None` where it works in the folder itself.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn place(
+    ctx: &ToolContext,
+    task: &AgentTask,
+    ticket: &str,
+) -> Outcome<Option<Workplace>> {
+    if with_worktrees(ctx, &task.root)?.is_none() {
+        return Ok(None);
+    }
+    let place = start::for_agent(ctx, &task.root, ticket, &task.prompt)?;
+    let there = &place.places;
+    if (task.design_first || task.tdd) && RunRecord::read(there)?.is_none() {
+        start::begin_anew(there, task.design_first)?;
+        if !task.design_first {
+            bring_documents(&task.root, there)?;
+        }
+    }
+    for words in &place.notes {
+        ctx.listener
+            .emit(Event::Pipeline(PipelineEvent::InWorktree {
+                folder: there.root.path().to_string_lossy().into_owned(),
+                words: words.clone(),
+            }));
+    }
+    Ok(Some(place))
+}
+
+/// Copies the documents of the project that are not committed, so that the phases after them have them.
+fn bring_documents(from: &Arc<Root>, there: &RunPlaces) -> Outcome<()> {
+    for path in RunPlaces::of_project(Arc::clone(from)).documents() {
+        let (source, copy) = (from.check(&path)?, there.root.check(&path)?);
+        if from.exists(&source)? && !there.root.exists(&copy)? {
+            there
+                .root
+                .put(&copy, &from.read(&source, MAX_DOCUMENT_BYTES)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Has `work` done in the worktree of `place`, and brings it into the branch that is checked out around `origin`.
 ///
 /// # Errors
-/// As `work`; the worktree is in no state for it. What was done stays in it.
+/// As `work`. What was done stays in it.
 pub(super) fn work(
     run: &Run,
     origin: &Root,
@@ -64,7 +149,7 @@ pub(super) fn work(
     work: &dyn Fn() -> Outcome<String>,
 ) -> Outcome<EndedAgent> {
     let record = &place.record;
-    let ended = do_work(run, record, work).map_err(|problem| {
+    let ended = work().map_err(|problem| {
         problem
             .next(format!(
                 "What it did so far is in {}, on the branch {}.",
@@ -72,7 +157,7 @@ pub(super) fn work(
                 record.branch
             ))
             .next(format!(
-                "An agent for the same ticket, beside another one, goes on there; marvin pipeline worktrees --remove {} removes it.",
+                "An agent for the same ticket, in the background or beside another one, goes on there; marvin pipeline worktrees --remove {} removes it.",
                 record.name
             ))
     })?;
@@ -81,20 +166,30 @@ pub(super) fn work(
             is_merged: true,
             told: format!("{ended}\n\n{words}"),
         },
-        Err(problem) if problem.is_cancelled() => return Err(problem),
-        Err(problem) => EndedAgent {
-            is_merged: false,
-            told: format!(
-                "{ended}\n\nIts work is not in your branch, and its ticket is open: {}\nIt is on the branch {}; marvin pipeline merge {} --all brings it in.",
-                problem.for_model(),
-                record.branch,
-                record.name
-            ),
-        },
+        Err(problem) => {
+            let kept = format!(
+                "It is on the branch {}; marvin pipeline merge {} --all brings it in.",
+                record.branch, record.name
+            );
+            if problem.is_cancelled() {
+                return Err(problem.next(kept));
+            }
+            EndedAgent {
+                is_merged: false,
+                told: format!(
+                    "{ended}\n\nIts work is not in your branch, and its ticket is open: {}\n{kept}",
+                    problem.for_model()
+                ),
+            }
+        }
     })
 }
 
-fn do_work(
+/// Has `work` done by the child of `run`, with a record by which it is found whether it runs and whether it is done.
+///
+/// # Errors
+/// As `work`; the worktree is in no state for it.
+pub(super) fn record_work(
     run: &Run,
     record: &WorktreeRecord,
     work: &dyn Fn() -> Outcome<String>,

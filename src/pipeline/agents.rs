@@ -15,7 +15,6 @@ use super::review_job::start::{self as review_start, JobProcess};
 use super::run::{self, RunRequest};
 use super::steering::Steering;
 use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
-use super::worktree::start;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -67,8 +66,9 @@ pub(crate) struct PipelineAgents {
 }
 
 impl Agents for PipelineAgents {
-    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<()> {
-        begin(ctx, task).map(drop)
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<Option<String>> {
+        begin(ctx, task)?;
+        agent_worktrees::foretold(ctx, &task.root)
     }
 
     fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String> {
@@ -80,36 +80,47 @@ impl Agents for PipelineAgents {
             "Ticket: {ticket}\nTier: {} ({}, {})",
             used.tier, used.provider, used.model
         );
-        let told = match task.design_first || task.tdd {
-            true => self.run_phases(ctx, task, &ticket, tiers)?,
-            false if ctx.is_beside_others => {
-                change::set_status(&folder, &ticket, "in_progress", &ctx.stop)?;
-                let place = start::for_agent(ctx, &task.root, &ticket, &task.prompt)?;
+        let is_phased = task.design_first || task.tdd;
+        let set_status = |status| change::set_status(&folder, &ticket, status, &ctx.stop);
+        let place = match ctx.is_beside_others {
+            true => agent_worktrees::place(ctx, task, &ticket)?,
+            false => None,
+        };
+        let told = match place {
+            Some(place) => {
+                set_status("in_progress")?;
+                let root = Arc::clone(&place.places.root);
                 let run = Run {
                     branch: place.record.branch.clone(),
                     tickets: Some(folder.dir().to_owned()),
-                    ..self.run(
-                        ctx,
-                        Arc::clone(&place.places.root),
-                        &task.prompt,
-                        &ticket,
-                        tiers,
-                    )
+                    ..self.run(ctx, root, &task.prompt, &ticket, tiers.clone())
                 };
-                let work = || run_one(&run, tier);
-                let ended = agent_worktrees::work(&run, &task.root, &place, &work)?;
-                if ended.is_merged {
-                    change::set_status(&folder, &ticket, "closed", &ctx.stop)?;
+                let ended = agent_worktrees::work(&run, &task.root, &place, &|| match is_phased {
+                    true => self.run_phases(ctx, task, &run, tiers.clone()),
+                    false => {
+                        agent_worktrees::record_work(&run, &place.record, &|| run_one(&run, tier))
+                    }
+                })?;
+                // The phases have closed it.
+                if ended.is_merged != is_phased {
+                    set_status(match ended.is_merged {
+                        true => "closed",
+                        false => "in_progress",
+                    })?;
                 }
                 ended.told
             }
-            false => {
-                change::set_status(&folder, &ticket, "in_progress", &ctx.stop)?;
+            None => {
                 let root = Arc::clone(&task.root);
-                let run = self.run(ctx, root, &task.prompt, &ticket, tiers);
-                let told = run_one(&run, tier)?;
-                change::set_status(&folder, &ticket, "closed", &ctx.stop)?;
-                told
+                let run = self.run(ctx, root, &task.prompt, &ticket, tiers.clone());
+                if is_phased {
+                    self.run_phases(ctx, task, &run, tiers)?
+                } else {
+                    set_status("in_progress")?;
+                    let told = run_one(&run, tier)?;
+                    set_status("closed")?;
+                    told
+                }
             }
         };
         Ok(format!("{head}\n{told}"))
@@ -194,12 +205,12 @@ impl PipelineAgents {
         }
     }
 
-    /// The phases of the pipeline do the task; the run starts and closes the ticket itself.
+    /// The phases of the pipeline do the task of `run`; they start and close the ticket themselves.
     fn run_phases(
         &self,
         ctx: &ToolContext,
         task: &AgentTask,
-        ticket: &str,
+        run: &Run,
         tiers: TierModels,
     ) -> Outcome<String> {
         let progress = Arc::new(CallProgress::new(ctx));
@@ -211,9 +222,10 @@ impl PipelineAgents {
         run::run(
             &ctx,
             RunRequest {
-                places: RunPlaces::of_project(Arc::clone(&task.root)),
+                places: run.places.clone(),
                 task: task.prompt.clone(),
-                ticket: Some(ticket.to_owned()),
+                ticket: Some(run.ticket.clone()),
+                tickets: run.tickets.clone(),
                 design_first: task.design_first,
                 tdd: task.tdd,
                 branch: None,
@@ -226,7 +238,7 @@ impl PipelineAgents {
             },
         )?;
         let told = heard.told();
-        agent_ends(&ctx, ticket, "", &told);
+        agent_ends(&ctx, &run.ticket, "", &told);
         Ok(told)
     }
 }
@@ -446,7 +458,9 @@ fn progress(event: &PipelineEvent) -> Option<String> {
             "{label} waits {} s for {provider}",
             milliseconds.div_ceil(1_000)
         ),
-        PipelineEvent::ChildEnded { words, .. } | PipelineEvent::Warning { words } => words.clone(),
+        PipelineEvent::ChildEnded { words, .. }
+        | PipelineEvent::InWorktree { words, .. }
+        | PipelineEvent::Warning { words } => words.clone(),
         _ => return None,
     })
 }

@@ -129,7 +129,12 @@ fn extract(run: &Run, path: &str, most: usize) -> Option<String> {
 /// The first `max` bytes of an ordinary file of the project as text; `None` when there is no such file, or nothing in it.
 pub(crate) fn beginning(run: &Run, path: &str, max: usize) -> Option<String> {
     use std::io::Read;
-    let file = run.root().open_read(&run.root().check(path).ok()?).ok()?;
+    let rel = run.root().check(path).ok()?;
+    // What is missing is no mistake whose neighbours are worth a look.
+    if !run.root().exists(&rel).ok()? {
+        return None;
+    }
+    let file = run.root().open_read(&rel).ok()?;
     let mut bytes = Vec::new();
     file.take(max as u64 + 4).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -9,7 +9,10 @@ use crate::store::tickets::folder::Folder;
 use crate::store::tickets::location::TicketLocation;
 
 fn location(run: &Run) -> Outcome<TicketLocation> {
-    TicketLocation::from(&run.ctx.session.env, run.root().path()).check_inside()
+    match &run.tickets {
+        Some(dir) => Ok(TicketLocation::at(dir, run.root().path())),
+        None => TicketLocation::from(&run.ctx.session.env, run.root().path()).check_inside(),
+    }
 }
 
 /// The id of the run's ticket: `given`, else that of the earlier run, else a new epic with the whole task as its description. It is in progress then.

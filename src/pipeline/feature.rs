@@ -7,7 +7,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, one_line};
 use crate::disk::beneath::{FileKind, Root};
-use crate::disk::paths::FEATURES;
+use crate::disk::paths::{FEATURES, PROJECT_LOGS};
 
 /// A longer name makes no good branch.
 const MAX_NAME_CHARS: usize = 40;
@@ -74,7 +74,16 @@ pub(crate) fn is_folder(word: &str) -> bool {
 
 /// The folders of the features that a project has, by their numbers.
 pub(crate) fn in_tree(root: &Root) -> Vec<String> {
-    let entries = root.check(FEATURES).and_then(|rel| root.list(&rel));
+    folders(root, FEATURES)
+}
+
+/// The features that were begun in the project, whatever is there of them now.
+pub(crate) fn logged(root: &Root) -> Vec<String> {
+    folders(root, PROJECT_LOGS)
+}
+
+fn folders(root: &Root, path: &str) -> Vec<String> {
+    let entries = root.check(path).and_then(|rel| root.list(&rel));
     let folders = entries.unwrap_or_default().into_iter();
     let mut folders: Vec<String> = folders
         .filter(|entry| entry.kind == FileKind::Folder && is_folder(&entry.name))

@@ -15,7 +15,7 @@ const FILE: &str = "phase.json";
 /// Largest record in bytes.
 const CAP: u64 = 64 << 20;
 
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct PhaseRecord {
     /// The phase that this is about.
@@ -92,9 +92,13 @@ fn write(run: &Run, record: &PhaseRecord) -> Outcome<()> {
 }
 
 fn change(run: &Run, phase: &str, change: impl FnOnce(&mut PhaseRecord)) -> Outcome<()> {
-    let mut record = of(run, phase);
+    let before = of(run, phase);
+    let mut record = before.clone();
     change(&mut record);
-    write(run, &record)
+    match record == before {
+        true => Ok(()),
+        false => write(run, &record),
+    }
 }
 
 /// The project's files as they were when `phase` began for the first time: what a child had done before an interruption would otherwise look as if it had

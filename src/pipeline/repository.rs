@@ -9,7 +9,7 @@ use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::disk::paths::TICKETS;
 use crate::proc::git::checkpoint as git_checkpoint;
-use crate::proc::git::{Git, repository};
+use crate::proc::git::{Git, head, repository};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::{git_index, scratch};
 
@@ -264,6 +264,9 @@ pub(crate) fn branch(ctx: &ToolContext, root: &Root) -> Option<String> {
 /// # Errors
 /// There is none, or git failed.
 pub(crate) fn head(run: &Run) -> Outcome<String> {
+    if let Some(id) = head::commit(run.root().path()) {
+        return Ok(id);
+    }
     git(run)?
         .head_commit()?
         .ok_or_else(|| Problem::missing("The repository has no commit yet."))

@@ -31,6 +31,8 @@ pub(crate) struct RunRequest {
     pub task: String,
     /// The ticket of the task; a new epic when there is none.
     pub ticket: Option<String>,
+    /// As in [`Run::tickets`].
+    pub tickets: Option<PathBuf>,
     /// Write and review the documents first.
     pub design_first: bool,
     /// Write the tests first, and run and try the program afterwards.
@@ -82,7 +84,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         max_cost: request.max_cost,
         is_staged: request.design_first || request.tdd,
         branch: String::new(),
-        tickets: None,
+        tickets: request.tickets.clone(),
         spent_before: None,
     };
     let was_interrupted = earlier

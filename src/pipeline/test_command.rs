@@ -161,6 +161,9 @@ fn has(run: &Run, path: &str) -> bool {
 fn npm(run: &Run) -> Option<String> {
     const MAX_BYTES: u64 = 4 << 20;
     let rel = run.root().check("package.json").ok()?;
+    if !run.root().exists(&rel).ok()? {
+        return None;
+    }
     let bytes = run.root().read(&rel, MAX_BYTES).ok()?;
     let package: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     let script = package.get("scripts")?.get("test")?.as_str()?;
@@ -308,29 +311,30 @@ impl TestOutput {
 /// Tests that a line of output says were executed: lines with totals of the common test programs. Suites and files are no tests, and skipped ones were
 /// not executed.
 fn executed(line: &str) -> u64 {
+    // Digits and letters of ASCII: those of all of Unicode took more than a megabyte for as long as the run lasts.
     static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         let patterns = [
             // cargo: test result: FAILED. 3 passed; 1 failed; 0 ignored; …
-            r"^test result: \w+\. (\d+) passed; (\d+) failed;",
+            r"^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed;",
             // pytest: ==== 1 failed, 3 passed in 0.12s ====
-            r"^=* ?(?:(\d+) failed)?(?:, )?(?:(\d+) passed)?(?:, [^=]*)? in [\d.]+s",
+            r"^=* ?(?:([0-9]+) failed)?(?:, )?(?:([0-9]+) passed)?(?:, [^=]*)? in [0-9.]+s",
             // unittest: Ran 3 tests in 0.001s
-            r"^Ran (\d+) tests? in ",
+            r"^Ran ([0-9]+) tests? in ",
             // node:test: ℹ pass 3, # fail 1
-            r"^(?:#|ℹ) (?:pass|fail) (\d+)$",
+            r"^(?:#|ℹ) (?:pass|fail) ([0-9]+)$",
             // jest, vitest: Tests:  1 failed, 3 passed, 4 total
-            r"^\s*Tests:? +(?:(\d+) failed[,|]? *\|? *)?(?:\d+ skipped[,|]? *\|? *)?(?:(\d+) passed)?",
+            r"^[ \t]*Tests:? +(?:([0-9]+) failed[,|]? *\|? *)?(?:[0-9]+ skipped[,|]? *\|? *)?(?:([0-9]+) passed)?",
             // mocha, AVA: 3 passing (10ms), 1 failing
-            r"^\s*(\d+) (?:passing|failing)\b",
+            r"^[ \t]*([0-9]+) (?:passing|failing)(?-u:\b)",
             // go test -v: a line for each test
             r"^()--- (?:PASS|FAIL): \S",
             // RSpec, PHPUnit, Maven, CTest
-            r"^(\d+) examples?, \d+ failures?",
-            r"^(?:OK \(|Tests: )(\d+)(?: tests?)?, (?:\d+ assertions|Assertions: \d+)",
-            r"^(?:\[\w+\] )?Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: \d+$",
-            r"^\d+% tests passed, \d+ tests? failed out of (\d+)$",
+            r"^([0-9]+) examples?, [0-9]+ failures?",
+            r"^(?:OK \(|Tests: )([0-9]+)(?: tests?)?, (?:[0-9]+ assertions|Assertions: [0-9]+)",
+            r"^(?:\[[A-Za-z]+\] )?Tests run: ([0-9]+), Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$",
+            r"^[0-9]+% tests passed, [0-9]+ tests? failed out of ([0-9]+)$",
             // Anything else that says it plainly: 12 tests passed, 3 passed
-            r"^\s*(\d+) (?:tests? )?(?:passed|failed)\b",
+            r"^[ \t]*([0-9]+) (?:tests? )?(?:passed|failed)(?-u:\b)",
         ];
         patterns
             .iter()

@@ -11,7 +11,7 @@ use super::{Run, feature, worktree};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
-use crate::disk::beneath::Root;
+use crate::disk::beneath::{DirEntry, Root};
 use crate::disk::paths::{FEATURES, PROJECT_UPSTREAM};
 
 /// Documents that are copied when they are there.
@@ -104,8 +104,14 @@ pub(crate) fn paths(run: &Run) -> Vec<String> {
 
 /// What is in a folder, by its path.
 fn names_in(root: &Root, folder: &str) -> Vec<String> {
-    let entries = root.check(folder).and_then(|rel| root.list(&rel));
-    let names = entries.unwrap_or_default().into_iter();
+    let list = || -> Outcome<Vec<DirEntry>> {
+        let rel = root.check(folder)?;
+        match root.exists(&rel)? {
+            true => root.list(&rel),
+            false => Ok(Vec::new()),
+        }
+    };
+    let names = list().unwrap_or_default().into_iter();
     names
         .map(|entry| format!("{folder}/{}", entry.name))
         .collect()

@@ -23,15 +23,18 @@ use super::child_pid::{on_exit, pid_of};
 use super::last_lines::LastLines;
 use super::program::find_on_path;
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
-use super::spawn::spawn_in_new_session;
+use super::spawn::{spawn_in_new_group, spawn_in_new_session};
 use super::supervise::{self, SupervisedInput};
 use crate::base::cancel::Cancel;
+use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 
 /// Time between TERM and KILL after the limit.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time between TERM and KILL after cancellation.
 const CANCEL_GRACE: Duration = Duration::from_millis(60);
+/// How often it is looked whether a pause is over.
+const PAUSED_TICK: Duration = Duration::from_millis(250);
 /// How long to wait for a child that survived KILL (stuck in the kernel).
 const KILL_WAIT: Duration = Duration::from_secs(1);
 
@@ -75,8 +78,12 @@ pub(crate) struct ProgramSpec {
     /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
     /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] or [`Leftovers::KillDaemons`] everything that it started ends with it.
     pub supervisor: Option<PathBuf>,
+    /// It never opens the terminal, so that it need not be kept from it, which takes longer than many a call of git.
+    pub may_keep_terminal: bool,
     /// When its group gets TERM.
     pub limit: Duration,
+    /// Time that the limit does not count, as it grows.
+    pub pauses: Option<Arc<Pauses>>,
     /// Time between TERM and KILL after the limit.
     pub grace: Duration,
     /// Time between TERM and KILL after cancellation.
@@ -114,7 +121,9 @@ impl ProgramSpec {
             env,
             stdin: Stdin::Null,
             supervisor: None,
+            may_keep_terminal: false,
             limit: Duration::from_secs(30),
+            pauses: None,
             grace: GRACE,
             cancel_grace: CANCEL_GRACE,
             stdout: KeepLimits::first(1 << 20),
@@ -178,7 +187,11 @@ impl ProgramSpec {
         // Keep one writer open: once both others are closed, `poll` would report the pipe as ready forever.
         let _held = waker.try_clone().map_err(cannot)?;
         let started = Instant::now();
-        let mut child = spawn_in_new_session(command).map_err(|error| match error.kind() {
+        let spawn = match self.may_keep_terminal {
+            true => spawn_in_new_group,
+            false => spawn_in_new_session,
+        };
+        let mut child = spawn(command).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => missing(&name),
             io::ErrorKind::InvalidInput => {
                 Problem::input(format!("An argument of {name} contains a NUL character."))
@@ -310,6 +323,16 @@ impl ProgramSpec {
         Ok(command)
     }
 
+    fn paused(&self) -> Duration {
+        self.pauses
+            .as_ref()
+            .map_or(Duration::ZERO, |pauses| pauses.total())
+    }
+
+    fn is_paused(&self) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| pauses.is_open())
+    }
+
     /// Serves the pipes until the child has ended and its output is read, or until the time limits expire.
     fn serve(&self, pump: &mut Pump<'_>, group: &Group, start: Instant) -> io::Result<Course> {
         let mut serving = Course::default();
@@ -328,10 +351,12 @@ impl ProgramSpec {
                 (None, None, Some(exited)) => {
                     (pump.last_read().max(exited) + QUIET_AFTER_EXIT).min(exited + KILL_WAIT)
                 }
-                (None, None, None) => start + self.limit,
+                (None, None, None) => start + self.limit + self.paused(),
             };
             let now = Instant::now();
-            if now >= until {
+            let is_paused =
+                killed.is_none() && kill_at.is_none() && exited.is_none() && self.is_paused();
+            if now >= until && !is_paused {
                 if killed.is_some() {
                     break;
                 } else if kill_at.is_some() {
@@ -347,7 +372,12 @@ impl ProgramSpec {
                 }
                 continue;
             }
-            let seen = pump.poll_once(until - now)?;
+            let mut wait = until.saturating_duration_since(now);
+            if is_paused {
+                // What is left does not become less meanwhile.
+                wait = wait.max(PAUSED_TICK);
+            }
+            let seen = pump.poll_once(wait)?;
             let now = Instant::now();
             if seen.exited {
                 exited = Some(now);

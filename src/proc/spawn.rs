@@ -5,15 +5,21 @@
 //! they cannot ask for a password, and exit. The session leader also leads a process group, so signals still reach the whole group.
 //!
 //! A child costs about a millisecond more than with `posix_spawn`, which std does not use with a `pre_exec` hook: half of what starting Marvin
-//! itself as a helper would cost.
+//! itself as a helper would cost. git, of which a run of the pipeline starts hundreds, is set so that it asks for nothing, and gets a process group alone.
 //!
 //! Programs that the user runs deliberately in the terminal, such as their editor, are not started here.
 
 use std::any::Any;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
 use process_wrap::std::{CommandWrap, ProcessSession};
+
+/// Starts `command` as the leader of a new process group, with the terminal of this process.
+pub(super) fn spawn_in_new_group(mut command: Command) -> io::Result<Child> {
+    command.process_group(0).spawn()
+}
 
 /// Starts `command` as the leader of a new session and process group; both have the child's process id.
 pub(super) fn spawn_in_new_session(command: Command) -> io::Result<Child> {

@@ -14,7 +14,6 @@ pub(crate) mod engine {
     pub(crate) mod arguments;
     pub(crate) mod batch;
     pub(crate) mod call_log;
-    pub(crate) mod call_pauses;
     pub(crate) mod context;
     pub(crate) mod context_gauge;
     pub(crate) mod editor_files;

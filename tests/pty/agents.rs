@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::confirm::LIVE;
@@ -64,9 +65,9 @@ fn in_project(home: &Home, mut command: Command) -> Command {
     command
 }
 
-/// How many agents run in the project.
+/// How many agents run for the project, each in a worktree of its own.
 fn children(home: &Home) -> usize {
-    let dir = home.work().to_str().unwrap().to_owned();
+    let dir = home.path().to_str().unwrap().to_owned();
     let is_agent = |entry: std::io::Result<fs::DirEntry>| {
         let line = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).into_owned();
@@ -113,7 +114,7 @@ fn an_agent_in_the_background_is_answered_looked_into_and_told_of() {
     pty.wait_gone("⚙");
     until("its end in the log", || {
         let is_end = |(role, text): &(String, String)| {
-            role == "system" && text.starts_with("Agent 1 is done") && text.ends_with("Made b.txt.")
+            role == "system" && text.starts_with("Agent 1 is done") && text.contains("Made b.txt.")
         };
         log(&home).iter().any(is_end)
     });
@@ -166,4 +167,72 @@ fn leaving_ends_an_agent_and_says_so() {
     assert_eq!(pty.wait().code(), Some(0));
     pty.wait_text("1 agent that ran in the background was stopped.");
     until("its process is gone", || children(&home) == 0);
+}
+
+/// A model that launches an agent for `job-N` when it is told "do N"; the agent runs `command` and commits, and `held` says which of its answers waits.
+fn writing(
+    command: impl Fn(&str) -> String + Send + Sync + 'static,
+    held: impl Fn(&str, usize) -> Option<Latch> + Send + Sync + 'static,
+) -> Server {
+    Server::answering(move |request, _| {
+        let (role, text) = last(request);
+        if !is_worker(request) {
+            let Some(number) = text.strip_prefix("do ").filter(|_| role == "user") else {
+                return says("It is under way.");
+            };
+            let job = json!({"ticket_id": format!("job-{number}"), "prompt": format!("Write {number} down."), "background": true});
+            return Answer::sse(openai::call(number, "launch_agent", job));
+        }
+        let number = if request.text().contains("Write 1 down.") { "1" } else { "2" };
+        let body = request.json();
+        let messages = body["messages"].as_array().unwrap().iter();
+        let step = messages.filter(|message| message["role"] == "tool").count();
+        let create = json!({"args": format!("create 'Part {number}' -t task --parent job-{number}")});
+        let answer = Answer::sse(match step {
+            0 | 1 => openai::call("", "tk", create),
+            2 => openai::call("", "run_command", json!({"command": command(number)})),
+            3 => openai::call("", "git_commit", json!({"message": format!("Part {number}"), "add_all": true})),
+            _ => openai::text(&[&format!("{number} is written down.")]),
+        });
+        match held(number, step) {
+            Some(latch) => answer.head_after(&latch),
+            None => answer,
+        }
+    })
+    .lenient()
+}
+
+fn worktrees(home: &Home, args: &[&str]) -> String {
+    let run = home.marvin().dir(&home.work());
+    let run = run.args(["pipeline", "worktrees"]).args(args);
+    run.run().expect(0).text().to_owned()
+}
+
+#[test]
+fn what_a_killed_conversation_left_of_an_agent_is_found_and_removed_by_name() {
+    let home = project();
+    let never = Latch::new();
+    let held = never.clone();
+    let server = writing(
+        |number| format!("echo {number} > made.txt"),
+        move |_, step| (step == 3).then(|| held.clone()),
+    );
+    let mut pty = Pty::spawn(&in_project(&home, plain_command(&home, &server)), (100, 30));
+    pty.wait_text("You: ");
+    pty.enter("do 1", "Agreed? ");
+    pty.enter("y", "It is under way.");
+    until("it has written", || {
+        worktrees(&home, &[]).contains("1 file not committed")
+    });
+    worktrees(&home, &[]).assert_has(&["agent-job-1: running"]);
+    pty.signal(Signal::KILL);
+    pty.wait();
+    never.open();
+    until("its process is gone", || {
+        worktrees(&home, &[]).contains("agent-job-1: stopped")
+    });
+    assert!(!home.has("work/made.txt"));
+    worktrees(&home, &["--remove", "agent-job-1", "--force"])
+        .assert_has(&["Removed the worktree agent-job-1."]);
+    worktrees(&home, &[]).assert_has(&["No run and no review has a worktree"]);
 }

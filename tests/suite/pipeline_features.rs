@@ -96,6 +96,18 @@ fn a_killed_feature_goes_on_by_its_name_and_the_next_one_reads_its_documents() {
         "The feature 001-count is for another task",
         "--feature NAME",
     ]);
+    // In the folder itself it would begin again, under another number.
+    for elsewhere in [&["--in-place"][..], &["--branch", "own"]] {
+        let again = unprompted(&home, &server, dir)
+            .args(["--feature", "count"])
+            .args(elsewhere.iter().copied())
+            .run()
+            .expect(1);
+        again.stderr_has(&[
+            "The feature 001-count was begun in a worktree",
+            "The same command without --in-place and --branch goes on there.",
+        ]);
+    }
     // By its name alone it goes on, with the task that it was begun with.
     let done = unprompted(&home, &server, dir)
         .args(["--feature", "count"])

@@ -91,6 +91,28 @@ fn a_server_that_falls_silent_takes_no_attempt() {
 }
 
 #[test]
+fn a_child_that_had_begun_goes_on_with_what_was_said() {
+    let home = Home::new();
+    let failures = Arc::new(AtomicUsize::new(0));
+    let (server, asked) = engineer::server_with(&PYTHON, move |_, role, step| {
+        let error = json!({"error": {"message": "The engine is overloaded."}});
+        let failure = Answer::json(&error)
+            .with_status(503)
+            .header("retry-after-ms", "120");
+        let fails = role == Role::SpecWriter && step > 0;
+        (fails && failures.fetch_add(1, Ordering::SeqCst) < 3).then_some(failure)
+    });
+    let run = impatient_children(&home, &server).spawn();
+    run.wait_stderr("Phase 1a done", LONG);
+    run.signal(Signal::TERM);
+    let errors = run.wait().errors();
+    let waits = "Child spec-writer waits 1 s for openai-compat, which cannot answer now";
+    assert_eq!(errors.matches(waits).count(), 3, "{errors}");
+    errors.assert_lacks(&["attempt 2", "MARVIN_WAIT"]);
+    assert_eq!(asked.begun(Role::SpecWriter), 1);
+}
+
+#[test]
 fn a_server_that_is_not_there_yet_is_waited_for() {
     let home = Home::new();
     let (server, asked) = engineer::server(&PYTHON);

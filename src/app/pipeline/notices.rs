@@ -149,6 +149,7 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
         | PipelineEvent::ProviderWait { .. }
         | PipelineEvent::TestsRun { .. }
         | PipelineEvent::Checkpoint { .. }
+        | PipelineEvent::InWorktree { .. }
         | PipelineEvent::Warning { .. } => return None,
     })
 }

@@ -302,7 +302,9 @@ impl RunProgress {
             PipelineEvent::Warning { words } => {
                 self.warnings.add(words.clone());
             }
-            PipelineEvent::Steered { .. } | PipelineEvent::ApprovalAwaited { .. } => {}
+            PipelineEvent::Steered { .. }
+            | PipelineEvent::InWorktree { .. }
+            | PipelineEvent::ApprovalAwaited { .. } => {}
             PipelineEvent::RunPaused { words, .. } => {
                 self.stop(at, "The run paused.");
                 self.end = Some(RunEnd {

@@ -65,7 +65,7 @@ pub(crate) fn run(
             session.working_dir.set(there, true);
             (Some(place.record), place.places)
         }
-        (None, Some(name)) => (None, features::places(&root, name)?),
+        (None, Some(name)) => (None, features::begin_in_place(&quiet, &root, name)?),
         (None, None) => (None, RunPlaces::of_project(root)),
     };
     let root = Arc::clone(&places.root);
@@ -73,6 +73,7 @@ pub(crate) fn run(
         places: places.clone(),
         task,
         ticket: None,
+        tickets: None,
         design_first: true,
         tdd: true,
         branch: flags.branch.clone(),

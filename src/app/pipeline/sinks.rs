@@ -104,6 +104,7 @@ impl PipelineSinks {
             | PipelineEvent::Checkpoint { message: text }
             | PipelineEvent::Warning { words: text }
             | PipelineEvent::Steered { words: text }
+            | PipelineEvent::InWorktree { words: text, .. }
             | PipelineEvent::ApprovalAwaited { words: text, .. }
             | PipelineEvent::RunPaused { words: text, .. }
             | PipelineEvent::RunEnded { words: text, .. } => self.masked(text),

@@ -39,6 +39,17 @@ impl Root {
             .map_err(|stop| self.problem("create", rel, stop))
     }
 
+    /// Creates a new file and its parent folders, open for many small additions. What is written is not forced to the disk: it is worth nothing after a loss of
+    /// power.
+    ///
+    /// # Errors
+    /// As [`Root::create_new`].
+    pub fn create_open(&self, rel: &RelPath) -> Outcome<File> {
+        self.make_empty(rel)
+            .map(|(file, _)| file)
+            .map_err(|stop| self.problem("create", rel, stop))
+    }
+
     /// Replaces the content of an existing file atomically; its permissions stay. A symlink inside stays one; its target is replaced.
     ///
     /// # Errors
@@ -179,18 +190,23 @@ impl Root {
     }
 
     fn make(&self, rel: &RelPath, bytes: &[u8]) -> Result<(), AccessError> {
+        let (mut file, spot) = self.make_empty(rel)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        if let Err(reason) = written {
+            let _ = unlinkat(&spot.dir, spot.name()?.as_bytes(), AtFlags::empty());
+            return Err(reason.into());
+        }
+        Ok(())
+    }
+
+    fn make_empty(&self, rel: &RelPath) -> Result<(File, Located), AccessError> {
         self.parents(rel)?;
         let spot = self.writable(rel, FinalLink::Keep)?;
         let Some(name) = &spot.name else {
             return Err(AccessError::Os(Errno::EXIST));
         };
-        let mut file = new_file(&spot.dir, name, FILE & self.mode_mask(rel))?;
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        if let Err(reason) = written {
-            let _ = unlinkat(&spot.dir, name.as_bytes(), AtFlags::empty());
-            return Err(reason.into());
-        }
-        Ok(())
+        let file = new_file(&spot.dir, name, FILE & self.mode_mask(rel))?;
+        Ok((file, spot))
     }
 
     fn put_or_stop(

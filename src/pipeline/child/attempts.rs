@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Budget;
-use super::patience::Patience;
-use super::process::{ChildStart, EndedChild, run_child};
+use super::process::{ChildStart, EndedChild, outage_wait, run_child};
 use super::questions::{self, MAX_ROUNDS};
 use super::{Access, ChildReport, ChildTask, prompts};
 use crate::base::marks::enclosed;
@@ -13,7 +12,7 @@ use crate::base::template::fill;
 use crate::base::text::{counted, tail};
 use crate::base::variables::MARVIN_PROVIDER_PAUSE;
 use crate::chat::failure_report::ProviderOutage;
-use crate::chat::pipeline_event::PipelineEvent;
+use crate::llm::patience::Patience;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
 
@@ -40,7 +39,7 @@ fn tries(
     let mut answers = String::new();
     let mut rounds_left = question_rounds;
     let mut failure: Option<Failure> = None;
-    let mut patience = Patience::of(run);
+    let mut patience = Patience::of(&run.ctx.session.env, &mut |words| run.warn(words));
     let mut attempt = 1;
     loop {
         let prompt = prompt(task, &answers, failure.as_ref());
@@ -54,9 +53,11 @@ fn tries(
             prompt: &prompt,
             limit: task.limit.saturating_mul(attempt),
             max_cost: budget.left()?,
+            patience: patience.left(),
         };
         let child = run_child(run, task, &start)?;
         budget.spend(child.spent);
+        patience.spend(child.waited);
         if child.output.cancelled {
             child.announce(run, false, "It was stopped.");
             return Err(Problem::cancelled());
@@ -92,11 +93,7 @@ fn tries(
         if let Some(outage) = failed.outage.clone()
             && let Some(pause) = patience.pause(&outage)
         {
-            run.emit(PipelineEvent::ProviderWait {
-                label: task.label.clone(),
-                provider: outage.provider,
-                milliseconds: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
-            });
+            run.emit(outage_wait(task, outage.provider, pause));
             if !run.ctx.stop.sleep(pause) {
                 return Err(Problem::cancelled());
             }

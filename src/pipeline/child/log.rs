@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::ChildTask;
 use crate::base::ids;
-use crate::base::problem::Outcome;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::{self, LogLines};
 use crate::base::text::clip;
 use crate::disk::beneath::RelPath;
@@ -54,13 +54,12 @@ impl ChildLog {
             );
             let rel = file(&run.places, &id, "log")?;
             tried += 1;
-            match run.root().create_new(&rel, b"") {
+            match run.root().create_open(&rel) {
                 Err(_) if tried < MAX_NAMES => {}
                 created => {
-                    created?;
                     let mut log = Self {
                         path: run.root().path().join(rel.as_str()),
-                        file: run.root().open_append(&rel)?,
+                        file: created?,
                         id,
                         session,
                         written: 0,
@@ -130,8 +129,11 @@ impl<'a> PromptFile<'a> {
     /// As [`Root::create_new`].
     pub(super) fn create(places: &'a RunPlaces, id: &str, prompt: &str) -> Outcome<Self> {
         let rel = file(places, id, PROMPT_ENDING.trim_start_matches('.'))?;
-        places.root.create_new(&rel, prompt.as_bytes())?;
-        Ok(Self { places, rel })
+        let mut file = places.root.create_open(&rel)?;
+        let own = Self { places, rel };
+        file.write_all(prompt.as_bytes())
+            .map_err(|error| Problem::system("Cannot write the prompt of a child", error))?;
+        Ok(own)
     }
 
     pub(super) fn path(&self) -> PathBuf {

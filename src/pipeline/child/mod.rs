@@ -8,7 +8,6 @@ mod attempts;
 mod budget;
 pub(crate) mod environment;
 mod log;
-mod patience;
 mod process;
 mod prompts;
 mod questions;

@@ -1,16 +1,19 @@
 //! One child process from its start to its end.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::environment;
 use super::log::{ChildLog, PromptFile};
 use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
+use crate::base::pauses::Pauses;
 use crate::base::problem::Outcome;
 use crate::base::redact;
 use crate::base::variables::{
-    MARVIN_PARENT_SOCKET, MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS, TICKETS_DIR,
+    MARVIN_PARENT_SOCKET, MARVIN_PROVIDER_PATIENCE, MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS,
+    TICKETS_DIR,
 };
 use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
@@ -36,6 +39,8 @@ pub(super) struct ChildStart<'a> {
     pub limit: Duration,
     /// US dollars it may spend.
     pub max_cost: Option<f64>,
+    /// How long it may wait for a provider that cannot answer.
+    pub patience: Duration,
 }
 
 /// A child that ended.
@@ -52,6 +57,8 @@ pub(super) struct EndedChild {
     /// US dollars it has spent.
     pub spent: f64,
     pub took: Duration,
+    /// How long it has waited for its provider.
+    pub waited: Duration,
 }
 
 impl EndedChild {
@@ -105,10 +112,18 @@ pub(super) fn run_child(
     if run.ctx.listener.takes_child_lines() {
         variables.push((MARVIN_TELL_LINES.name.to_owned(), "1".to_owned()));
     }
+    let mut set = |name: &str, value: String| {
+        variables.retain(|(own, _)| own != name);
+        variables.push((name.to_owned(), value));
+    };
+    set(
+        MARVIN_PROVIDER_PATIENCE.name,
+        start.patience.as_secs().to_string(),
+    );
     if let Some(tickets) = &run.tickets {
-        variables.retain(|(name, _)| name != TICKETS_DIR.name);
-        variables.push((TICKETS_DIR.name.to_owned(), tickets.display().to_string()));
+        set(TICKETS_DIR.name, tickets.display().to_string());
     }
+    let pauses = Arc::new(Pauses::default());
     let mut program = ProgramSpec::new(
         run.program.as_os_str(),
         arguments(run, start, &prompt),
@@ -118,6 +133,7 @@ pub(super) fn run_child(
     program.stdin = Stdin::Leash;
     program.supervisor.clone_from(&run.supervisor);
     program.limit = start.limit;
+    program.pauses = Some(Arc::clone(&pauses));
     program.cancel_grace = CANCEL_GRACE;
 
     let id = log.id.clone();
@@ -131,6 +147,7 @@ pub(super) fn run_child(
     let mut reader = ReportReader::new();
     let mut cost = ReportedCost::default();
     let mut failure = None;
+    let mut waited = Duration::ZERO;
     let mut on_line = |stream: OutputStream, line: &[u8]| {
         match reader.push(stream, line) {
             ChildLine::Tools(tools) => {
@@ -149,7 +166,7 @@ pub(super) fn run_child(
                 });
                 cost = reported;
                 if run.spent_before.is_some()
-                    && let Err(problem) = record::save_spent(&run.places, run.spent())
+                    && let Err(problem) = record::add_spent(&run.places, run.spent())
                 {
                     run.warn(problem.one_line());
                 }
@@ -158,6 +175,14 @@ pub(super) fn run_child(
             }
             ChildLine::Failure(reported) => {
                 failure = Some(reported);
+                return;
+            }
+            ChildLine::Wait(outage) => {
+                let pause = outage.retry_after().unwrap_or_default().min(start.patience);
+                // Its provider's time is not its own.
+                pauses.add(pause);
+                waited += pause;
+                run.emit(outage_wait(task, outage.provider, pause));
                 return;
             }
             ChildLine::Message(line) => {
@@ -172,7 +197,7 @@ pub(super) fn run_child(
     };
     let mut run_program = || program.run_lines(&run.ctx.stop, &mut on_line);
     let output = match &socket {
-        Some(socket) => socket.while_answering(&run.ctx, run_program),
+        Some(socket) => socket.while_answering(&run.ctx, &pauses, run_program),
         None => run_program(),
     };
     let took = started.elapsed();
@@ -210,7 +235,21 @@ pub(super) fn run_child(
         was_answered: cost.tokens().total() > 0,
         spent: cost.session_cost,
         took,
+        waited,
     })
+}
+
+/// Tells that a child waits for its provider.
+pub(super) fn outage_wait(
+    task: &ChildTask<'_>,
+    provider: String,
+    pause: Duration,
+) -> PipelineEvent {
+    PipelineEvent::ProviderWait {
+        label: task.label.clone(),
+        provider,
+        milliseconds: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+    }
 }
 
 fn arguments(run: &Run, start: &ChildStart<'_>, prompt: &PromptFile<'_>) -> Vec<OsString> {

@@ -2,7 +2,7 @@
 //! messages.
 
 use crate::chat::event::{CHILD_LINE_MARKER, TOOLS_MARKER};
-use crate::chat::failure_report::FailureReport;
+use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::usage::ReportedCost;
 use crate::proc::capture::{Captured, KeepLimits};
 use crate::proc::pump::OutputStream;
@@ -21,6 +21,8 @@ pub(super) enum ChildLine {
     Cost(ReportedCost),
     /// The failure that ends it.
     Failure(FailureReport),
+    /// It waits, as long as this says, until its provider can answer.
+    Wait(ProviderOutage),
     /// A message of it or the result of a call, as a line of JSON.
     Message(String),
     /// Anything else.
@@ -67,6 +69,9 @@ impl ReportReader {
                 }
                 if let Some(failure) = FailureReport::parse(&text) {
                     return ChildLine::Failure(failure);
+                }
+                if let Some(outage) = ProviderOutage::parse(&text) {
+                    return ChildLine::Wait(outage);
                 }
                 self.errors.push(line);
                 ChildLine::Text
@@ -123,6 +128,13 @@ mod tests {
             })
         );
         assert_eq!(push("MARVIN_FAILURE:{\"kind\":\"new\"}\n"), ChildLine::Text);
+        assert_eq!(
+            push("MARVIN_WAIT:{\"provider\":\"openai\",\"retry_after_ms\":1500}\n"),
+            ChildLine::Wait(ProviderOutage {
+                provider: "openai".to_owned(),
+                retry_after_ms: Some(1_500),
+            })
+        );
         assert_eq!(
             push("MARVIN_LINE:{\"type\":\"user\"}\n"),
             ChildLine::Message("{\"type\":\"user\"}".to_owned())

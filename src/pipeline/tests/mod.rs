@@ -146,6 +146,7 @@ impl Stage {
             places: self.run.places.clone(),
             task: self.run.task.clone(),
             ticket: None,
+            tickets: None,
             design_first: true,
             tdd: false,
             branch: None,

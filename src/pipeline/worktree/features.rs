@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use super::record::{self, WorktreeKind, WorktreeRecord};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::escape_controls;
 use crate::disk::beneath::Root;
-use crate::pipeline::feature::{FeatureName, find, in_tree};
+use crate::pipeline::feature::{FeatureName, find, in_tree, logged};
 use crate::pipeline::places::{RunPlaces, number};
+use crate::pipeline::record as run_record;
 use crate::proc::git::repository;
+use crate::tools::engine::context::ToolContext;
 
 /// The worktrees in which features of the project in `root` are built, the oldest first. A repository may have several projects, each in a folder.
 pub(crate) fn worktrees(root: &Root) -> Vec<WorktreeRecord> {
@@ -43,22 +46,70 @@ pub(crate) fn places(root: &Arc<Root>, name: &FeatureName) -> Outcome<RunPlaces>
     ))
 }
 
-/// The folder of a feature: the one that the project has, whoever wrote what is in it, else a new one.
+/// The same for a run that begins now in `root` itself: its number is nobody else's from now on.
+///
+/// # Errors
+/// The feature is being built in a worktree; as [`places`].
+pub(crate) fn begin_in_place(
+    ctx: &ToolContext,
+    root: &Arc<Root>,
+    name: &FeatureName,
+) -> Outcome<RunPlaces> {
+    let _lock = match repository::find(root.path())? {
+        Some(found) => record::lock(found.common(), &ctx.stop)?,
+        None => run_record::lock_features(root, &ctx.stop)?,
+    };
+    if let Some(own) = worktree_of(&worktrees(root), name).filter(|one| one.merged.is_empty()) {
+        return match own.root() == root.path() {
+            true => Ok(RunPlaces::of_feature(Arc::clone(root), &own.feature)),
+            false => Err(is_elsewhere(&own)),
+        };
+    }
+    let places = places(root, name)?;
+    root.make_folder(&root.check(&places.folder())?)?;
+    Ok(places)
+}
+
+fn is_elsewhere(record: &WorktreeRecord) -> Problem {
+    Problem::refused(format!(
+        "The feature {} was begun in a worktree, {}, on the branch {}, and is not merged.",
+        record.feature,
+        escape_controls(&record.path.to_string_lossy()),
+        record.branch
+    ))
+    .next("The same command without --in-place and --branch goes on there.")
+    .next(format!(
+        "To have what there is first: marvin pipeline merge {} --force",
+        record.name
+    ))
+    .next(format!(
+        "To begin it from its start: marvin pipeline worktrees --remove {} --force",
+        record.name
+    ))
+}
+
+/// The folder of a feature: the one that the project has, whoever wrote what is in it, else that of a run which has written nothing yet or whose branch is not
+/// checked out, else a new one.
 ///
 /// # Errors
 /// As [`places`].
 pub(super) fn folder(root: &Root, name: &FeatureName) -> Outcome<String> {
-    match find(root, name) {
+    let logged = logged(root);
+    let known = find(root, name).or_else(|| {
+        let mut logged = logged.iter().rev();
+        logged.find(|folder| name.means(folder)).cloned()
+    });
+    match known {
         Some(folder) => Ok(folder),
-        None => next(root, name),
+        None => next(root, name, logged),
     }
 }
 
-/// The folder of a new feature. Numbers of features that are built elsewhere are taken, too.
+/// The folder of a new feature. Numbers of features that are built elsewhere are taken, too, and those that are `logged`.
 ///
 /// # Errors
 /// `name` begins with a number itself.
-fn next(root: &Root, name: &FeatureName) -> Outcome<String> {
+fn next(root: &Root, name: &FeatureName, logged: Vec<String>) -> Outcome<String> {
     if name.number().is_some() {
         return Err(
             Problem::missing(format!("There is no feature {name} here."))
@@ -66,7 +117,7 @@ fn next(root: &Root, name: &FeatureName) -> Outcome<String> {
         );
     }
     let elsewhere = worktrees(root).into_iter().map(|record| record.feature);
-    let known = in_tree(root).into_iter().chain(elsewhere);
+    let known = in_tree(root).into_iter().chain(elsewhere).chain(logged);
     let last = known.filter_map(|folder| number(&folder)).max();
     let next = last.unwrap_or_default().checked_add(1).ok_or_else(|| {
         Problem::limit("The features have used up all numbers.")
@@ -94,6 +145,14 @@ mod tests {
         assert_eq!(folder("login"), "specs/001-login");
         assert_eq!(folder("007-search"), "specs/007-search");
         assert_eq!(folder("export"), "specs/008-export");
+        // A run that has written no document yet, or whose branch is not checked out.
+        std::fs::create_dir_all(dir.path().join(".marvin/logs/012-notes")).unwrap();
+        assert_eq!(folder("notes"), "specs/012-notes");
+        assert_eq!(folder("export"), "specs/013-export");
+        let ctx = ToolContext::for_tests(crate::base::env::Env::default());
+        let begun = begin_in_place(&ctx, &root, &name("export")).unwrap();
+        assert_eq!(begun.folder(), "specs/013-export");
+        assert_eq!(folder("import"), "specs/014-import");
         let problem = places(&root, &name("003-export")).unwrap_err().one_line();
         assert!(problem.contains("no feature 003-export"), "{problem}");
     }

@@ -101,7 +101,7 @@ pub(super) fn shown(status: &WorktreeStatus) -> String {
 }
 
 /// Paths as the facts of a problem.
-pub(super) fn names(paths: &[String]) -> String {
+pub(crate) fn names(paths: &[String]) -> String {
     let mut named: Vec<String> = paths
         .iter()
         .take(NAMED)

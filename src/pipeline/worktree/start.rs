@@ -192,10 +192,7 @@ fn make(
     order: &NewWorktree<'_>,
 ) -> Outcome<Workplace> {
     if let Some(what) = git.unfinished() {
-        return Err(
-            Problem::refused(format!("A {what} is in progress in this repository."))
-                .next("Finish or abort it first, then start again."),
-        );
+        return Err(unfinished(what));
     }
     let (base_branch, _) = git.head()?;
     let base = git
@@ -249,7 +246,7 @@ fn make(
     notes.extend(stored);
     // A feature that is new has nothing there, and documents that others wrote for it are its own.
     if order.kind == WorktreeKind::Run && order.feature.is_empty() {
-        begin_anew(&places)?;
+        begin_anew(&places, true)?;
     }
     notes.extend(copy_instructions(ctx, root.path(), root_there.path()));
     Ok(Workplace {
@@ -298,12 +295,21 @@ fn left_behind(git: &Git<'_>, root: &Root, there: &Root) -> Outcome<Vec<String>>
     Ok(notes)
 }
 
-/// Removes what an earlier run has left in the commit from which this one begins: its state and its documents are of another task.
-fn begin_anew(places: &RunPlaces) -> Outcome<()> {
+/// The problem when a merge or the like is in progress.
+pub(crate) fn unfinished(what: &str) -> Problem {
+    Problem::refused(format!("A {what} is in progress in this repository."))
+        .next("Finish or abort it first, then start again.")
+}
+
+/// Removes what an earlier run has left in the commit from which this one begins: its state is of another task, and with
+/// `with_documents` its documents are, too.
+pub(crate) fn begin_anew(places: &RunPlaces, with_documents: bool) -> Outcome<()> {
     if state::recorded(places).is_ok_and(|recorded| recorded.is_none()) {
         return Ok(());
     }
-    for path in next_task::left(places)? {
+    let mut left = next_task::left(places)?;
+    left.retain(|path| with_documents || *path == places.state());
+    for path in left {
         places.root.remove_file(&places.root.check(&path)?)?;
     }
     Ok(())

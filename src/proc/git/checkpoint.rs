@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::head::{self, HeadFile};
 use super::launch::Launch;
 use super::{DIFF, Git, IGNORE_DIRTY_SUBMODULES, filters, output};
 use crate::base::cancel::Cancel;
@@ -58,6 +59,14 @@ impl Git<'_> {
 
     /// The id of the current commit; `None` when there is none yet.
     pub(crate) fn head_commit(&self) -> Outcome<Option<String>> {
+        match head::read(&self.repository) {
+            Some(HeadFile::Branch(_, Some(id)) | HeadFile::Detached(id)) => Ok(Some(id)),
+            Some(HeadFile::Branch(_, None)) | None => self.resolved_head(),
+        }
+    }
+
+    /// The same as git says it.
+    pub(super) fn resolved_head(&self) -> Outcome<Option<String>> {
         let found = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
         let id = found.stdout.text().trim().to_owned();
         Ok(found.success().then_some(id))

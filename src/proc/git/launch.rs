@@ -155,6 +155,7 @@ impl<'a> Launch<'a> {
         );
         run.dir = Some(self.dir.clone());
         run.limit = self.limit;
+        run.may_keep_terminal = true;
         run.stdout = KeepLimits::ends(OUTPUT_BYTES / 2, OUTPUT_BYTES / 2);
         run.stderr = KeepLimits::ends(4096, 4096);
         run

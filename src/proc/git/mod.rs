@@ -14,6 +14,7 @@
 //!   on the command line of every further call, unknown names included. That applies to the user's settings as well as the repository's: their
 //!   identity, line endings and ignore rules are used; their pager, editor, difftool and helpers are not. Settings that cannot be overridden (format,
 //!   extensions, core.worktree, and trace targets, which only the user can set) are data.
+//! - [`head`] reads what is checked out from its files, without a process.
 //! - [`launch`] gives the environment: nothing of the caller's `GIT_*`, no network, no prompt, no hooks, no garbage collection.
 //! - The operations keep git from starting itself in submodules, where it would obey an unchecked configuration: status and diff compare commits
 //!   only, add is replaced by a listing and the index ([`stage`]), commit is never run with nothing to commit, and checkout is quiet, because its
@@ -33,6 +34,7 @@ pub(crate) mod clone;
 mod config;
 mod filters;
 mod folder;
+pub(crate) mod head;
 mod launch;
 pub(crate) mod merge;
 mod output;
@@ -52,6 +54,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use config::{GitConfig, Setting};
+use head::HeadFile;
 use launch::Launch;
 use repository::Repository;
 
@@ -125,10 +128,17 @@ impl<'a> Git<'a> {
 
     /// The branch that is checked out, if any, and whether it has a commit.
     pub(crate) fn head(&self) -> Outcome<(Option<String>, bool)> {
-        let branch = self.run(&["symbolic-ref", "--short", "--quiet", "HEAD"])?;
-        let commit = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
-        let name = branch.stdout.text().trim().to_owned();
-        Ok((branch.success().then_some(name), commit.success()))
+        match head::read(&self.repository) {
+            Some(HeadFile::Branch(name, Some(_))) => Ok((Some(name), true)),
+            Some(HeadFile::Branch(name, None)) => Ok((Some(name), self.resolved_head()?.is_some())),
+            Some(HeadFile::Detached(_)) => Ok((None, true)),
+            None => {
+                let branch = self.run(&["symbolic-ref", "--short", "--quiet", "HEAD"])?;
+                let name = branch.stdout.text().trim().to_owned();
+                let has_commit = self.resolved_head()?.is_some();
+                Ok((branch.success().then_some(name), has_commit))
+            }
+        }
     }
 
     /// Unified diff of the working tree or of the index, optionally of one path.

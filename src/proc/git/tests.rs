@@ -202,3 +202,38 @@ fn disallowed_settings_have_no_effect() {
         assert!(!ran.exists());
     }
 }
+
+#[test]
+fn what_is_checked_out_is_read_as_git_says_it() {
+    let repo = Repo::new();
+    let asked = |script: &str| {
+        let command = format!("cd '{}' && {script}", repo.path().display());
+        let output = Command::new("sh").args(["-c", &command]).output();
+        String::from_utf8(output.unwrap().stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let now = || {
+        let git = repo.git();
+        (git.head().unwrap(), git.head_commit().unwrap())
+    };
+    let branch = |name: &str| (Some(name.to_owned()), true);
+    repo.sh("git checkout -q -b unborn");
+    assert_eq!(now(), ((Some("unborn".to_owned()), false), None));
+    repo.sh("git -c user.name=a -c user.email=b@c commit -q --allow-empty -m one");
+    for (script, head) in [
+        ("true", branch("unborn")),
+        ("git checkout -q -b some/branch", branch("some/branch")),
+        ("git pack-refs --all", branch("some/branch")),
+        ("git checkout -q --detach", (None, true)),
+        (
+            "git checkout -q -b linked && git -c user.name=a -c user.email=b@c commit -q --allow-empty -m two && rm .git/HEAD && ln -s refs/heads/linked .git/HEAD",
+            branch("linked"),
+        ),
+    ] {
+        repo.sh(script);
+        let commit = asked("git rev-parse HEAD");
+        assert_eq!(now(), (head, Some(commit)), "{script}");
+    }
+}

@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{catch_interrupts, env};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
+use crate::base::pauses::Pauses;
 use crate::base::problem::ProblemKind;
 use crate::proc::capture::KeepLimits;
 use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec, Stdin};
@@ -213,6 +215,34 @@ fn an_interrupt_lets_the_program_end_by_itself() {
     watcher.join().unwrap();
     assert!(output.success() && !output.cancelled, "{}", output.ending());
     assert_eq!(text(&output).0, "completed\n");
+}
+
+#[test]
+fn the_limit_does_not_count_pauses() {
+    let pauses = Arc::new(Pauses::default());
+    let program = ProgramSpec {
+        limit: Duration::from_millis(50),
+        pauses: Some(Arc::clone(&pauses)),
+        ..sh("sleep 0.3; echo done")
+    };
+    let output = pauses.during(|| run(&program));
+    assert_eq!(
+        (output.timed_out, &*output.stdout.text()),
+        (false, "done\n")
+    );
+    let announced = Arc::new(Pauses::default());
+    announced.add(Duration::from_secs(60));
+    let output = run(&ProgramSpec {
+        pauses: Some(announced),
+        ..program.clone()
+    });
+    assert!(!output.timed_out);
+    let output = run(&ProgramSpec {
+        limit: Duration::from_millis(50),
+        pauses: Some(Arc::default()),
+        ..sh("sleep 60")
+    });
+    assert!(output.timed_out);
 }
 
 #[test]

@@ -44,6 +44,16 @@ impl TicketLocation {
         }
     }
 
+    /// The folder `dir`, which exists, for the project in `current`.
+    pub(crate) fn at(dir: &Path, current: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            from_variable: None,
+            access: Access::Usual,
+            current: current.to_owned(),
+        }
+    }
+
     /// The user's own tickets in `dir`, unless `TICKETS_DIR` is set.
     pub(crate) fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
         if TICKETS_DIR.read(env).is_some() {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
-use super::call_pauses::CallPauses;
 use super::context::ToolContext;
 use super::registry::{self, FinishedCall};
 use crate::base::cancel::Cancel;
+use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{CallState, Event};
 use crate::chat::message::ToolCall;
@@ -86,7 +86,7 @@ struct CallThread {
     limit: Duration,
     /// When its timeout expires, not counting pauses.
     until: Instant,
-    pauses: Arc<CallPauses>,
+    pauses: Arc<Pauses>,
     answered_by: Arc<AnsweredBy>,
     stop: Cancel,
     /// It exceeded its timeout, and its token was fired.
@@ -201,7 +201,7 @@ impl<'a> CallPhase<'a> {
         let left = left.map(|at| at.saturating_duration_since(Instant::now()));
         let limit = left.map_or(own, |left| own.min(left));
         let (stop, with_turn) = self.ctx.stop.child();
-        let pauses = Arc::new(CallPauses::default());
+        let pauses = Arc::new(Pauses::default());
         let answered_by = Arc::new(AnsweredBy::default());
         let ctx = ToolContext {
             stop: stop.clone(),

@@ -10,12 +10,14 @@ use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
+use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_CONTACT;
 use crate::chat::event::{CallState, Event, EventSink};
 use crate::chat::ledger::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
+use crate::llm::patience::ChildPatience;
 use crate::net::guarded_client::GuardedClient;
 use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
@@ -26,8 +28,7 @@ use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
-use crate::tools::engine::approval::Approval;
-use crate::tools::engine::call_pauses::CallPauses;
+use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
 use crate::tools::engine::hooks::hook_set::HookSet;
@@ -88,6 +89,8 @@ pub struct SessionContext {
     /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
     /// [`crate::proc::child::ProgramSpec::supervisor`].
     pub supervisor: Option<PathBuf>,
+    /// How long this process waits for a provider that cannot answer, if it is the child of another one.
+    pub(crate) patience: Option<ChildPatience>,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -134,13 +137,13 @@ pub trait Summarizer: Send + Sync {
 
 /// Runs child Marvins.
 pub trait Agents: Send + Sync {
-    /// Whether `task` can be begun.
+    /// Whether `task` can be begun beside the conversation; returns what to say of the place of its own in which it works, where it has one.
     ///
     /// # Errors
-    /// There is no such ticket or it cannot be worked on, or the limit of depth is reached.
-    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<()>;
+    /// There is no such ticket or it cannot be worked on, the repository is in no state for it, or the limit of depth is reached.
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<Option<String>>;
 
-    /// Has `task` done and returns what came of it.
+    /// Has `task` done and returns what came of it: in a place of its own, where there can be one, if `ctx` says that others write beside it.
     ///
     /// # Errors
     /// There is no such ticket or it cannot be worked on, the limit of depth or cost is reached, or every attempt failed.
@@ -199,6 +202,7 @@ impl SessionContext {
             editor: None,
             agent_host: None,
             supervisor: None,
+            patience: None,
             modules: ModuleState::default(),
             env,
         }
@@ -302,7 +306,7 @@ pub struct ToolContext {
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
     /// Time the call has waited for the user, which its timeout does not count.
-    pub pauses: Arc<CallPauses>,
+    pub pauses: Arc<Pauses>,
     /// Who approves the actions of this call: as in the session, unless the user made the call.
     pub approval: Approval,
     /// The call was agreed to as a whole, so that its actions need no approval.
@@ -315,7 +319,7 @@ pub struct ToolContext {
     pub call: String,
     /// Who answers the questions of an agent, before its parent does.
     pub answerer: Option<Arc<dyn QuestionAnswerer>>,
-    /// Other calls that write run beside this one, so it writes in a place of its own.
+    /// Others write beside this call, other calls or the user, so it writes in a place of its own.
     pub is_beside_others: bool,
 }
 

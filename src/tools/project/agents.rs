@@ -16,7 +16,10 @@ const RESEARCH_SECONDS: u64 = 2 * 3600;
 const IN_FOREGROUND: &str =
     "There is no conversation that goes on beside it, so the agent ran in the foreground.";
 /// What is told of an agent that does.
-const GO_ON: &str = "You are told when it ends. Go on with something else, or end your answer; do not wait for it, and leave alone the files that it works on.";
+const GO_ON: &str =
+    "You are told when it ends. Go on with something else, or end your answer; do not wait for it.";
+/// What is told of one that works in the folder of the conversation.
+const IN_FOLDER: &str = "Leave alone the files that it works on.";
 
 tools! { "agents", in_children;
     /// Run a task in a child Marvin.
@@ -71,9 +74,12 @@ fn launch(ctx: &ToolContext, args: LaunchAgent) -> Outcome<String> {
         let told = agents.launch(ctx, &task)?;
         return Ok(format!("{IN_FOREGROUND}\n{told}"));
     };
-    agents.check(ctx, &task)?;
+    let place = agents.check(ctx, &task)?;
     let number = host.start(task, &ctx.stop)?;
-    Ok(format!("Agent {number} started in the background. {GO_ON}"))
+    let place = place.as_deref().unwrap_or(IN_FOLDER);
+    Ok(format!(
+        "Agent {number} started in the background. {GO_ON} {place}"
+    ))
 }
 
 fn research(ctx: &ToolContext, args: LaunchResearchAgent) -> Outcome<String> {

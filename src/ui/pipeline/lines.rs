@@ -165,9 +165,9 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
         }
         PipelineEvent::Checkpoint { message } => format!("Checkpoint: {}", foreign(message)),
         PipelineEvent::Warning { words } => format!("Warning: {}", foreign(words)),
-        PipelineEvent::Steered { words } | PipelineEvent::ApprovalAwaited { words, .. } => {
-            foreign(words)
-        }
+        PipelineEvent::Steered { words }
+        | PipelineEvent::InWorktree { words, .. }
+        | PipelineEvent::ApprovalAwaited { words, .. } => foreign(words),
         PipelineEvent::RunPaused { words, .. } => format!(
             "Run paused after {} ({}): {}",
             time(progress.elapsed(progress.times.latest).as_secs()),

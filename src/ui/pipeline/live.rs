@@ -195,6 +195,7 @@ pub(super) fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> 
         | PipelineEvent::ChildEnded { done: true, .. }
         | PipelineEvent::ProviderWait { .. }
         | PipelineEvent::Checkpoint { .. }
+        | PipelineEvent::InWorktree { .. }
         | PipelineEvent::ApprovalAwaited { .. }
         | PipelineEvent::RunPaused { .. }
         | PipelineEvent::RunEnded { .. } => None,

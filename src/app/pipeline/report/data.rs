@@ -210,6 +210,7 @@ impl Collector {
             | PipelineEvent::ProviderWait { .. }
             | PipelineEvent::Checkpoint { .. }
             | PipelineEvent::Steered { .. }
+            | PipelineEvent::InWorktree { .. }
             | PipelineEvent::ApprovalAwaited { .. } => {}
         }
         self.progress.apply(event, at);

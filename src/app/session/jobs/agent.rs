@@ -53,6 +53,8 @@ pub(super) struct Progress {
     is_estimated: bool,
     /// The child that was started last.
     child: Option<String>,
+    /// The folder of its worktree, if it works in one.
+    worktree: Option<Arc<Root>>,
 }
 
 impl Agent {
@@ -90,7 +92,13 @@ impl Agent {
             ));
         }
         let child = self.progress.child.as_ref();
-        let places = RunPlaces::of_project(Arc::clone(&self.root));
+        let places = RunPlaces::of_project(
+            self.progress
+                .worktree
+                .as_ref()
+                .unwrap_or(&self.root)
+                .clone(),
+        );
         let log = child.and_then(|child| log_of(&places, child));
         orders.list(run, move |_| {
             if let Some(log) = &log {
@@ -136,6 +144,10 @@ impl Progress {
                 let words = format!("{label} ({model}), attempt {attempt}");
                 (Some("thinking".to_owned()), words)
             }
+            PipelineEvent::InWorktree { folder, words } => {
+                self.worktree = Root::open(Path::new(folder)).ok().map(Arc::new);
+                (None, words.clone())
+            }
             PipelineEvent::ChildTools { tools, .. } => {
                 let words = tools.join(", ");
                 (Some(words.clone()), words)
@@ -152,6 +164,10 @@ impl Progress {
             self.now = one_line(&now);
         }
         self.step(one_line(&step));
+    }
+
+    pub(super) fn has_worktree(&self) -> bool {
+        self.worktree.is_some()
     }
 
     /// What it has cost so far, after `before`; nothing as long as that is not known.

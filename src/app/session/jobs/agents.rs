@@ -75,6 +75,8 @@ impl Agents {
         });
         let ctx = ToolContext {
             answerer: Some(Arc::clone(&relay) as _),
+            // The user goes on with their files.
+            is_beside_others: true,
             ..ToolContext::new(Arc::clone(&run.context), stop.clone(), relay)
         };
         orders.remark(format!(
@@ -163,7 +165,7 @@ impl Agents {
         let agent = self.running.remove(index);
         let (how, report) = match outcome {
             Ok(report) => ("is done", report),
-            Err(_) if agent.stop.is_fired() => ("was stopped", String::new()),
+            Err(problem) if agent.stop.is_fired() => ("was stopped", problem.next.join("\n")),
             Err(problem) => ("has failed", problem.for_model()),
         };
         Some(EndedAgent {
@@ -284,11 +286,16 @@ impl Agents {
     /// What is lost of them when the session ends, for the user.
     pub(in crate::app::session) fn farewell(&self) -> Option<String> {
         let count = self.running.len();
+        let has_worktree = self.running.iter().any(|one| one.progress.has_worktree());
         (count > 0).then(|| {
             format!(
-                "{} that ran in the background {} stopped.",
+                "{} that ran in the background {} stopped.{}",
                 plural(count, "agent"),
-                if count == 1 { "was" } else { "were" }
+                if count == 1 { "was" } else { "were" },
+                match has_worktree {
+                    true => " What was done so far is kept: marvin pipeline worktrees",
+                    false => "",
+                }
             )
         })
     }

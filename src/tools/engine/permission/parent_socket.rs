@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::call_approver::{CallAnswer, CallApproval, CallApprover, CallQuestion};
 use super::gate;
 use crate::base::cancel::Cancel;
+use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::context::ToolContext;
 
@@ -50,25 +51,31 @@ impl ParentSocket {
         format!("{} {}", process::id(), path.display())
     }
 
-    /// Answers questions while `run` runs; those that are open at its end are withdrawn.
-    pub(crate) fn while_answering<T>(&self, ctx: &ToolContext, run: impl FnOnce() -> T) -> T {
+    /// Answers questions while `run` runs; those that are open at its end are withdrawn. The time that they take is in `pauses`.
+    pub(crate) fn while_answering<T>(
+        &self,
+        ctx: &ToolContext,
+        pauses: &Pauses,
+        run: impl FnOnce() -> T,
+    ) -> T {
         let (over, _with_call) = ctx.stop.child();
         thread::scope(|scope| {
             let answering = thread::Builder::new().name("questions".to_owned());
-            let _answering = answering.spawn_scoped(scope, || self.answer_all(ctx, &over));
+            let _answering = answering.spawn_scoped(scope, || self.answer_all(ctx, pauses, &over));
             let _end = FireAtEnd(&over);
             run()
         })
     }
 
-    fn answer_all(&self, ctx: &ToolContext, over: &Cancel) {
+    fn answer_all(&self, ctx: &ToolContext, pauses: &Pauses, over: &Cancel) {
         thread::scope(|scope| {
             loop {
                 match self.listener.accept() {
                     Ok((stream, _)) => {
                         let answering = thread::Builder::new().name("question".to_owned());
                         // A connection that is dropped is a refusal.
-                        let _ = answering.spawn_scoped(scope, move || answer(ctx, stream, over));
+                        let answer = move || answer(ctx, stream, pauses, over);
+                        let _ = answering.spawn_scoped(scope, answer);
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(_) if over.sleep(TICK) => {}
@@ -89,7 +96,7 @@ impl Drop for FireAtEnd<'_> {
 }
 
 /// Answers the question of a connection.
-fn answer(ctx: &ToolContext, stream: UnixStream, over: &Cancel) {
+fn answer(ctx: &ToolContext, stream: UnixStream, pauses: &Pauses, over: &Cancel) {
     let read = || -> io::Result<Value> {
         stream.set_nonblocking(false)?;
         let line = read_line(&stream, within(over))?;
@@ -101,7 +108,7 @@ fn answer(ctx: &ToolContext, stream: UnixStream, over: &Cancel) {
     let Some(question) = question_of(&question) else {
         return;
     };
-    let said = match approver.ask(&question, over) {
+    let said = match pauses.during(|| approver.ask(&question, over)) {
         Ok(CallAnswer::Allow(approval)) => {
             let said = json!({"allow": true, "input": approval.updated_input});
             gate::keep(ctx, approval);
@@ -280,6 +287,8 @@ fn is_nothing_yet(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -298,6 +307,44 @@ mod tests {
             let error = connect(process::id() + 1).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         }
+    }
+
+    /// Says no, and whether its time is counted.
+    struct Watched(Arc<Pauses>);
+
+    impl CallApprover for Watched {
+        fn ask(&self, _: &CallQuestion, _: &Cancel) -> Outcome<CallAnswer> {
+            Ok(CallAnswer::Deny {
+                message: format!("paused: {}", self.0.is_open()),
+                interrupt: false,
+            })
+        }
+    }
+
+    #[test]
+    fn the_time_of_an_answer_is_a_pause_of_the_child() {
+        let ctx = ToolContext::for_tests(crate::base::env::Env::default());
+        let pauses = Arc::new(Pauses::default());
+        let approver = Arc::new(Watched(Arc::clone(&pauses)));
+        ctx.session.permissions.set_approver(Some(approver));
+        let socket = ParentSocket::open(&ctx).unwrap();
+        let child = ParentApprover(ParentAddress::from(socket.address().as_str()));
+        let question = CallQuestion {
+            tool: "run_command".to_owned(),
+            call: "c-1".to_owned(),
+            input: Map::new(),
+            title: String::new(),
+            description: String::new(),
+            reason: String::new(),
+        };
+        let answer = socket.while_answering(&ctx, &pauses, || child.ask(&question, &ctx.stop));
+        let Ok(CallAnswer::Deny { message, .. }) = answer else {
+            panic!("no refusal");
+        };
+        assert_eq!(
+            (message.as_str(), pauses.is_open()),
+            ("paused: true", false)
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::tools::engine::context::Agents as RunsAgents;
 struct Echo;
 
 impl RunsAgents for Echo {
-    fn check(&self, _: &ToolContext, _: &AgentTask) -> Outcome<()> {
-        Ok(())
+    fn check(&self, _: &ToolContext, _: &AgentTask) -> Outcome<Option<String>> {
+        Ok(None)
     }
 
     fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String> {

@@ -1,13 +1,16 @@
-//! Patience with a provider that cannot answer now: how long a task waits for it, and how long at a time.
+//! Patience with a provider that cannot answer now: how long a task of the pipeline waits for it, and how long at a time.
 //!
-//! An outage is nobody's failure. It takes no attempt of the child and does not hand its task to another model: the same child is started again after a
-//! pause, and each pause is longer than the one before.
+//! An outage is nobody's failure. It takes no attempt of a child and does not hand its task to another model. A child that was answered before waits
+//! itself and goes on with its conversation; one that was not is started again. Each pause is longer than the one before.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::failure::Failure;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
 use crate::base::variables::{MARVIN_PROVIDER_PATIENCE, MARVIN_PROVIDER_PAUSE};
 use crate::chat::failure_report::ProviderOutage;
-use crate::pipeline::Run;
 
 /// The longest pause, unless the provider names a longer one.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -17,19 +20,17 @@ const MIN_PAUSE: Duration = Duration::from_millis(100);
 
 /// What is left of it for a task.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     left: Duration,
     next: Duration,
 }
 
 impl Patience {
     /// As the environment says.
-    pub(super) fn of(run: &Run) -> Self {
-        let env = &run.ctx.session.env;
-        let mut warn = |words| run.warn(words);
-        let left = MARVIN_PROVIDER_PATIENCE.read(env, &mut warn);
+    pub(crate) fn of(env: &Env, warn: &mut dyn FnMut(String)) -> Self {
+        let left = MARVIN_PROVIDER_PATIENCE.read(env, warn);
         // Without a pause it would never be used up.
-        let first = MARVIN_PROVIDER_PAUSE.read(env, &mut warn).max(1);
+        let first = MARVIN_PROVIDER_PAUSE.read(env, warn).max(1);
         Self::new(Duration::from_secs(left), Duration::from_secs(first))
     }
 
@@ -40,15 +41,24 @@ impl Patience {
         }
     }
 
+    pub(crate) fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// A child has waited so long itself.
+    pub(crate) fn spend(&mut self, time: Duration) {
+        self.left = self.left.saturating_sub(time);
+    }
+
     /// A child got no answer for so long. Beyond the longest pause it was a silence, and waiting as well; before, it tried again by itself.
-    pub(super) fn waited(&mut self, silent: Duration) {
+    pub(crate) fn waited(&mut self, silent: Duration) {
         if silent > MAX_PAUSE {
             self.left = self.left.saturating_sub(silent);
         }
     }
 
     /// How long to wait now; `None` when the provider asks for more than is left, or nothing is.
-    pub(super) fn pause(&mut self, outage: &ProviderOutage) -> Option<Duration> {
+    pub(crate) fn pause(&mut self, outage: &ProviderOutage) -> Option<Duration> {
         let own = self.next.min(self.left);
         let pause = match outage.retry_after() {
             // One that says "now" every time must not be asked without end.
@@ -61,6 +71,40 @@ impl Patience {
         self.left -= pause;
         self.next = (self.next * 2).min(MAX_PAUSE);
         Some(pause)
+    }
+}
+
+/// The patience of a process that is a child itself, with a parent that is told of every pause.
+pub(crate) struct ChildPatience {
+    patience: Mutex<Patience>,
+    tell: fn(&ProviderOutage),
+}
+
+impl ChildPatience {
+    pub(crate) fn new(patience: Patience, tell: fn(&ProviderOutage)) -> Self {
+        Self {
+            patience: Mutex::new(patience),
+            tell,
+        }
+    }
+
+    /// Waits after `failure` of `provider`, whose answer took so long to fail; `None` when it is no outage, or the patience is used up. Otherwise whether the
+    /// wait was not ended by `stop`.
+    pub(crate) fn wait(
+        &self,
+        provider: &str,
+        failure: &Failure,
+        silent: Duration,
+        stop: &Cancel,
+    ) -> Option<bool> {
+        let outage = ProviderOutage::new(provider, failure.long_outage()?);
+        let pause = {
+            let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+            patience.waited(silent);
+            patience.pause(&outage)?
+        };
+        (self.tell)(&ProviderOutage::new(provider, Some(pause)));
+        Some(stop.sleep(pause))
     }
 }
 

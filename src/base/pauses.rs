@@ -1,28 +1,47 @@
-//! The time of a call that its timeout does not count: while it waits for the user.
+//! The time of a call, or of a program, that its limit does not count: while it waits for the user or for a service that cannot answer.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a call has waited for the user.
+/// How long somebody has waited. Waits that overlap count once.
 #[derive(Debug, Default)]
-pub struct CallPauses(Mutex<Paused>);
+pub struct Pauses(Mutex<Paused>);
 
 #[derive(Debug, Default)]
 struct Paused {
     total: Duration,
     since: Option<Instant>,
+    /// Waits that are not over.
+    open: usize,
 }
 
-impl CallPauses {
+impl Pauses {
     /// Runs `wait`, not counting its time.
     pub fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.lock().since = Some(Instant::now());
+        {
+            let mut paused = self.lock();
+            paused.open += 1;
+            paused.since.get_or_insert_with(Instant::now);
+        }
         let answer = wait();
         let mut paused = self.lock();
-        if let Some(since) = paused.since.take() {
+        paused.open -= 1;
+        if paused.open == 0
+            && let Some(since) = paused.since.take()
+        {
             paused.total += since.elapsed();
         }
         answer
+    }
+
+    /// Does not count `time` either, which somebody has announced to wait.
+    pub(crate) fn add(&self, time: Duration) {
+        self.lock().total += time;
+    }
+
+    /// Whether somebody waits now.
+    pub(crate) fn is_open(&self) -> bool {
+        self.lock().open > 0
     }
 
     /// The total so far.
@@ -42,7 +61,7 @@ mod tests {
 
     #[test]
     fn only_waits_count_and_the_running_one_too() {
-        let pauses = CallPauses::default();
+        let pauses = Pauses::default();
         assert_eq!(pauses.total(), Duration::ZERO);
         let inside = pauses.during(|| {
             let since = Instant::now();
@@ -53,5 +72,12 @@ mod tests {
         let total = pauses.total();
         assert!(total >= inside);
         assert_eq!(pauses.total(), total);
+        let twice = pauses.during(|| pauses.during(|| pauses.total()));
+        assert!(pauses.total() >= twice && !pauses.is_open());
+        pauses.add(Duration::from_secs(5));
+        assert!(
+            pauses.total() < Duration::from_secs(9),
+            "what overlaps counts once"
+        );
     }
 }
