@@ -164,5 +164,6 @@ variables! {
     SSL_CERT_FILE: Text, "certificates to trust instead of the built-in ones";
     SPOTIFY_CLIENT_SECRET: Secret, "secret of the Spotify application";
     NTFY_TOKEN: Secret, "token for ntfy";
+    MARVIN_MCP_LOG: Text, "lowest level of what servers of the Model Context Protocol log: debug, info, notice, warning, error (warning)";
     MARVIN_MCP_TOKEN: Secret, "token that clients of marvin mcp serve --http have to send";
 }

@@ -18,7 +18,7 @@ pub(crate) fn find_all(name: &str, env: &Env) -> Vec<PathBuf> {
 }
 
 /// The first executable file called `name` in the absolute directories of `path`.
-pub(super) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
+pub(crate) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
         return None;
     }
