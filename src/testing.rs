@@ -235,6 +235,10 @@ pub mod width {
     pub use crate::ui::text::width::of_spans;
 }
 
+pub mod www_authenticate {
+    pub use crate::formats::www_authenticate::Challenge;
+}
+
 pub mod yaml {
     pub use crate::disk::yaml::parse;
 }

@@ -147,6 +147,11 @@ impl Paths {
         Ok(self.home()?.join(".agents/skills"))
     }
 
+    /// Sign-ins to them.
+    pub fn mcp_tokens(&self) -> Outcome<PathBuf> {
+        self.base("mcp-tokens.json")
+    }
+
     /// Crash reports.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
@@ -298,6 +303,7 @@ impl Paths {
             ),
             (self.reply_settings()?, "settings of the reply flow"),
             (self.mcp_servers()?, "servers of the Model Context Protocol"),
+            (self.mcp_tokens()?, "sign-ins to them"),
             (self.usage()?, "lifetime totals of use and cost"),
             (profile.dir().to_owned(), "a profile"),
             (

@@ -28,4 +28,5 @@ pub(crate) mod skill_file;
 pub(crate) mod sse;
 pub(crate) mod units;
 pub(crate) mod wav;
+pub(crate) mod www_authenticate;
 pub(crate) mod yaml_lines;

@@ -8,6 +8,7 @@ pub(crate) mod calendar;
 pub(crate) mod chat_log;
 pub(crate) mod cost_log;
 pub(crate) mod input_history;
+pub(crate) mod mcp_tokens;
 pub(crate) mod memory;
 pub(crate) mod notes;
 pub(crate) mod places;

@@ -5,10 +5,11 @@ use regex::Regex;
 use super::floors::{all, product};
 
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
-const OWNERS: [(&str, &str); 11] = [
+const OWNERS: [(&str, &str); 12] = [
     ("bookmarks", "store/bookmarks"),
     ("copilot_state", "llm/copilot/availability.rs"),
     ("cost_log", "store/cost_log.rs"),
+    ("mcp_tokens", "store/mcp_tokens.rs"),
     ("notes", "store/notes.rs"),
     ("notes_lock", "store/notes.rs"),
     ("old_spotify_token", "store/spotify_account.rs"),

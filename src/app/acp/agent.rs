@@ -30,7 +30,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, one_line};
-use crate::chat::usage::Ledger;
+use crate::chat::ledger::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::store::sessions::record::Spent;
 use crate::store::sessions::{Replay, SessionId, SessionStore};

@@ -234,6 +234,7 @@ impl Session {
     pub(crate) fn allow_set_up(&mut self) {
         self.core.model.allow_set_up(&self.run);
         self.core.project.begin(&self.run, &mut self.orders);
+        self.carry_out();
     }
 
     /// The user has closed the editor that was opened for the preferences.

@@ -13,7 +13,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_CONTACT;
 use crate::chat::event::{CallState, Event, EventSink};
-use crate::chat::usage::Ledger;
+use crate::chat::ledger::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 use crate::net::guarded_client::GuardedClient;
