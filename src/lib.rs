@@ -82,6 +82,11 @@
 //! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. Stages and chat model are called by
 //! [`reply::models::stage_call`], once for each try ([`model_call::ask`]). What was said becomes memory on a thread of its own ([`reply::memory::update`], [`store::memory`]).
 //!
+//! # Life of a configured server
+//! [`mcp::config`] reads the files when the first prompt is on the screen, or before the message of a run → [`mcp::session`] starts the servers of which nothing is
+//! remembered, on threads of their own → before each message `app::session::turn_job` has what they offer join the session's tools ([`tools::engine::owned_tool`]) → a call asks
+//! unless the tool only reads, and opens the connection where it is not open yet.
+//!
 //! # Life of a request of another program
 //! `marvin mcp serve` → [`mcp::server::stdio`] or [`mcp::server::http`] reads a message → [`mcp::server`] admits it by the era of its client and the table of methods → a call of a
 //! tool runs on a thread of its own by [`tools::engine::batch`], as every call does; what it reports meanwhile are notifications → the answer has the form of the era.
@@ -100,6 +105,7 @@
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]), nor does a daemon that left its group ([`proc::descendants`]); none that a project's tests started outlives their run in a pipeline.
+//! - Servers of the Model Context Protocol end with the session that uses them ([`mcp::session`]), whose end is before every exit.
 //! - The Copilot CLI ends with Marvin: [`llm::copilot::close_all`] runs before every exit, and a killed Marvin closes its standard input.
 //! - Every path from a model goes through [`disk::beneath`]; every program that is run for its output through [`proc::child`]; the others in [`proc`] hold a pipe or give up the terminal.
 //! - Tools know what their session shares ([`crate::tools::engine::context`]), never the session: what they want of it are effects. Providers know tools only as schemas.
@@ -154,6 +160,7 @@ pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsStri
         }
     };
     llm::copilot::close_all(llm::copilot::CLOSE_TIMEOUT);
+    mcp::session::end_all();
     proc::descendants::end_all(proc::descendants::GRACE);
     status
 }

@@ -9,6 +9,8 @@ use crate::base::text::{clip, counted, escape_controls, one_line};
 use crate::disk::atomic;
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_HOOKS, Paths};
+use crate::mcp::config::configured::ConfiguredServer;
+use crate::mcp::config::files::ServerFile;
 use crate::store::skills::{self, Skill};
 use crate::store::trusted_projects::{ProjectFolder, TrustDecision, TrustItem, TrustKind, digest};
 use crate::tools::engine::context::SessionContext;
@@ -91,10 +93,32 @@ pub(crate) fn project_hooks(folder: &ProjectFolder) -> Option<ReadHooks> {
     })
 }
 
+/// The servers of a project, each with its command line or address and the names of the variables that it would get.
+fn server_items(folder: &ProjectFolder) -> Vec<TrustItem> {
+    let servers = ServerFile::of_project(&folder.path).read();
+    // A file that cannot be read brings nothing; who uses servers is told.
+    let servers = servers.unwrap_or_default().into_iter();
+    let used = servers.filter(|server| !server.is_disabled());
+    let item = |server: ConfiguredServer| {
+        let variables = server.variables();
+        let given = match variables.is_empty() {
+            true => String::new(),
+            false => format!(" (gets {})", one_line(&variables.join(", "))),
+        };
+        TrustItem {
+            kind: TrustKind::Server,
+            words: format!("{}: {}{given}", one_line(&server.name), server.target()),
+            digest: server.hash(),
+        }
+    };
+    used.map(item).collect()
+}
+
 /// What a project brings along that acts by itself, in the order of the question about it. `dir` is the folder below the project's in which somebody works.
 pub(crate) fn items(folder: &ProjectFolder, dir: &Path) -> Vec<TrustItem> {
     let hooks = project_hooks(folder);
     let mut items: Vec<TrustItem> = hooks.iter().flat_map(ReadHooks::items).collect();
+    items.extend(server_items(folder));
     let skills = skills::of_project(dir, folder);
     items.extend(
         skills

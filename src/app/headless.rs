@@ -34,6 +34,7 @@ use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::image::Image;
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
+use crate::mcp::session as session_servers;
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::proc::descendants;
@@ -103,6 +104,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
         if let Some(status) = late.end(status) {
             copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+            session_servers::end_all();
             descendants::end_all(Duration::ZERO);
             std::process::exit(status.into());
         }

@@ -11,6 +11,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::one_line;
 use crate::disk::paths::{Paths, ProfilePaths};
+use crate::mcp::session::SessionServers;
 use crate::model_call::user_facts::{CallerPrompt, LazyText, UserFacts};
 use crate::reply::settings::sources::SECTION;
 use crate::store::places::{Place, SavedPlaces};
@@ -81,6 +82,7 @@ pub(crate) fn user_facts(
     UserFacts {
         caller: CallerPrompt::default(),
         preferences: preferences_text(&profile, &mut warn),
+        servers: session.modules.get::<SessionServers>().instructions(),
         jobs: joined(&[jobs, project_jobs(session)]),
         places: LazyText::new(Box::new({
             let (profile, clock, mut warn) = (profile.clone(), clock.clone(), warn.clone());

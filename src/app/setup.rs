@@ -25,6 +25,7 @@ use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices, near};
 use crate::llm::offline::Offline;
 use crate::llm::patience::{ChildPatience, Patience};
 use crate::llm::provider::{Effort, Provider};
+use crate::mcp::session::{ServerSetup, SessionServers};
 use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
@@ -84,6 +85,16 @@ pub(crate) fn session(
     session.trust = SessionTrust::new(settings.trust.clone());
     if let Some(root) = session.working_dir.root() {
         session.trust.begin_in(root.path());
+    }
+    // A sub-agent and a child of the pipeline have none.
+    if session.policy.depth == 0 && settings.pipeline.is_none() {
+        let folder = session.working_dir.root();
+        let folder = folder.map(|root| root.path().to_owned());
+        session.modules.set(SessionServers::new(ServerSetup {
+            folder: folder.or_else(|| settings.process.current.clone()),
+            executable: settings.process.executable.clone(),
+            ..ServerSetup::default()
+        }));
     }
     for dir in &settings.json.added_dirs {
         let root = Root::open(dir)

@@ -166,5 +166,6 @@ variables! {
     SPOTIFY_CLIENT_SECRET: Secret, "secret of the Spotify application";
     NTFY_TOKEN: Secret, "token for ntfy";
     MARVIN_MCP_LOG: Text, "lowest level of what servers of the Model Context Protocol log: debug, info, notice, warning, error (warning)";
+    MARVIN_MCP_WAIT: Whole = 5, "seconds that a run waits for servers of the Model Context Protocol of which nothing is remembered (5)";
     MARVIN_MCP_TOKEN: Secret, "token that clients of marvin mcp serve --http have to send";
 }

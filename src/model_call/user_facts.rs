@@ -8,6 +8,8 @@ pub(crate) struct UserFacts {
     pub caller: CallerPrompt,
     /// One per line. Read for each message: when they change, a new prompt is needed.
     pub preferences: String,
+    /// What configured servers say of how their tools are to be used, each under its name.
+    pub servers: Vec<(String, String)>,
     /// Commands that run in the background, one per line.
     pub jobs: String,
     /// The saved places, one per line.
@@ -24,6 +26,7 @@ impl Default for UserFacts {
         Self {
             caller: CallerPrompt::default(),
             preferences: String::new(),
+            servers: Vec::new(),
             jobs: String::new(),
             places: LazyText::new(Box::new(String::new)),
             history: LazyText::new(Box::new(String::new)),

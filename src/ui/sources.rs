@@ -9,6 +9,7 @@ use crate::app::session::files_like;
 use crate::app::session::model_env::model_env;
 use crate::app::theme_choice::{CurrentTheme, ThemeChoice};
 use crate::llm::choose;
+use crate::mcp::session::SessionServers;
 use crate::store::profiles;
 use crate::tools::engine::context::SessionContext;
 use crate::ui::editor::complete::Sources;
@@ -25,7 +26,9 @@ pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
 impl Sources for Candidates<'_> {
     fn commands(&self) -> Vec<String> {
         let typed = commands::typed().into_iter();
-        typed.map(|(name, _)| name).collect()
+        let prompts = self.0.modules.get::<SessionServers>().prompts().into_iter();
+        let names = typed.map(|(name, _)| name);
+        names.chain(prompts.map(|row| row.call)).collect()
     }
 
     fn about(&self, command: &str) -> Option<&'static str> {

@@ -20,7 +20,7 @@ use super::session::{AcpSession, SessionChoice, SessionThread};
 use super::shared::Shared;
 use super::tool_call::set;
 use super::updates::Updates;
-use super::{commands, options, replay};
+use super::{client_servers, commands, options, replay};
 use crate::app::extensions;
 use crate::app::session::one_shot::OneShot;
 use crate::app::sessions::{self, BegunSession};
@@ -29,9 +29,11 @@ use crate::app::setup;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, escape_controls, one_line};
+use crate::base::text::{clip, one_line};
 use crate::chat::ledger::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
+use crate::mcp::config::configured::ConfiguredServer;
+use crate::mcp::session::SessionServers;
 use crate::store::sessions::record::Spent;
 use crate::store::sessions::{Replay, SessionId, SessionStore};
 use crate::tools::engine::context::SessionContext;
@@ -73,8 +75,8 @@ struct OpenOrder {
     further: Vec<PathBuf>,
     /// The session that there is already.
     session: Option<String>,
-    /// Names of the servers that it wants.
-    servers: Vec<String>,
+    /// The servers that it wants.
+    servers: Vec<ConfiguredServer>,
 }
 
 impl Agent {
@@ -162,7 +164,7 @@ impl Agent {
             cwd: params::cwd(params)?,
             further: params::further_folders(params)?,
             session,
-            servers: servers(params)?,
+            servers: client_servers::read(params)?,
         };
         let mut state = self.lock();
         if state.threads >= MAX_SESSIONS {
@@ -234,6 +236,7 @@ impl Agent {
         let settings = Arc::new(settings);
         let mut context = setup::session(&settings, &mut warn).map_err(of_problem)?;
         context.working_dir.bind_to_first();
+        (context.modules.get::<SessionServers>()).bring(order.servers.clone());
         context.permissions.choose_mode(PermissionMode::Default);
         context.ledger = Ledger::part_of(Arc::clone(&self.shared.ledger));
         let store = context.sessions().map_err(of_problem)?;
@@ -286,10 +289,7 @@ impl Agent {
         };
         let begun_before = begun.replay.is_some();
         let damage = begun.replay.as_ref().and_then(Replay::damage);
-        let notices = unstarted(&order.servers)
-            .into_iter()
-            .chain(damage)
-            .collect();
+        let notices = damage.into_iter().collect();
         let session = Arc::new(AcpSession::new(
             Arc::clone(&id),
             Arc::clone(&self.shared),
@@ -377,23 +377,4 @@ fn warn(text: String) {
 fn is_same_folder(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real(one) == real(other)
-}
-
-/// The names of the servers that a client wants started.
-fn servers(params: &Value) -> Result<Vec<String>, RpcError> {
-    let servers = params::list(params, "mcpServers")?.iter();
-    let name = |server: &Value| {
-        let name = server.get("name").and_then(Value::as_str);
-        name.map(|name| clip(&escape_controls(name), 60))
-            .ok_or_else(|| wrong("mcpServers", "A server has no name."))
-    };
-    servers.map(name).collect()
-}
-
-/// What the user is told about servers that the editor wants started.
-fn unstarted(servers: &[String]) -> Option<String> {
-    let names = servers.join(", ");
-    (!servers.is_empty()).then(|| {
-        format!("These MCP servers of the editor are not used, because this version of Marvin starts none: {names}.")
-    })
 }

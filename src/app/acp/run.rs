@@ -17,6 +17,7 @@ use crate::chat::usage::Totals;
 use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line};
 use crate::formats::json_rpc::{RpcError, RpcId};
 use crate::llm::copilot;
+use crate::mcp::session as session_servers;
 use crate::proc::descendants;
 
 /// How long sessions have at the end to stop what they do and to write it.
@@ -43,6 +44,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
             thread::park_timeout(SIGNAL_LIMIT);
         }
         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+        session_servers::end_all();
         descendants::end_all(Duration::ZERO);
         std::process::exit(status.into());
     });

@@ -24,10 +24,12 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, one_line};
+use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{NullSink, StopReason};
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
+use crate::mcp::session::SessionServers;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::log::SessionLog;
@@ -358,6 +360,7 @@ impl SessionThread {
         );
         session_ends(&ending, "other");
         self.log.close();
+        session.context.modules.get::<SessionServers>().end();
         forget();
         let mut state = session.lock();
         state.is_over = true;
@@ -395,6 +398,11 @@ impl SessionThread {
                 return Ok(stopped("end_turn"));
             }
         }
+        let servers = context.modules.get::<SessionServers>();
+        let patience = MARVIN_MCP_WAIT.read(&context.env, &mut |_| {});
+        let told = servers.join(context, Duration::from_secs(patience), &prompt.stop);
+        told.iter()
+            .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
         let attached = attached(&message, &target, prompt, &session)?;
         self.one_shot.set_ways(TurnWays {
             max_requests: self.settings.json.max_turns,

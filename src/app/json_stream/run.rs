@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -24,10 +25,12 @@ use crate::app::stream::say;
 use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
+use crate::mcp::session::SessionServers;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -230,6 +233,9 @@ impl JsonRun {
             hooks::session_starts(&ctx, self.source, &target.model);
         }
         let mut faults = caller.servers.connect(&self.session.registry(), stop);
+        let configured = self.session.modules.get::<SessionServers>();
+        let patience = MARVIN_MCP_WAIT.read(&self.session.env, &mut |_| {});
+        faults.extend(configured.join(&self.session, Duration::from_secs(patience), stop));
         faults.extend(self.left_out(caller, target));
         if self.lines.writes_lines() {
             self.init(caller, target);
@@ -245,6 +251,16 @@ impl JsonRun {
         for fault in faults {
             self.lines.emit(Event::Notice(Level::Warning, fault));
         }
+    }
+
+    /// Name and state of each server, in a word.
+    fn server_states(&self, caller: &Caller) -> Value {
+        let mut states = caller.servers.states();
+        let configured = self.session.modules.get::<SessionServers>().states();
+        if let Some(states) = states.as_array_mut() {
+            states.extend(configured);
+        }
+        states
     }
 
     /// Says once that the model takes fewer tools than there are because of the caller's.
@@ -311,7 +327,7 @@ impl JsonRun {
             &InitFacts {
                 cwd: &sessions::folder(&self.session, &self.settings),
                 tools: &tools,
-                servers: &caller.servers.states(),
+                servers: &self.server_states(caller),
                 model: &target.model,
                 permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,

@@ -37,7 +37,7 @@ impl Asker {
 
     fn always(&self, request: &ApprovalRequest) -> bool {
         let always = self.always.lock().unwrap_or_else(PoisonError::into_inner);
-        always.contains(request)
+        always.contains(&request.clone().in_general())
     }
 }
 
@@ -63,10 +63,10 @@ impl Approver for Asker {
             Verdict::Once => Ok(()),
             Verdict::Always => {
                 let mut always = self.always.lock().unwrap_or_else(PoisonError::into_inner);
-                always.insert(request);
+                always.insert(request.in_general());
                 Ok(())
             }
-            Verdict::No => Err(declined(&request).next(
+            Verdict::No | Verdict::Dismissed => Err(declined(&request).next(
                 "Do not try it again in other words. Ask what they want, or go on without it.",
             )),
             Verdict::NoBecause(reason) => {

@@ -23,6 +23,7 @@ use super::model::Model;
 use super::orders::{CoreRequest, Orders};
 use super::queued::not_sent;
 use super::run::Run;
+use super::server_questions::ServerQuestions;
 use super::turns::{GRACE, Turns};
 use super::ui_update::{AnsweringModel, CopiedText, SessionStatus, UiUpdate};
 use super::voice::VoiceKey;
@@ -38,6 +39,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 use crate::chat::event::NullSink;
 use crate::disk::yaml;
+use crate::mcp::session::SessionServers;
 use crate::proc::clipboard::Copier;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
@@ -74,6 +76,13 @@ impl Session {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
             AskMode::Nobody => Approval::Deny,
         };
+        if matches!(asking, AskMode::Person) {
+            let questions = ServerQuestions {
+                inbox: Arc::clone(&inbox),
+                env: settings.env.clone(),
+            };
+            (context.modules.get::<SessionServers>()).set_questions(Arc::new(questions));
+        }
         // An agent of a sub-agent must not outlive the task that it is for.
         if context.policy.depth == 0 {
             let inbox = Arc::clone(&inbox);
@@ -230,6 +239,12 @@ impl Session {
         self.carry_out();
     }
 
+    /// The first prompt is on the screen: servers of the configuration may be started. Later calls do nothing.
+    pub(crate) fn start_servers(&self) {
+        let context = &self.run.context;
+        (context.modules.get::<SessionServers>()).begin_aside(context);
+    }
+
     /// The interface can show lists and ask for lines, and somebody is there to answer: without a model the session asks how to get one.
     pub(crate) fn allow_set_up(&mut self) {
         self.core.model.allow_set_up(&self.run);
@@ -327,6 +342,7 @@ impl Session {
         }
         self.carry_out();
         let context = &self.run.context;
+        context.modules.get::<SessionServers>().end();
         let usage = context.save_usage();
         if let Some(topic) = &self.run.settings.ntfy {
             run_notice::notify_end(

@@ -31,6 +31,8 @@ mod project_question;
 mod queued;
 mod run;
 mod said_before;
+mod server_questions;
+mod servers;
 pub(crate) mod session_cost;
 pub(super) mod turn_job;
 mod turns;

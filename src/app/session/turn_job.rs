@@ -13,16 +13,18 @@ use super::disk_writer::DiskQueue;
 use super::inbox::{EventRelay, Inbox};
 use super::worker_event::{ConversationState, TurnEnd, WorkerEvent};
 use crate::agent::turn::{Conversation, TurnLimits};
-use crate::app::{profile, sessions};
+use crate::app::{images, profile, sessions};
 use crate::base::cancel::Cancel;
-use crate::base::problem::Problem;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::scrub;
 use crate::base::template::fill;
+use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::{Message, User};
 use crate::disk::git_head;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Effort, Offer};
+use crate::mcp::session::SessionServers;
 use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
@@ -198,6 +200,10 @@ impl TurnJob {
             Ok(words) => words,
             Err(problem) => return self.not_sent(problem),
         };
+        self.join_servers(notice);
+        if let Err(problem) = self.expand_prompt() {
+            return self.not_sent(problem);
+        }
         let skill = skills::told_with(&self.context, &self.message.text);
         let added: Vec<String> = skill.into_iter().chain(hook_words).collect();
         self.log_message(notice);
@@ -300,6 +306,35 @@ impl TurnJob {
             };
         }
         Ok(end)
+    }
+
+    /// Has what configured servers offer join the session.
+    fn join_servers(&self, notice: &Notice) {
+        let warn = &mut |words| notice(words);
+        // Somebody who is there need not wait: what comes later is offered with the next message.
+        let patience = match self.mode.is_one_shot {
+            true => MARVIN_MCP_WAIT.read(&self.context.env, warn),
+            false => 0,
+        };
+        let servers = self.context.modules.get::<SessionServers>();
+        let told = servers.join(&self.context, Duration::from_secs(patience), &self.stop);
+        told.into_iter().for_each(|words| notice(words));
+    }
+
+    /// Puts what a server's prompt says in the place of a line that calls it.
+    fn expand_prompt(&mut self) -> Outcome<()> {
+        let servers = self.context.modules.get::<SessionServers>();
+        let said = servers.prompt(&self.context, &self.message.text, &self.stop);
+        let Some(content) = said.transpose()? else {
+            return Ok(());
+        };
+        let attached = self.message.attached.get_or_insert_default();
+        for (name, bytes) in content.images {
+            let image = images::from_bytes(&name, bytes.into(), &self.target)?;
+            attached.images.push(image);
+        }
+        self.message.text = content.text;
+        Ok(())
     }
 
     /// The end of a turn whose message a hook did not let go.

@@ -153,8 +153,10 @@ pub(crate) enum Verdict {
     /// Yes, now and whenever the same request comes again in this session.
     Always,
     No,
-    /// No, with an explanation for the model.
+    /// No, with an explanation for the model; to a question that takes text, that text.
     NoBecause(String),
+    /// No answer.
+    Dismissed,
 }
 
 /// How an answer ended.

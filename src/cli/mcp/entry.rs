@@ -84,6 +84,7 @@ pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
     let (entry, notices) = server.resolve(Variables {
         env: &settings.env,
         folder,
+        is_literal: false,
     })?;
     for notice in notices {
         say(&format!("{}: {notice}", one_line(name)));

@@ -28,6 +28,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let variables = Variables {
         env: &settings.env,
         folder: target::folder(&settings),
+        is_literal: false,
     };
     if is_json {
         let list: Vec<Value> = servers
@@ -71,7 +72,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
 /// Why a server could not be started as it is, and what was understood in another way than it may be meant.
 fn faults_of(server: &ConfiguredServer, variables: Variables<'_>) -> (Option<String>, Vec<String>) {
     let read = match server.source {
-        Source::User => server.resolve(variables).map(|(_, notices)| notices),
+        Source::User | Source::Client => server.resolve(variables).map(|(_, notices)| notices),
         // Nothing of a project's is expanded before the user agreed to it.
         Source::Project => server.check().map(|()| Vec::new()),
     };

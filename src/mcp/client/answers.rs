@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::form;
 use super::questions::{Answer, Question, Questions};
 use crate::base::cancel::Cancel;
 
@@ -22,19 +23,17 @@ impl Questions for ScriptedAnswers {
             return Answer::Decline;
         };
         let mut values = Map::new();
-        let fields = schema.get("properties").and_then(Value::as_object);
-        for (name, field) in fields.into_iter().flatten() {
-            let value = self.0.get(name).or_else(|| field.get("default"));
-            if let Some(value) = value {
-                values.insert(name.clone(), value.clone());
+        for field in form::fields(schema) {
+            let given = self.0.get(&field.name).or(field.default.as_ref());
+            match given.filter(|value| field.check(value).is_ok()) {
+                Some(value) => {
+                    values.insert(field.name, value.clone());
+                }
+                None if field.is_required => return Answer::Decline,
+                None => {}
             }
         }
-        let required = schema.get("required").and_then(Value::as_array);
-        let mut required = required.into_iter().flatten().filter_map(Value::as_str);
-        match required.all(|name| values.contains_key(name)) {
-            true => Answer::Accept(values),
-            false => Answer::Decline,
-        }
+        Answer::Accept(values)
     }
 }
 
@@ -63,6 +62,8 @@ mod tests {
             accepted,
             Answer::Accept(values.as_object().unwrap().clone())
         );
+        let wrong = json!({"properties": {"name": {"type": "integer"}}, "required": ["name"]});
+        assert_eq!(ask(wrong), Answer::Decline);
         let declined = ask(json!({"properties": {"pin": {"type": "string"}}, "required": ["pin"]}));
         assert_eq!(declined, Answer::Decline);
     }

@@ -1,7 +1,5 @@
 //! What a transport over HTTP asks for before a request and after a refusal.
 
-#![allow(dead_code, reason = "its callers are still being written")]
-
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 

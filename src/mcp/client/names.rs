@@ -8,7 +8,7 @@ const MAX_NAME: usize = 64;
 const HEAD: usize = 55;
 
 /// The name of a tool of a server; `None` when even the one that is made of both names' hash is taken. It depends on nothing but the two names and whether it is taken.
-pub(super) fn tool_name(
+pub(crate) fn tool_name(
     server: &str,
     tool: &str,
     is_taken: impl Fn(&str) -> bool,
@@ -27,7 +27,7 @@ pub(super) fn tool_name(
 }
 
 /// One of the two names: every run of other characters is one `_`, and it begins like a name.
-fn part(name: &str) -> String {
+pub(crate) fn part(name: &str) -> String {
     let mut part = String::with_capacity(name.len());
     for c in name.chars() {
         match c {

@@ -1,7 +1,5 @@
 //! Questions of a server to the person who uses it.
 
-#![allow(dead_code, reason = "its callers are still being written")]
-
 use serde_json::{Map, Value};
 
 use crate::base::cancel::Cancel;

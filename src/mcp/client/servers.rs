@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::connection::{Connection, List, ServerFacts, Wait};
+use super::connection::{Connection, List, Progress, ServerFacts, Wait};
 use super::text::clipped;
 use super::{listing, names, results, schema};
 use crate::base::cancel::Cancel;
@@ -84,23 +84,18 @@ impl Server {
     }
 
     /// The tool as the session has it.
-    fn tool(&self, raw: &str, name: String, tool: &Value) -> Outcome<OwnedTool> {
-        let prepared = schema::prepared(tool.get("inputSchema").unwrap_or(&Value::Null));
-        let parameters = RawValue::from_string(prepared.to_string())
-            .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
-        let (connection, raw) = (Arc::clone(&self.connection), raw.to_owned());
-        let limit = self.call_limit;
+    fn tool(&self, raw: &str, name: String, definition: &Value) -> Outcome<OwnedTool> {
+        let of = ServerTool {
+            server: &self.name,
+            raw,
+            definition,
+            call_limit: self.call_limit,
+            total_limit: self.call_limit,
+        };
+        let tool = owned_tool(of, name, Arc::clone(&self.connection))?;
         Ok(OwnedTool {
-            name,
-            module: self.name.clone(),
-            summary: summary(&self.name, &raw, tool),
-            schema: parameters,
-            rules: rules(tool).seconds(limit.as_secs().max(1)).of_run(),
-            phrases: Arc::new([]),
-            run: Box::new(move |ctx, args| {
-                let result = connection.call(&raw, args, Wait::new(limit, &ctx.stop))?;
-                results::outcome(&result)
-            }),
+            rules: tool.rules.of_run(),
+            ..tool
         })
     }
 
@@ -136,6 +131,50 @@ impl Server {
         }
         (told, faults)
     }
+}
+
+/// A tool as a server has it, and how long its calls may take.
+pub(crate) struct ServerTool<'a> {
+    pub server: &'a str,
+    pub raw: &'a str,
+    pub definition: &'a Value,
+    /// A call that reports no progress.
+    pub call_limit: Duration,
+    /// A call, however much it reports.
+    pub total_limit: Duration,
+}
+
+/// A tool of a server as one that a session can register.
+///
+/// # Errors
+/// Its schema cannot be written.
+pub(crate) fn owned_tool(
+    of: ServerTool<'_>,
+    name: String,
+    connection: Arc<dyn Connection>,
+) -> Outcome<OwnedTool> {
+    let prepared = schema::prepared(of.definition.get("inputSchema").unwrap_or(&Value::Null));
+    let parameters = RawValue::from_string(prepared.to_string())
+        .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
+    let (limit, total) = (of.call_limit, of.total_limit);
+    let raw = of.raw.to_owned();
+    Ok(OwnedTool {
+        name,
+        module: of.server.to_owned(),
+        summary: summary(of.server, of.raw, of.definition),
+        schema: parameters,
+        rules: rules(of.definition).seconds(total.as_secs().max(1)),
+        phrases: Arc::new([]),
+        run: Box::new(move |ctx, args| {
+            let progress = |progress: &Progress| ctx.progress(progress.words());
+            let wait = Wait::new(limit, &ctx.stop)
+                .up_to(total)
+                .set_by("timeout")
+                .heard_by(&progress);
+            let result = connection.call(&raw, args, wait)?;
+            results::outcome(&result)
+        }),
+    })
 }
 
 /// A tool as a caller is told of it.

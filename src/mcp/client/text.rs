@@ -1,7 +1,7 @@
 //! Text of servers on its way to models and people.
 
 /// Without control characters but newline and tab, bidirectional controls, characters without width and the tag characters of Unicode: what cannot be seen tells nobody anything.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')
             || matches!(c,
@@ -11,7 +11,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// The first `max` characters, cleaned.
-pub(super) fn clipped(text: &str, max: usize) -> String {
+pub(crate) fn clipped(text: &str, max: usize) -> String {
     // What is hidden does not count, but nobody sends a page of it.
     let head: String = text.chars().take(max.saturating_mul(4)).collect();
     crate::base::text::clip(clean(&head).trim(), max)

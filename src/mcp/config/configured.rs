@@ -29,6 +29,8 @@ const MAX_LIMIT: f64 = 86_400_000.0;
 pub(crate) enum Source {
     User,
     Project,
+    /// The program that drives Marvin.
+    Client,
 }
 
 impl Source {
@@ -36,6 +38,7 @@ impl Source {
         match self {
             Self::User => "user",
             Self::Project => "project",
+            Self::Client => "client",
         }
     }
 }
@@ -162,6 +165,11 @@ impl ConfiguredServer {
             Kind::Stdio => fields.text("command")?,
             Kind::Http | Kind::Sse => fields.url()?,
         };
+        if let (Kind::Http | Kind::Sse, Some(url)) = (self.kind()?, needed)
+            && expand::names(url).next().is_none()
+        {
+            usable_url(url)?;
+        }
         match needed.is_some_and(|needed| !needed.trim().is_empty()) {
             true => ["args", "tools", "includeTools", "excludeTools"]
                 .iter()
@@ -220,6 +228,12 @@ impl ConfiguredServer {
         };
         Ok((entry, notices))
     }
+}
+
+fn usable_url(url: &str) -> Outcome<()> {
+    let wrong =
+        |problem: Problem| Problem::config(format!("Its url cannot be used: {}", problem.what));
+    Address::parse(url).map(drop).map_err(wrong)
 }
 
 fn file_name(command: &str) -> &str {
@@ -354,9 +368,7 @@ impl<'a> Fields<'a> {
             .url()?
             .ok_or_else(|| Problem::config("It has no url."))?;
         let url = variables.expand(url)?;
-        Address::parse(&url).map_err(|problem| {
-            Problem::config(format!("Its url cannot be used: {}", problem.what))
-        })?;
+        usable_url(&url)?;
         let headers = self.pairs("headers", variables)?;
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         for (name, value) in &headers {
@@ -474,6 +486,7 @@ mod tests {
         server(entry).resolve(Variables {
             env: &env,
             folder: Some(Path::new("/src/app")),
+            is_literal: false,
         })
     }
 
@@ -585,6 +598,7 @@ mod tests {
         let variables = Variables {
             env: &env,
             folder: Some(dir.path()),
+            is_literal: false,
         };
         let (entry, _) = server.resolve(variables).unwrap();
         let Reach::Stdio { env, .. } = entry.reach else {

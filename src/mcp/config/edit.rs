@@ -111,7 +111,7 @@ fn change(
             let folder = file.path.parent().unwrap_or_else(|| Path::new("."));
             (Access::Usual, Lock::folder(folder, LOCK_TIMEOUT, &stop)?)
         }
-        Source::User => (
+        Source::User | Source::Client => (
             Access::Private,
             Lock::take(&file.path, LOCK_TIMEOUT, &stop)?,
         ),

@@ -12,6 +12,8 @@ pub(crate) struct Variables<'a> {
     pub env: &'a Env,
     /// `${workspaceFolder}`.
     pub folder: Option<&'a Path>,
+    /// Nothing is replaced.
+    pub is_literal: bool,
 }
 
 impl Variables<'_> {
@@ -32,6 +34,9 @@ impl Variables<'_> {
     /// # Errors
     /// A variable is not set and has no default.
     pub(crate) fn expand(&self, text: &str) -> Outcome<String> {
+        if self.is_literal {
+            return Ok(text.to_owned());
+        }
         let mut expanded = String::with_capacity(text.len());
         for part in parts(text) {
             match part {
@@ -110,6 +115,7 @@ mod tests {
         let variables = Variables {
             env: &env,
             folder: Some(Path::new("/src/app")),
+            is_literal: false,
         };
         for (text, expanded) in [
             ("Bearer ${KEY}!", "Bearer k-1!"),

@@ -129,7 +129,6 @@ pub(crate) fn read_all(env: &Env, folder: Option<&Path>) -> (Vec<ConfiguredServe
 ///
 /// # Errors
 /// There is none; the nearest name is told.
-#[allow(dead_code, reason = "the commands that use it are still being written")]
 pub(crate) fn find(servers: Vec<ConfiguredServer>, name: &str) -> Outcome<ConfiguredServer> {
     let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
     servers

@@ -64,6 +64,12 @@ pub struct ApprovalRequest {
     /// The raw subject: two commands that look alike when displayed may differ.
     subject: OsString,
     dir: Option<PathBuf>,
+    /// What is shown below the subject.
+    detail: String,
+    /// What the subject is, where its name alone does not say it: that of another one is another request.
+    version: Vec<u8>,
+    /// The answer may be a text.
+    takes_text: bool,
 }
 
 impl Serialize for ApprovalRequest {
@@ -86,6 +92,9 @@ impl ApprovalRequest {
             act,
             subject: subject.as_ref().to_owned(),
             dir: None,
+            detail: String::new(),
+            version: Vec::new(),
+            takes_text: false,
         }
     }
 
@@ -93,6 +102,35 @@ impl ApprovalRequest {
     #[must_use]
     pub fn in_dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
+        self
+    }
+
+    /// Adds lines that are shown below the subject, and what the subject is. An answer for good is about the subject as it is, whatever the lines say.
+    #[must_use]
+    pub fn with_detail(mut self, detail: String, version: &[u8]) -> Self {
+        self.detail = detail;
+        self.version = version.to_owned();
+        self
+    }
+
+    /// The answer may be a text of the user's own.
+    #[must_use]
+    pub fn takes_text(mut self) -> Self {
+        self.takes_text = true;
+        self
+    }
+
+    /// Whether the answer may be a text.
+    pub fn is_open(&self) -> bool {
+        self.takes_text
+    }
+
+    /// The request as an answer for good means it.
+    #[must_use]
+    pub fn in_general(mut self) -> Self {
+        if !self.version.is_empty() {
+            self.detail.clear();
+        }
         self
     }
 
@@ -107,7 +145,11 @@ impl ApprovalRequest {
 
     /// The subject, with control characters made visible.
     pub fn text(&self) -> String {
-        escape_controls(&self.subject.to_string_lossy())
+        escape_controls(&format!(
+            "{}{}",
+            self.subject.to_string_lossy(),
+            self.detail
+        ))
     }
 
     /// The folder in which it would happen, if there is one.

@@ -119,7 +119,11 @@ pub(crate) fn answers_beside_a_draft(event: &KeyEvent) -> bool {
     let takes = matches!(
         answer,
         Some(
-            Action::No | Action::QuestionPageUp | Action::QuestionPageDown | Action::ChooseQuestion
+            Action::No
+                | Action::Dismiss
+                | Action::QuestionPageUp
+                | Action::QuestionPageDown
+                | Action::ChooseQuestion
         )
     );
     takes && !is_letter

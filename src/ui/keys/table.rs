@@ -105,6 +105,8 @@ pub(crate) enum Action {
     /// A question: yes, and not again for this exact command.
     Always,
     No,
+    /// A question: no answer, which to most of them is no.
+    Dismiss,
     /// A question: no, with a word to the model.
     NoBecause,
     /// A question: its text a row up.
@@ -234,7 +236,8 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
 
     row(When::Question, ANSWER, &[letter('y'), letter('Y'), plain(KeyCode::Enter)], Action::Yes, "yes, this once"),
     row(When::Question, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),
-    row(When::Question, ANSWER, &[letter('n'), letter('N'), plain(KeyCode::Esc), ctrl('c')], Action::No, "no"),
+    row(When::Question, ANSWER, &[letter('n'), letter('N')], Action::No, "no"),
+    row(When::Question, ANSWER, &[plain(KeyCode::Esc), ctrl('c')], Action::Dismiss, "no, or no answer"),
     row(When::Question, ANSWER, &[letter('e'), letter('E')], Action::NoBecause, "no, and tell Marvin why"),
     row(When::Question, ANSWER, &[letter(' '), plain(KeyCode::PageDown), with_shift(KeyCode::PageDown)], Action::QuestionPageDown, "scroll down in a long question"),
     row(When::Question, ANSWER, &[plain(KeyCode::PageUp), with_shift(KeyCode::PageUp)], Action::QuestionPageUp, "scroll up in it"),

@@ -120,7 +120,7 @@ fn an_empty_input_and_a_question_change_keys() {
         (plain(KeyCode::Tab), Typing, Some(Action::Complete)),
         (plain(KeyCode::Char('y')), Question, Some(Action::Yes)),
         (plain(KeyCode::Char('x')), Question, None),
-        (control('c'), Question, Some(Action::No)),
+        (control('c'), Question, Some(Action::Dismiss)),
         (control('q'), Question, Some(Action::Quit)),
     ] {
         assert_eq!(action(&key, context), expected, "{key:?}");

@@ -143,6 +143,7 @@ impl PlainUi {
             self.session.submit(first);
             self.until_idle();
         }
+        self.session.start_servers();
         loop {
             if let Some(status) = self.leave {
                 return status;
@@ -394,7 +395,11 @@ impl PlainUi {
     fn ask(&mut self, question: PendingQuestion) {
         self.printer.question(&question);
         // The turn may already be over.
-        let _ = question.reply.send(self.verdict());
+        let verdict = match question.request.is_open() {
+            true => self.written_answer(),
+            false => self.verdict(),
+        };
+        let _ = question.reply.send(verdict);
     }
 
     /// The user's answer to the question on the screen.
@@ -423,6 +428,24 @@ impl PlainUi {
                 }
                 _ => self.printer.system("Please answer y, a, n or e."),
             }
+        }
+    }
+
+    /// The user's answer to a question that takes text.
+    fn written_answer(&mut self) -> Verdict {
+        while !self.ahead.settle(&self.watch.woken) {
+            if self.signalled() {
+                return Verdict::Dismissed;
+            }
+        }
+        let words = "Your answer (Enter as it is filled in, no declines): ";
+        match self.answer(words) {
+            None => Verdict::Dismissed,
+            Some(text) => match text.trim() {
+                "" => Verdict::Once,
+                "no" => Verdict::No,
+                text => Verdict::NoBecause(text.to_owned()),
+            },
         }
     }
 

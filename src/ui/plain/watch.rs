@@ -15,6 +15,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::copilot;
+use crate::mcp::session as session_servers;
 use crate::ui::term::signals::Signals;
 use crate::ui::term::tty::Tty;
 use crate::ui::term::{Input, SignalEvent};
@@ -105,6 +106,7 @@ impl LineWatch {
                         }
                         restore(modes.as_ref());
                         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+                        session_servers::end_all();
                         std::process::exit(status.into());
                     }
                     let _ = sender.send(signal);

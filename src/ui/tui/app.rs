@@ -304,6 +304,7 @@ impl App {
             }
             Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, self.ten()),
             Action::No => self.answer(Verdict::No),
+            Action::Dismiss => self.answer(Verdict::Dismissed),
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
                     open_question.declining = true;

@@ -198,7 +198,15 @@ fn keys(
     room: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let (long, short) = if open_question.declining {
+    let is_open = open_question.question.request.is_open();
+    let (long, short) = if open_question.declining && is_open {
+        ("Enter sends what you wrote   Esc declines", "Enter or Esc")
+    } else if is_open {
+        (
+            "y as it is filled in   e write it   n decline   Esc no answer",
+            "y e n Esc",
+        )
+    } else if open_question.declining {
         (
             "Enter sends the comment to Marvin   Esc just no",
             "Enter or Esc",

@@ -86,7 +86,12 @@ fn prompt(scene: &FrameContent<'_>, columns: usize) -> String {
         return width::clip(&format!("({sign}: {}) ", searching.query), columns / 2);
     }
     match &scene.open_question {
-        Some(open_question) if open_question.declining => "why not: ",
+        Some(open_question) if open_question.declining => {
+            match open_question.question.request.is_open() {
+                true => "answer: ",
+                false => "why not: ",
+            }
+        }
         _ if scene.status.shell.is_some() => "$ ",
         _ => "> ",
     }

@@ -220,6 +220,7 @@ impl Screenful {
                 return SignalEvent::HangUp.exit_status().unwrap_or(1);
             }
             // Only now: the first frame waits for nothing.
+            self.app.session.start_servers();
             if std::mem::take(&mut self.asks_background) {
                 // A terminal that is gone is noticed by the next frame.
                 let _ = Tty.write_all(BACKGROUND_QUESTION.as_bytes());

@@ -16,6 +16,8 @@ use crate::base::text::{self, counted, escape_controls, file_size};
 use crate::chat::image::Image;
 use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::formats::image::ImageKind;
+use crate::mcp::session::SessionServers;
+use crate::mcp::session::content::ServerContent;
 use crate::model_call::model_target::ModelTarget;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -152,6 +154,10 @@ fn attach_path(
 ) -> Outcome<()> {
     let shown = escape_controls(name);
     let Some(place) = resolve(name, &ctx.session) else {
+        let servers = ctx.session.modules.get::<SessionServers>();
+        if let Some(content) = servers.mentioned(&ctx.session, name, &ctx.stop) {
+            return attach_resource(name, content?, target, out);
+        }
         if !is_meant_as_path(name, &ctx.session) {
             return Ok(());
         }
@@ -210,6 +216,34 @@ fn attach_path(
     });
     out.text
         .push_str(&block(name, "file", &content.marked(whole)));
+    Ok(())
+}
+
+/// Attaches what a resource of a server holds.
+fn attach_resource(
+    name: &str,
+    content: ServerContent,
+    target: &ModelTarget,
+    out: &mut Attachments,
+) -> Outcome<()> {
+    let shown = escape_controls(name);
+    for (image, bytes) in content.images {
+        let image = images::from_bytes(&image, bytes.into(), target)?;
+        out.images.push(image);
+    }
+    if content.text.is_empty() {
+        return Ok(());
+    }
+    let text = text::head(&content.text, EACH);
+    let size = file_size(content.text.len() as u64);
+    out.lines.push(match text.len() == content.text.len() {
+        true => format!("@{shown}  resource, {size}"),
+        false => format!(
+            "@{shown}  the first {} of {size}",
+            file_size(text.len() as u64)
+        ),
+    });
+    out.text.push_str(&block(name, "resource", text));
     Ok(())
 }
 

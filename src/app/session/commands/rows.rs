@@ -9,6 +9,7 @@ use crate::app::session::jobs;
 use crate::app::session::lists::{profiles, theme, usage};
 use crate::app::session::orders::CoreRequest;
 use crate::app::session::queued::{Queued, QueuedKind};
+use crate::app::session::servers;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::session::workplace;
 use crate::base::problem::{Outcome, Problem};
@@ -50,6 +51,12 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "NAME key=value …",
         "run one tool without a model",
         CommandHandler::Free(|call| jobs::call_tool(&words(call.rest)?, call.run, call.orders)),
+    ),
+    taking(
+        &["mcp"],
+        "[NAME]",
+        "the MCP servers, or one with its log",
+        CommandHandler::Free(|call| servers::command(call.rest, call.run, call.orders)),
     ),
     taking(
         &["model"],

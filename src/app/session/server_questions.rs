@@ -1,0 +1,241 @@
+//! Questions of servers to the user of a conversation: a form is asked field by field, an address is shown whole and opened on a yes.
+
+use std::sync::Arc;
+
+use crossbeam_channel::{bounded, select};
+use serde_json::Map;
+
+use super::inbox::Inbox;
+use super::ui_update::{PendingQuestion, Verdict};
+use super::worker_event::WorkerEvent;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::formats::address::Address;
+use crate::mcp::client::form::{self, FormField};
+use crate::mcp::client::questions::{Answer, Question, Questions};
+use crate::mcp::client::text::clipped;
+use crate::proc::browser;
+use crate::tools::engine::approval::ApprovalRequest;
+
+/// Characters of what a server says.
+const MAX_MESSAGE: usize = 2_000;
+/// Characters of an address; a longer one cannot be read.
+const MAX_URL: usize = 2_000;
+
+/// Asks the user through the session.
+pub(super) struct ServerQuestions {
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) env: Env,
+}
+
+impl ServerQuestions {
+    /// What the user answers; none when nobody does any more.
+    fn ask_one(&self, request: ApprovalRequest, stop: &Cancel) -> Option<Verdict> {
+        let (reply, answer) = bounded(1);
+        let (wake, woken) = bounded::<()>(1);
+        let _wake = stop.on_fire(move || {
+            let _ = wake.try_send(());
+        });
+        self.inbox
+            .send(WorkerEvent::Question(PendingQuestion { request, reply }));
+        select! {
+            recv(answer) -> verdict => verdict.ok(),
+            recv(woken) -> _ => None,
+        }
+    }
+
+    fn form(&self, server: &str, message: &str, fields: Vec<FormField>, stop: &Cancel) -> Answer {
+        let mut content = Map::new();
+        let introduction = format!("{server} asks: {}", clipped(message, MAX_MESSAGE));
+        let question = |text: String| {
+            ApprovalRequest::new("A server asks", "answer a server", text).takes_text()
+        };
+        if fields.is_empty() {
+            return match self.ask_one(question(introduction), stop) {
+                Some(Verdict::Once | Verdict::Always) => Answer::Accept(content),
+                Some(Verdict::No | Verdict::NoBecause(_)) => Answer::Decline,
+                None | Some(Verdict::Dismissed) => Answer::Cancel,
+            };
+        }
+        for field in fields {
+            let mut wrong = String::new();
+            loop {
+                let mut text = format!("{introduction}\n");
+                if field.is_secret() {
+                    text.push_str(&format!(
+                        "\nCareful: this looks like a secret, and what you write goes to {server}.\n"
+                    ));
+                }
+                text.push_str(&format!("\n{}{wrong}", field.description()));
+                let value = match self.ask_one(question(text), stop) {
+                    Some(Verdict::NoBecause(written)) => field.parse(&written).map(Some),
+                    Some(Verdict::Once | Verdict::Always) => match &field.default {
+                        Some(default) => field.check(default).map(|()| Some(default.clone())),
+                        None if field.is_required => {
+                            Err("it is needed: press e and write it".to_owned())
+                        }
+                        None => Ok(None),
+                    },
+                    Some(Verdict::No) => return Answer::Decline,
+                    None | Some(Verdict::Dismissed) => return Answer::Cancel,
+                };
+                match value {
+                    Ok(value) => {
+                        content.extend(value.map(|value| (field.name.clone(), value)));
+                        break;
+                    }
+                    Err(words) => wrong = format!("\n\nNot taken: {words}."),
+                }
+            }
+        }
+        Answer::Accept(content)
+    }
+
+    fn address(&self, server: &str, message: &str, url: &str, stop: &Cancel) -> Answer {
+        let is_web = url.starts_with("http://") || url.starts_with("https://");
+        let address = Address::parse(url)
+            .ok()
+            .filter(|_| is_web && url.chars().count() <= MAX_URL);
+        let Some(address) = address else {
+            return Answer::Decline;
+        };
+        let text = format!(
+            "{server} asks: {}\n\nhost: {}\n{url}",
+            clipped(message, MAX_MESSAGE),
+            address.origin()
+        );
+        let request = ApprovalRequest::new(
+            "Open this address in your browser?",
+            "open this address",
+            text,
+        );
+        match self.ask_one(request, stop) {
+            Some(Verdict::Once | Verdict::Always) => {
+                // Where no browser can be started the user has the address on the screen.
+                let _is_opened = browser::open(&self.env, url);
+                Answer::Accept(Map::new())
+            }
+            Some(Verdict::No | Verdict::NoBecause(_)) => Answer::Decline,
+            None | Some(Verdict::Dismissed) => Answer::Cancel,
+        }
+    }
+}
+
+impl Questions for ServerQuestions {
+    fn takes_forms(&self) -> bool {
+        true
+    }
+
+    fn opens_addresses(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, server: &str, question: Question<'_>, stop: &Cancel) -> Answer {
+        let server = clipped(server, 64);
+        match question {
+            Question::Form { message, schema } => {
+                self.form(&server, message, form::fields(schema), stop)
+            }
+            Question::Url { message, url } => self.address(&server, message, url, stop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What comes of a question when the user answers so; `None` drops a question unanswered. And the texts of the questions.
+    fn asked(question: Question<'_>, verdicts: Vec<Option<Verdict>>) -> (Answer, Vec<String>) {
+        let (inbox, woken) = Inbox::new();
+        let questions = ServerQuestions {
+            inbox: Arc::clone(&inbox),
+            env: Env::default(),
+        };
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| questions.ask("calc", question, &Cancel::new()));
+            let texts = verdicts.into_iter().map(|verdict| {
+                let question = loop {
+                    woken.recv_timeout(Duration::from_secs(60)).unwrap();
+                    let mut events = inbox.take().into_iter();
+                    let question = events.find_map(|(_, event)| match event {
+                        WorkerEvent::Question(question) => Some(question),
+                        _ => None,
+                    });
+                    if let Some(question) = question {
+                        break question;
+                    }
+                };
+                if let Some(verdict) = verdict {
+                    question.reply.send(verdict).unwrap();
+                }
+                question.request.text()
+            });
+            let texts = texts.collect();
+            (asking.join().unwrap(), texts)
+        })
+    }
+
+    fn written(text: &str) -> Option<Verdict> {
+        Some(Verdict::NoBecause(text.to_owned()))
+    }
+
+    #[test]
+    fn a_form_is_asked_field_by_field_and_checked_here() {
+        let schema = json!({"required": ["age"], "properties": {
+            "age": {"type": "integer", "minimum": 18},
+            "password": {"type": "string"},
+            "news": {"type": "boolean", "default": true},
+        }});
+        let form = Question::Form {
+            message: "Who are you?",
+            schema: &schema,
+        };
+        let once = || Some(Verdict::Once);
+        let (answer, texts) = asked(
+            form,
+            vec![once(), written("17"), written("40"), once(), once()],
+        );
+        let Answer::Accept(values) = answer else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(Value::Object(values), json!({"age": 40, "news": true}));
+        for text in &texts {
+            assert!(text.starts_with("calc asks: Who are you?"), "{text}");
+        }
+        assert!(
+            texts[1].contains("it is needed") && texts[2].contains("less than 18"),
+            "{texts:?}"
+        );
+        assert!(texts[3].contains("looks like a secret"), "{texts:?}");
+        for (verdict, expected) in [
+            (Some(Verdict::No), Answer::Decline),
+            (Some(Verdict::Dismissed), Answer::Cancel),
+            (None, Answer::Cancel),
+        ] {
+            assert_eq!(asked(form, vec![verdict]).0, expected);
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_whole_and_others_than_of_the_web_are_declined_unasked() {
+        let url = |url| Question::Url {
+            message: "Sign here.",
+            url,
+        };
+        let (answer, texts) = asked(url("https://example.org/a?b=c"), vec![Some(Verdict::No)]);
+        assert_eq!(answer, Answer::Decline);
+        assert!(
+            texts[0].contains("host: https://example.org") && texts[0].contains("/a?b=c"),
+            "{texts:?}"
+        );
+        for bad in ["file:///etc/passwd", "javascript:alert(1)", "https://"] {
+            assert_eq!(asked(url(bad), Vec::new()).0, Answer::Decline, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `mcp-cache.json`: what servers offered the last time, so that a session can offer it before they are started.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ring::digest::{SHA256, digest};
+use serde_json::{Map, Value, json};
+
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::atomic;
+use crate::disk::lock;
+use crate::disk::paths::Paths;
+use crate::mcp::client::connection::{ServerFacts, Spoken};
+use crate::mcp::config::entry::ServerEntry;
+
+/// Largest file in bytes.
+const MAX_FILE: u64 = 64 << 20;
+/// Bytes that are kept of one server.
+const MAX_SERVER: usize = 4 << 20;
+/// Servers that are kept.
+const MAX_SERVERS: usize = 100;
+/// How long to wait for another process that writes.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a server says and offers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    pub spoken: Option<Spoken>,
+    /// `{name, version}`, for showing.
+    pub info: Value,
+    pub instructions: Option<String>,
+    pub has_resources: bool,
+    pub tools: Vec<Value>,
+    pub prompts: Vec<Value>,
+    /// Until then, in Unix seconds, it need not be asked for again.
+    pub fresh_until: i64,
+}
+
+impl Snapshot {
+    pub(super) fn of(facts: &ServerFacts, tools: Vec<Value>, prompts: Vec<Value>) -> Self {
+        let ttl = i64::try_from(facts.freshness.ttl.as_secs()).unwrap_or(i64::MAX);
+        Self {
+            spoken: Some(facts.spoken()),
+            info: facts.info.clone(),
+            instructions: facts.instructions.clone(),
+            has_resources: facts.has("resources"),
+            tools,
+            prompts,
+            fresh_until: now().saturating_add(ttl),
+        }
+    }
+
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh_until > now()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let list = |key: &str| value.get(key)?.as_array().cloned();
+        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+        Some(Self {
+            spoken: text("version").map(|version| Spoken {
+                version,
+                by_event_stream: value.get("sse") == Some(&Value::Bool(true)),
+            }),
+            info: value.get("server").cloned().unwrap_or_default(),
+            instructions: text("instructions"),
+            has_resources: value.get("resources") == Some(&Value::Bool(true)),
+            tools: list("tools")?,
+            prompts: list("prompts")?,
+            fresh_until: value.get("until")?.as_i64()?,
+        })
+    }
+
+    fn written(&self) -> Value {
+        let spoken = self.spoken.as_ref();
+        json!({
+            "version": spoken.map(|spoken| spoken.version.as_str()),
+            "sse": spoken.is_some_and(|spoken| spoken.by_event_stream),
+            "server": self.info,
+            "instructions": self.instructions,
+            "resources": self.has_resources,
+            "tools": self.tools,
+            "prompts": self.prompts,
+            "until": self.fresh_until,
+        })
+    }
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_second()
+}
+
+/// What a server is remembered under: its entry, and the values that its variables have now. Another key for a server may show other tools.
+pub(crate) fn key(entry: &ServerEntry) -> String {
+    let text = format!("{}\n{:?}", entry.hash, entry.reach);
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// All that is remembered. A file that cannot be understood is as good as none: it is written again.
+pub(super) fn read(paths: &Paths) -> Map<String, Value> {
+    let read = || -> Option<Map<String, Value>> {
+        let bytes = atomic::read(&paths.mcp_cache().ok()?, MAX_FILE).ok()??;
+        parse(&bytes)
+    };
+    read().unwrap_or_default()
+}
+
+fn parse(bytes: &[u8]) -> Option<Map<String, Value>> {
+    match serde_json::from_slice::<Value>(bytes)
+        .ok()?
+        .get_mut("servers")?
+        .take()
+    {
+        Value::Object(servers) => Some(servers),
+        _ => None,
+    }
+}
+
+/// What is remembered under this key.
+pub(super) fn find(all: &Map<String, Value>, key: &str) -> Option<Snapshot> {
+    Snapshot::read(all.get(key)?)
+}
+
+/// Remembers a server; nothing of one that offers too much.
+///
+/// # Errors
+/// The file cannot be written.
+pub(super) fn write(paths: &Paths, key: &str, snapshot: &Snapshot) -> Outcome<()> {
+    let value = snapshot.written();
+    let is_too_large = value.to_string().len() > MAX_SERVER;
+    lock::update(&paths.mcp_cache()?, LOCK_TIMEOUT, |old| {
+        let mut servers = old.and_then(|bytes| parse(&bytes)).unwrap_or_default();
+        // The last one stands at the end, so that the longest unused go first.
+        servers.shift_remove(key);
+        if !is_too_large {
+            servers.insert(key.to_owned(), value);
+        }
+        while servers.len() > MAX_SERVERS {
+            let Some(oldest) = servers.keys().next().cloned() else {
+                break;
+            };
+            servers.shift_remove(&oldest);
+        }
+        let text = serde_json::to_vec(&json!({ "servers": servers }));
+        text.map(Some)
+            .map_err(|error| Problem::internal("The cache cannot be written.").because(error))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+
+    #[test]
+    fn what_is_written_is_read_and_a_broken_file_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
+        let paths = Paths::new(&env);
+        assert!(read(&paths).is_empty());
+        std::fs::write(dir.path().join("mcp-cache.json"), "{\"servers\": [").unwrap();
+        let snapshot = Snapshot {
+            tools: vec![json!({"name": "t"})],
+            instructions: Some("Be quick.".to_owned()),
+            spoken: Some(Spoken {
+                version: "2025-06-18".to_owned(),
+                by_event_stream: true,
+            }),
+            fresh_until: now() + 60,
+            ..Snapshot::default()
+        };
+        assert!(snapshot.is_fresh());
+        for n in 0..=MAX_SERVERS {
+            write(&paths, &format!("k{n}"), &snapshot).unwrap();
+        }
+        let all = read(&paths);
+        assert_eq!(find(&all, &format!("k{MAX_SERVERS}")), Some(snapshot));
+        assert_eq!((all.len(), find(&all, "k0")), (MAX_SERVERS, None));
+    }
+}

@@ -1,0 +1,286 @@
+//! Prompts of servers, as the user calls them (`/SERVER:PROMPT`), and resources, as they are mentioned (`@SERVER:URI`) or read by the model.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::SessionServers;
+use super::content::ServerContent;
+use super::server::SessionServer;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, did_you_mean, one_line};
+use crate::mcp::client::connection::Wait;
+use crate::mcp::client::text::clipped;
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::owned_tool::OwnedTool;
+use crate::tools::engine::result::ToolOk;
+use crate::tools::engine::rules::READ;
+
+/// Name of the tool that reads resources.
+const READ_TOOL: &str = "read_mcp_resource";
+const READ_SCHEMA: &str = r#"{"type":"object","properties":{"server":{"type":"string","description":"name of the server"},"uri":{"type":"string","description":"address of the resource, as a result or the user has it"}},"required":["server","uri"]}"#;
+/// Seconds that reading may take.
+const READ_SECONDS: u64 = 30;
+/// Characters of a description in a list.
+const MAX_ABOUT: usize = 100;
+
+/// A prompt of a server, for lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PromptRow {
+    /// `/SERVER:PROMPT`.
+    pub call: String,
+    pub about: String,
+}
+
+impl SessionServers {
+    /// The prompts of all servers that are known.
+    pub(crate) fn prompts(&self) -> Vec<PromptRow> {
+        let rows = self.known().iter().flat_map(|server| {
+            let snapshot = server.snapshot();
+            let prompts = snapshot
+                .map(|snapshot| snapshot.prompts.clone())
+                .unwrap_or_default();
+            let row = |prompt: Value| {
+                let name = prompt.get("name")?.as_str()?;
+                let about = prompt.get("description").or_else(|| prompt.get("title"));
+                Some(PromptRow {
+                    call: format!("/{}:{name}", server.name),
+                    about: clipped(about.and_then(Value::as_str).unwrap_or_default(), MAX_ABOUT),
+                })
+            };
+            prompts.into_iter().filter_map(row).collect::<Vec<_>>()
+        });
+        rows.filter(|row| !row.call.contains(char::is_whitespace))
+            .collect()
+    }
+
+    /// The server before the colon of `SERVER:REST`, and the rest; the longest name that fits.
+    fn named<'a>(
+        self: &Arc<Self>,
+        session: &SessionContext,
+        text: &'a str,
+    ) -> Option<(Arc<SessionServer>, &'a str)> {
+        text.contains(':').then_some(())?;
+        let fitting = self.all(session).iter().filter_map(|server| {
+            let rest = text.strip_prefix(server.name.as_str())?.strip_prefix(':')?;
+            Some((server, rest))
+        });
+        let (server, rest) = fitting.max_by_key(|(server, _)| server.name.len())?;
+        Some((Arc::clone(server), rest))
+    }
+
+    /// What a prompt of a server says, if the line calls one.
+    ///
+    /// # Errors
+    /// There is no such prompt, an argument is missing, or the server does not answer.
+    pub(crate) fn prompt(
+        self: &Arc<Self>,
+        session: &SessionContext,
+        line: &str,
+        stop: &Cancel,
+    ) -> Option<Outcome<ServerContent>> {
+        let after = line.trim_start().strip_prefix('/')?;
+        let (name, rest) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
+        let (server, prompt) = self.named(session, name)?;
+        Some(read_prompt(&server, prompt, rest, stop))
+    }
+
+    /// What a resource of a server holds, if the name (`SERVER:URI`) is one of a server.
+    ///
+    /// # Errors
+    /// There is no such resource, or the server does not answer.
+    pub(crate) fn mentioned(
+        self: &Arc<Self>,
+        session: &SessionContext,
+        name: &str,
+        stop: &Cancel,
+    ) -> Option<Outcome<ServerContent>> {
+        let (server, uri) = self.named(session, name)?;
+        Some(read_resource(&server, uri, stop))
+    }
+
+    /// The tool with which models read resources.
+    pub(super) fn read_tool(self: &Arc<Self>) -> Outcome<OwnedTool> {
+        let schema = RawValue::from_string(READ_SCHEMA.to_owned())
+            .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
+        let servers = Arc::downgrade(self);
+        Ok(OwnedTool {
+            name: READ_TOOL.to_owned(),
+            module: "mcp".to_owned(),
+            summary: "Read a resource of an MCP server by its address.".to_owned(),
+            schema,
+            rules: READ.open_world(true).seconds(READ_SECONDS + 5),
+            phrases: Arc::new([]),
+            run: Box::new(move |ctx, args| {
+                let text = |key: &str| args.get(key).and_then(Value::as_str).unwrap_or_default();
+                let servers = servers.upgrade().ok_or_else(Problem::cancelled)?;
+                let server = servers.find(&ctx.session, text("server"))?;
+                let content = read_resource(&server, text("uri"), &ctx.stop)?;
+                let mut said = content.text;
+                for (name, _) in &content.images {
+                    said.push_str(&format!(
+                        "\n[image {name}: the user can attach it with @{}:{name}]",
+                        server.name
+                    ));
+                }
+                Ok(ToolOk::from(said))
+            }),
+        })
+    }
+}
+
+fn read_resource(server: &SessionServer, uri: &str, stop: &Cancel) -> Outcome<ServerContent> {
+    let connection = server.reachable()?;
+    let limit = std::time::Duration::from_secs(READ_SECONDS);
+    let result = connection.read(uri, Wait::new(limit, stop))?;
+    Ok(ServerContent::of_resource(&result))
+}
+
+fn read_prompt(
+    server: &SessionServer,
+    name: &str,
+    rest: &str,
+    stop: &Cancel,
+) -> Outcome<ServerContent> {
+    let connection = server.reachable()?;
+    let snapshot = server.snapshot().unwrap_or_default();
+    let name_of = |prompt: &Value| {
+        prompt
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let names: Vec<String> = snapshot.prompts.iter().filter_map(name_of).collect();
+    let found = snapshot
+        .prompts
+        .iter()
+        .find(|prompt| name_of(prompt).as_deref() == Some(name));
+    let Some(found) = found else {
+        let shown = one_line(&clip(name, 60));
+        let problem = Problem::missing(format!("{} has no prompt \"{shown}\".", server.shown));
+        return Err(match did_you_mean(name, names.iter().map(String::as_str)) {
+            Some(near) => problem.next(near),
+            None => problem.next(format!("/mcp {} lists what it has.", server.shown)),
+        });
+    };
+    let args = arguments(found, rest).map_err(|problem| {
+        problem.next(format!("Usage: /{}:{name} {}", server.name, usage(found)))
+    })?;
+    let limit = std::time::Duration::from_secs(READ_SECONDS);
+    let result = connection.prompt(name, &args, Wait::new(limit, stop))?;
+    let content = ServerContent::of_prompt(&result);
+    match content == ServerContent::default() {
+        true => Err(Problem::network(format!(
+            "The prompt {name} of {} is empty.",
+            server.shown
+        ))),
+        false => Ok(content),
+    }
+}
+
+/// The arguments that a prompt declares: name, and whether it is required.
+fn declared(prompt: &Value) -> Vec<(&str, bool)> {
+    let arguments = prompt.get("arguments").and_then(Value::as_array);
+    let arguments = arguments.into_iter().flatten().filter_map(|argument| {
+        let name = argument.get("name")?.as_str()?;
+        Some((name, argument.get("required") == Some(&Value::Bool(true))))
+    });
+    arguments.collect()
+}
+
+fn usage(prompt: &Value) -> String {
+    let words = declared(prompt)
+        .into_iter()
+        .map(|(name, is_required)| match is_required {
+            true => format!("{name}=…"),
+            false => format!("[{name}=…]"),
+        });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// `key=value`, or values in the order of the declaration; the last one takes the rest of the line.
+fn arguments(prompt: &Value, rest: &str) -> Outcome<Map<String, Value>> {
+    let declared = declared(prompt);
+    let words = shlex::split(rest).ok_or_else(|| {
+        Problem::input("A quote is not closed.").next("Close it, or escape it with \\.")
+    })?;
+    let mut args = Map::new();
+    let mut in_order: Vec<String> = Vec::new();
+    for word in words {
+        let named = word.split_once('=');
+        let named = named.filter(|(key, _)| declared.iter().any(|(name, _)| name == key));
+        match named {
+            Some((key, value)) => {
+                args.insert(key.to_owned(), Value::from(value));
+            }
+            None => in_order.push(word),
+        }
+    }
+    let free: Vec<&str> = declared
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !args.contains_key(*name))
+        .collect();
+    let Some((last, others)) = free.split_last() else {
+        return match in_order.is_empty() {
+            true => Ok(args),
+            false => Err(Problem::input("It takes no further words.")),
+        };
+    };
+    let mut in_order = in_order.into_iter();
+    for (name, value) in others.iter().zip(in_order.by_ref()) {
+        args.insert((*name).to_owned(), Value::from(value));
+    }
+    let tail = in_order.collect::<Vec<_>>().join(" ");
+    if !tail.is_empty() {
+        args.insert((*last).to_owned(), Value::from(tail));
+    }
+    match declared
+        .iter()
+        .find(|(name, is_required)| *is_required && !args.contains_key(*name))
+    {
+        Some((name, _)) => Err(Problem::input(format!("The prompt needs {name}."))),
+        None => Ok(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_come_by_name_or_in_order() {
+        let prompt = json!({"arguments": [{"name": "file", "required": true}, {"name": "style"}]});
+        for (rest, args) in [
+            ("a.rs", json!({"file": "a.rs"})),
+            (
+                "a.rs short and kind",
+                json!({"file": "a.rs", "style": "short and kind"}),
+            ),
+            (
+                "style=short 'my file'",
+                json!({"style": "short", "file": "my file"}),
+            ),
+            ("file=a=b", json!({"file": "a=b"})),
+        ] {
+            assert_eq!(
+                Value::Object(arguments(&prompt, rest).unwrap()),
+                args,
+                "{rest}"
+            );
+        }
+        assert!(
+            arguments(&prompt, "style=x")
+                .unwrap_err()
+                .what
+                .contains("needs file")
+        );
+        assert!(arguments(&json!({}), "x").is_err());
+        assert!(arguments(&prompt, "'x").is_err());
+        assert_eq!(usage(&prompt), "file=… [style=…]");
+    }
+}

@@ -1,0 +1,146 @@
+//! How the servers of a session are, in lines for the user and as data for programs.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::SessionServers;
+use super::server::{Phase, SessionServer};
+use crate::base::text::{clip, counted, plural};
+
+/// Lines of what a server wrote last.
+const LAST_LINES: usize = 30;
+
+impl SessionServers {
+    /// A line for each server.
+    pub(crate) fn table(&self) -> String {
+        let servers = self.known();
+        if servers.is_empty() {
+            return "There are no MCP servers. marvin mcp add NAME COMMAND ARGS… adds one, for sessions that begin then.\n".to_owned();
+        }
+        let rows: Vec<[String; 3]> = servers.iter().map(|server| row(server)).collect();
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or_default()
+        };
+        let (names, eras) = (width(0), width(1));
+        let mut out = String::new();
+        for [name, era, state] in &rows {
+            let _ = writeln!(out, "{name:names$}  {era:eras$}  {state}");
+        }
+        out
+    }
+
+    /// Name and state of each, in a word that programs know.
+    pub(crate) fn states(&self) -> Vec<Value> {
+        let state = |server: &std::sync::Arc<SessionServer>| json!({"name": server.name, "status": word(&server.phase())});
+        self.known().iter().map(state).collect()
+    }
+}
+
+fn row(server: &SessionServer) -> [String; 3] {
+    let (count, tokens) = server.offered();
+    let mut state = words(&server.phase(), server.snapshot().is_some());
+    if count > 0 {
+        let _ = write!(
+            state,
+            ", {} ({} tokens)",
+            plural(count, "tool"),
+            counted_tokens(tokens)
+        );
+    }
+    [clip(&server.shown, 30), era(server), state]
+}
+
+fn counted_tokens(tokens: u64) -> String {
+    match tokens {
+        0..=999 => tokens.to_string(),
+        _ => format!("{}k", tokens.div_ceil(1_000)),
+    }
+}
+
+/// The revision that is spoken, if it is known.
+fn era(server: &SessionServer) -> String {
+    let snapshot = server.snapshot();
+    let spoken = snapshot
+        .as_ref()
+        .and_then(|snapshot| snapshot.spoken.as_ref());
+    spoken.map_or_else(|| "-".to_owned(), |spoken| clip(&spoken.version, 12))
+}
+
+fn words(phase: &Phase, is_remembered: bool) -> String {
+    match phase {
+        Phase::Disabled => "disabled".to_owned(),
+        Phase::Closed => "of the project, and nobody agreed to it".to_owned(),
+        Phase::NotStarted if is_remembered => "started when it is used".to_owned(),
+        Phase::NotStarted => "not started".to_owned(),
+        Phase::Starting(since) => format!("starting, {} s", since.elapsed().as_secs()),
+        Phase::Ready => "ready".to_owned(),
+        Phase::Failed(words) => format!("failed: {}", clip(words, 200)),
+    }
+}
+
+fn word(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Disabled | Phase::Closed => "disabled",
+        Phase::NotStarted | Phase::Starting(_) => "pending",
+        Phase::Ready => "connected",
+        Phase::Failed(_) => "failed",
+    }
+}
+
+/// All about one server, with what it wrote last.
+pub(crate) fn detail(server: &SessionServer) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}: {}",
+        server.shown,
+        words(&server.phase(), server.snapshot().is_some())
+    );
+    if let Some(snapshot) = server.snapshot() {
+        let text = |key: &str| {
+            snapshot
+                .info
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or("?")
+        };
+        let _ = writeln!(
+            out,
+            "  {} {}, revision {}",
+            clip(text("name"), 60),
+            clip(text("version"), 30),
+            era(server)
+        );
+        let (count, tokens) = server.offered();
+        let known = snapshot.tools.len();
+        let _ = writeln!(
+            out,
+            "  {} of {} offered, {} tokens; {}",
+            count,
+            plural(known, "tool"),
+            counted_tokens(tokens),
+            counted(snapshot.prompts.len() as u64, "prompt")
+        );
+        for prompt in &snapshot.prompts {
+            if let Some(name) = prompt.get("name").and_then(Value::as_str) {
+                let _ = writeln!(out, "  /{}:{}", server.name, clip(name, 60));
+            }
+        }
+    }
+    let last = server
+        .connection()
+        .map(|connection| connection.last_words(LAST_LINES));
+    let last = last.unwrap_or_default();
+    if !last.is_empty() {
+        out.push_str("It wrote last:\n");
+        for line in last {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+    out
+}

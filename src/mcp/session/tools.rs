@@ -1,0 +1,206 @@
+//! Tools of a server as tools of the session: which of them, under which names, and with whose agreement they run.
+
+use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
+use serde_json::{Map, Value};
+
+use super::SessionServers;
+use super::server::SessionServer;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::clip;
+use crate::chat::tokens;
+use crate::mcp::client::names;
+use crate::mcp::client::servers::{ServerTool, owned_tool};
+use crate::mcp::client::text::clipped;
+use crate::mcp::config::entry::ServerEntry;
+use crate::tools::engine::approval::{Approval, ApprovalRequest};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::owned_tool::OwnedTool;
+use crate::tools::engine::registry::Registry;
+
+/// Faults that are told of one server.
+const MAX_FAULTS: usize = 5;
+/// Characters of a call's arguments in a question.
+const MAX_ARGUMENTS: usize = 1_000;
+
+/// Registers what a server offers and the session does not have yet. Returns what is not as it should be.
+pub(super) fn register(
+    servers: &Arc<SessionServers>,
+    server: &Arc<SessionServer>,
+    registry: &Registry,
+) -> Vec<String> {
+    let (Some((snapshot, had)), Some(entry)) = (server.news(), server.entry()) else {
+        return Vec::new();
+    };
+    let (mut seen, mut offered, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    for tool in &snapshot.tools {
+        let raw = tool.get("name").and_then(Value::as_str);
+        let Some(raw) = raw.filter(|raw| !raw.trim().is_empty()) else {
+            faults.push("a tool without a name".to_owned());
+            continue;
+        };
+        // What models were told of a tool stays as it was in a session.
+        if had.iter().any(|own| own == raw) || !is_wanted(entry, raw) {
+            continue;
+        }
+        if seen.contains(&raw) {
+            faults.push(format!("another tool named \"{}\"", clipped(raw, 64)));
+            continue;
+        }
+        seen.push(raw);
+        match register_one(servers, server, entry, registry, (raw, tool)) {
+            Ok(tokens) => offered.push((raw.to_owned(), tokens)),
+            Err(problem) => faults.push(format!(
+                "the tool \"{}\": {}",
+                clipped(raw, 64),
+                problem.one_line()
+            )),
+        }
+    }
+    server.set_offered(offered);
+    let told = faults.into_iter().take(MAX_FAULTS);
+    told.map(|fault| {
+        format!(
+            "The MCP server {} has {fault}, which is left out.",
+            server.shown
+        )
+    })
+    .collect()
+}
+
+fn register_one(
+    servers: &Arc<SessionServers>,
+    server: &Arc<SessionServer>,
+    entry: &ServerEntry,
+    registry: &Registry,
+    (raw, definition): (&str, &Value),
+) -> Outcome<u64> {
+    let name = names::tool_name(&server.tool_part, raw, |name| registry.find(name).is_some());
+    let name = name.ok_or_else(|| Problem::input("Its name is taken."))?;
+    let connection = (server.connection()).ok_or_else(|| Problem::internal("No connection."))?;
+    let tool = owned_tool(
+        ServerTool {
+            server: &server.name,
+            raw,
+            definition,
+            call_limit: entry.limits.call,
+            total_limit: entry.limits.total,
+        },
+        name,
+        connection,
+    )?;
+    let tokens = tokens::estimate(tool.name.len() + tool.summary.len() + tool.schema.get().len());
+    registry.register(asking(tool, servers, server, (raw, definition)))?;
+    Ok(tokens)
+}
+
+/// The tool that asks before it runs, unless it says that it only reads, and afterwards has what is remembered of its server looked at.
+fn asking(
+    tool: OwnedTool,
+    servers: &Arc<SessionServers>,
+    server: &Arc<SessionServer>,
+    (raw, definition): (&str, &Value),
+) -> OwnedTool {
+    let (run, reads) = (tool.run, tool.rules.effect.is_none());
+    let (name, raw) = (tool.name.clone(), raw.to_owned());
+    let version = digest(&SHA256, definition.to_string().as_bytes());
+    let version: Vec<u8> = version.as_ref().to_vec();
+    let (servers, server) = (Arc::downgrade(servers), Arc::clone(server));
+    OwnedTool {
+        run: Box::new(move |ctx, args| {
+            if !reads {
+                agree(ctx, (&server.shown, &raw, &name), args, &version)?;
+            }
+            let outcome = run(ctx, args);
+            if server.is_to_be_asked()
+                && let Some(servers) = servers.upgrade()
+            {
+                servers.look_again(&server);
+            }
+            outcome
+        }),
+        ..tool
+    }
+}
+
+/// Asks whether a tool may run, which may change anything; an answer for good holds for this definition of it.
+fn agree(
+    ctx: &ToolContext,
+    (server, raw, name): (&str, &str, &str),
+    args: &Map<String, Value>,
+    version: &[u8],
+) -> Outcome<()> {
+    if ctx.is_agreed {
+        return Ok(());
+    }
+    if matches!(ctx.approval, Approval::Approve | Approval::Deny) {
+        return Err(Problem::refused(format!(
+            "{name} may change something, and nobody can be asked about it here."
+        ))
+        .next(format!("Allow it with --allowed-tools {name}.")));
+    }
+    let mut shown = String::new();
+    for (key, value) in args {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        shown.push_str(&format!("\n{key}: {value}"));
+    }
+    let subject = format!("{} of {server}", clipped(raw, 64));
+    let request = ApprovalRequest::new(
+        "Call this tool of a server?",
+        "call this tool of a server",
+        subject,
+    )
+    .with_detail(clip(&shown, MAX_ARGUMENTS), version);
+    ctx.approve(request)
+}
+
+/// Whether the entry wants this tool; what is excluded beats what is included.
+fn is_wanted(entry: &ServerEntry, raw: &str) -> bool {
+    let fits = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, raw));
+    (entry.included.is_empty() || fits(&entry.included)) && !fits(&entry.excluded)
+}
+
+/// Whether a name fits a pattern, in which `*` stands for any characters.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part).and_then(|at| rest.get(at + part.len()..)) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_patterns() {
+        for (pattern, name, is_fit) in [
+            ("read", "read", true),
+            ("read", "read_file", false),
+            ("read*", "read_file", true),
+            ("*_file", "read_file", true),
+            ("*", "anything", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c", false),
+            ("*a*", "bcb", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(fits(pattern, name), is_fit, "{pattern} {name}");
+        }
+    }
+}
