@@ -28,7 +28,7 @@ use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
-use crate::tools::engine::approval::{Approval, ApprovalRequest};
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
 use crate::tools::engine::hooks::hook_set::HookSet;
