@@ -209,6 +209,73 @@ fn worktrees(home: &Home, args: &[&str]) -> String {
 }
 
 #[test]
+fn agents_in_the_background_leave_what_the_user_edits_alone_and_are_merged_at_their_end() {
+    let home = project();
+    let repo = Repo::at(&home.work());
+    let (one, two) = (Latch::new(), Latch::new());
+    let held = [one.clone(), two.clone()];
+    let server = writing(
+        |number| match number {
+            "1" => "echo 1 > made.txt".to_owned(),
+            _ => "echo 2 >> README.md".to_owned(),
+        },
+        move |number, step| (step == 4).then(|| held[usize::from(number == "2")].clone()),
+    );
+    repo.file("draft.txt", "before\n");
+    let ticket = home
+        .read("work/.tickets/job-1.md")
+        .replace("job-1", "job-2");
+    home.write("work/.tickets/job-2.md", ticket);
+    let pty = Pty::spawn(&in_project(&home, command(&home, &server)), (160, 50));
+    pty.wait_text("test-model");
+    for number in [1, 2] {
+        pty.enter(&format!("do {number}"), LIVE);
+        pty.send("y");
+        pty.wait_text(&format!("agent {number}: "));
+    }
+    until("both have done their work", || {
+        repo.git(&["log", "--all", "--format=%s"])
+            .contains("Part 1")
+            && repo
+                .git(&["log", "--all", "--format=%s"])
+                .contains("Part 2")
+    });
+    // The model was told what the agents do not see.
+    let told = server
+        .requests()
+        .iter()
+        .map(Request::text)
+        .collect::<String>();
+    told.assert_has(&["a worktree of its own", "  draft.txt"]);
+    repo.file("README.md", "# Mine\n");
+    one.open();
+    pty.wait_text("Agent 1 is done");
+    pty.wait_text("is in main now");
+    assert_eq!(repo.read("made.txt"), "1\n");
+    two.open();
+    pty.wait_text("Agent 2 is done");
+    pty.wait_text("Its work is not in your branch");
+    pty.wait_text("marvin pipeline merge agent-job-2 --all brings it in.");
+    // Nothing of theirs was touched or committed.
+    assert_eq!(repo.read("README.md"), "# Mine\n");
+    assert_eq!(
+        repo.git(&["status", "--porcelain"]),
+        "M README.md\n?? .tickets/\n?? draft.txt"
+    );
+    let committed = repo.git(&["log", "--name-only", "--format=%s"]);
+    committed.assert_has(&["made.txt"]);
+    committed.assert_lacks(&["draft.txt", "Part 2"]);
+    let left = worktrees(&home, &[]);
+    left.assert_has(&["agent-job-2: finished"]);
+    left.assert_lacks(&["agent-job-1"]);
+    for (number, status) in [("1", "closed"), ("2", "in_progress")] {
+        home.read(&format!("work/.tickets/job-{number}.md"))
+            .assert_has(&[&format!("status: {status}")]);
+    }
+    quit(pty, &home);
+}
+
+#[test]
 fn what_a_killed_conversation_left_of_an_agent_is_found_and_removed_by_name() {
     let home = project();
     let never = Latch::new();
