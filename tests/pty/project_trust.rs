@@ -60,26 +60,30 @@ fn a_message_waits_for_the_answer_which_no_stray_key_gives() {
 #[test]
 fn plain_lines_ask_with_numbers_and_a_session_is_no_more_than_that() {
     let home = home();
-    for (answer, says_hook) in [("3", true), ("", false), ("4", false)] {
-        let server = playing([says("Hello there.")]);
+    for (answer, says_hook, reply) in [
+        ("3", true, "Hello three."),
+        ("", false, "Hello nobody."),
+        ("4", false, "Hello four."),
+    ] {
+        let server = playing([says(reply)]);
         let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
         pty.wait_text(TITLE);
         pty.wait_text("hook UserPromptSubmit: echo 'From the hook.'");
         pty.wait_text("Its number, or Enter for not in this session:");
         pty.send(format!("{answer}\r"));
         pty.wait_text("You: ");
-        pty.enter("Good morning.", "Hello there.");
+        pty.enter("Good morning.", reply);
         let sent = last_sent(&server, 0);
         assert_eq!(sent.contains("From the hook."), says_hook, "{sent}");
         pty.send("/exit\r");
         assert_eq!(pty.wait().code(), Some(0));
     }
     // The last answer was: not again.
-    let server = playing([says("Hello there.")]);
+    let server = playing([says("Hello last.")]);
     let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
     pty.wait_text("You: ");
     assert!(!pty.screen().contains(TITLE));
-    pty.enter("Good morning.", "Hello there.");
+    pty.enter("Good morning.", "Hello last.");
     pty.send("/exit\r");
     assert_eq!(pty.wait().code(), Some(0));
 }
