@@ -208,7 +208,10 @@ fn subcommand(
             })?;
             print(&script).map(|()| 0)
         }
-        "debug" => print(&debug::run(&words)?).map(|()| 0),
+        "debug" => match words.split_first() {
+            Some((word, words)) if word == "mcp-fixture" => mcp::fixture(words),
+            _ => print(&debug::run(&words)?).map(|()| 0),
+        },
         "man" => match words.as_slice() {
             [] => print(&man::page(tables)).map(|()| 0),
             _ => Err(Problem::input("marvin man takes no words.")

@@ -150,8 +150,9 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     ),
     subcommand(
         "debug",
-        "Run a part of the reply flow on standard input.",
-        "reply PART [ARGUMENT]\tone of its parts",
+        "Run a part of Marvin on its own.",
+        "reply PART [ARGUMENT]\tone of the reply flow, on standard input\n\
+         mcp-fixture --http [HOST:]PORT\ta server for the conformance suite of the Model Context Protocol",
     )
     .hidden(),
     subcommand(

@@ -26,10 +26,17 @@ impl Listening {
     fn with(token: Option<&str>) -> Self {
         let home = Home::new();
         let folder = home.path().display().to_string();
-        let mut marvin = home
-            .marvin()
-            .args(["mcp", "serve", "--http", "0", "--working-dir", &folder])
-            .limit(LIMIT);
+        let words = ["mcp", "serve", "--http", "0", "--working-dir", &folder];
+        Self::of(home, &words, token)
+    }
+
+    /// One with the tools of the conformance suite.
+    fn fixture() -> Self {
+        Self::of(Home::new(), &["debug", "mcp-fixture", "--http", "0"], None)
+    }
+
+    fn of(home: Home, words: &[&str], token: Option<&str>) -> Self {
+        let mut marvin = home.marvin().args(words).limit(LIMIT);
         if let Some(token) = token {
             marvin = marvin.env("MARVIN_MCP_TOKEN", token);
         }
@@ -266,4 +273,148 @@ fn what_is_no_http_and_clients_that_say_nothing_disturb_nobody() {
     }
     let (status, _) = server.post("", &request(1, "tools/list", json!({}), MODERN));
     assert_eq!((status, silent.len()), (200, 20));
+}
+
+#[test]
+fn what_a_result_asks_for_is_answered_by_the_same_request_with_the_state_as_it_came() {
+    let server = Listening::fixture();
+    let call = |params: Value| server.post("", &request(1, "tools/call", params, MODERN));
+    let name = "test_input_required_result_request_state";
+    let (status, first) = call(json!({"name": name, "arguments": {}}));
+    let result = &first["result"];
+    assert_eq!(
+        (status, &result["resultType"]),
+        (200, &json!("input_required"))
+    );
+    assert_eq!(
+        result["inputRequests"]["confirm"]["method"],
+        "elicitation/create"
+    );
+    assert!(result.get("ttlMs").is_none());
+    let state = result["requestState"].as_str().unwrap().to_owned();
+    let responses = json!({"confirm": {"action": "accept", "content": {"ok": true}}});
+    let again = |state: &str| {
+        call(
+            json!({"name": name, "arguments": {}, "inputResponses": responses, "requestState": state}),
+        )
+    };
+    let (_, done) = again(&state);
+    assert_eq!(done["result"]["content"][0]["text"], "state-ok");
+    assert_eq!(done["result"]["resultType"], "complete");
+    for wrong in [
+        format!("{state}x"),
+        state.replace("confirm", "other"),
+        String::new(),
+    ] {
+        assert_eq!(again(&wrong).1["error"]["code"], -32602, "{wrong}");
+    }
+    let (status, lacks) = call(json!({"name": "test_missing_capability", "arguments": {}}));
+    assert_eq!((status, &lacks["error"]["code"]), (400, &json!(-32021)));
+    assert_eq!(
+        lacks["error"]["data"],
+        json!({"requiredCapabilities": {"sampling": {}}})
+    );
+}
+
+#[test]
+fn headers_of_a_call_repeat_what_its_tool_marks() {
+    let server = Listening::fixture();
+    let call = |headers: &str, arguments: Value| {
+        let params = json!({"name": "test_header_marks", "arguments": arguments});
+        server.post(headers, &request(1, "tools/call", params, MODERN))
+    };
+    for (headers, arguments, is_same) in [
+        ("", json!({}), true),
+        ("Mcp-Param-Region: eu\r\n", json!({"region": "eu"}), true),
+        (
+            "Mcp-Param-Region: =?base64?w6k=?=\r\n",
+            json!({"region": "é"}),
+            true,
+        ),
+        (
+            "mcp-param-count: 7\r\nMcp-Param-Region: eu\r\n",
+            json!({"region": "eu", "count": 7}),
+            true,
+        ),
+        ("Mcp-Param-Region: \r\n", json!({"region": ""}), true),
+        ("", json!({"region": "eu"}), false),
+        ("Mcp-Param-Region: us\r\n", json!({"region": "eu"}), false),
+        ("Mcp-Param-Region: eu\r\n", json!({}), false),
+        ("Mcp-Param-Region: eu\r\n", json!({"region": null}), false),
+        ("Mcp-Param-Count: 8\r\n", json!({"count": 7}), false),
+        (
+            "Mcp-Param-Region: =?base64?w6k?=\r\n",
+            json!({"region": "é"}),
+            false,
+        ),
+    ] {
+        let (status, answer) = call(headers, arguments.clone());
+        let got = (status, &answer["error"]["code"]);
+        match is_same {
+            true => assert_eq!(got, (200, &Value::Null), "{headers} {arguments}"),
+            false => assert_eq!(got, (400, &json!(-32020)), "{headers} {arguments}"),
+        }
+    }
+}
+
+#[test]
+fn a_client_with_a_handshake_is_asked_in_the_stream_of_its_call_and_answers_beside_it() {
+    let server = Listening::fixture();
+    let head = "Content-Type: application/json\r\n";
+    let begin = |version: &str| {
+        let params = json!({"protocolVersion": version, "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        server.ask("POST", head, &body.to_string()).2.unwrap()
+    };
+    let session = begin("2025-11-25");
+    let head = format!("{head}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+    let params = json!({"name": "test_elicitation", "arguments": {"message": "Who?"}});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    let mut stream = BufReader::new(server.send("POST", &head, &call.to_string()));
+    let mut next = || -> Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(stream.read_line(&mut line).unwrap() > 0);
+            if let Some(data) = line.trim().strip_prefix("data: ") {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    };
+    let asked = next();
+    assert_eq!(
+        (&asked["method"], &asked["params"]["message"]),
+        (&json!("elicitation/create"), &json!("Who?"))
+    );
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {"username": "ada"}}});
+    assert_eq!(server.ask("POST", &head, &answer.to_string()).0, 202);
+    let text = next()["result"]["content"][0]["text"].to_string();
+    assert!(text.contains("accept") && text.contains("ada"), "{text}");
+    // Of 2025-03-26 alone a list of messages is answered with a list.
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": "a", "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": "b", "method": "tools/call", "params": {"name": "test_simple_text"}},
+        7,
+    ]);
+    assert_eq!(server.ask("POST", &head, &batch.to_string()).0, 400);
+    let session = begin("2025-03-26");
+    let head = format!("Content-Type: application/json\r\nMcp-Session-Id: {session}\r\n");
+    let (status, body, _) = server.ask("POST", &head, &batch.to_string());
+    let answers: Value = serde_json::from_str(&body).unwrap();
+    let ids: Vec<&Value> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| &answer["id"])
+        .collect();
+    assert_eq!(
+        (status, ids),
+        (200, vec![&json!("a"), &json!("b"), &Value::Null])
+    );
+    assert!(
+        answers[1]["result"]["content"][0]["text"].is_string() && answers[2]["error"].is_object()
+    );
+    let told = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    assert_eq!(server.ask("POST", &head, &told.to_string()).0, 202);
 }

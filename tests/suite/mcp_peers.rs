@@ -64,12 +64,13 @@ fn the_conformance_suite_finds_what_it_asks_of_any_server() {
     else {
         return;
     };
+    conforms(&peers, &["mcp", "serve", "--http", "0"], &SCENARIOS);
+}
+
+/// Lets the suite at the server that Marvin is with these words.
+fn conforms(peers: &Path, words: &[&str], revisions: &[(&str, &[&str])]) {
     let home = Home::new();
-    let server = home
-        .marvin()
-        .args(["mcp", "serve", "--http", "0"])
-        .limit(LIMIT)
-        .spawn();
+    let server = home.marvin().args(words).limit(LIMIT).spawn();
     server.wait_stderr("/mcp\n", LIMIT);
     let told = server.stderr();
     let address = told
@@ -77,7 +78,7 @@ fn the_conformance_suite_finds_what_it_asks_of_any_server() {
         .strip_prefix("listening on ")
         .unwrap()
         .to_owned();
-    for (revision, scenarios) in SCENARIOS {
+    for (revision, scenarios) in revisions {
         let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
         let done = Marvin::new(&peers.join("node_modules/.bin/node"))
             .arg(peers.join(suite))
@@ -86,7 +87,7 @@ fn the_conformance_suite_finds_what_it_asks_of_any_server() {
             .limit(LIMIT)
             .run();
         let said = done.output();
-        for scenario in scenarios {
+        for scenario in *scenarios {
             assert!(
                 said.contains(&format!("✓ {scenario}: ")),
                 "{revision} {scenario}\n{said}"
@@ -95,6 +96,103 @@ fn the_conformance_suite_finds_what_it_asks_of_any_server() {
     }
     server.signal(Signal::TERM);
     server.wait_open().expect(143);
+}
+
+/// Of the fixture, which has the tools and prompts of the suite's example, all that a server has to pass; and what is asked of it though the suite does not score it.
+const FIXTURE_SCENARIOS: [(&str, &[&str]); 2] = [
+    (
+        "2026-07-28",
+        &[
+            "server-stateless",
+            "completion-complete",
+            "tools-list",
+            "tools-call-simple-text",
+            "tools-call-image",
+            "tools-call-audio",
+            "tools-call-embedded-resource",
+            "tools-call-mixed-content",
+            "tools-call-error",
+            "tools-call-with-progress",
+            "resources-list",
+            "resources-read-text",
+            "resources-read-binary",
+            "resources-templates-read",
+            "sep-2164-resource-not-found",
+            "prompts-list",
+            "prompts-get-simple",
+            "prompts-get-with-args",
+            "prompts-get-embedded-resource",
+            "prompts-get-with-image",
+            "caching",
+            "dns-rebinding-protection",
+            "server-sse-multiple-streams",
+            "input-required-result-basic-elicitation",
+            "input-required-result-basic-sampling",
+            "input-required-result-basic-list-roots",
+            "input-required-result-request-state",
+            "input-required-result-multiple-input-requests",
+            "input-required-result-multi-round",
+            "input-required-result-missing-input-response",
+            "input-required-result-non-tool-request",
+            "input-required-result-result-type",
+            "input-required-result-unsupported-methods",
+            "input-required-result-tampered-state",
+            "input-required-result-capability-check",
+            "input-required-result-ignore-extra-params",
+            "input-required-result-validate-input",
+            "json-schema-2020-12",
+            "http-header-validation",
+            "http-custom-header-server-validation",
+        ],
+    ),
+    (
+        "2025-11-25",
+        &[
+            "server-initialize",
+            "ping",
+            "logging-set-level",
+            "completion-complete",
+            "tools-list",
+            "tools-call-simple-text",
+            "tools-call-image",
+            "tools-call-audio",
+            "tools-call-embedded-resource",
+            "tools-call-mixed-content",
+            "tools-call-with-logging",
+            "tools-call-error",
+            "tools-call-with-progress",
+            "tools-call-sampling",
+            "tools-call-elicitation",
+            "elicitation-sep1034-defaults",
+            "elicitation-sep1330-enums",
+            "server-sse-multiple-streams",
+            "resources-list",
+            "resources-read-text",
+            "resources-read-binary",
+            "resources-templates-read",
+            "resources-subscribe",
+            "resources-unsubscribe",
+            "prompts-list",
+            "prompts-get-simple",
+            "prompts-get-with-args",
+            "prompts-get-embedded-resource",
+            "prompts-get-with-image",
+            "dns-rebinding-protection",
+            "json-schema-2020-12",
+        ],
+    ),
+];
+
+#[test]
+fn the_conformance_suite_finds_all_that_it_asks_of_a_server_at_the_fixture() {
+    let test = "mcp_peers::the_conformance_suite_finds_all_that_it_asks_of_a_server_at_the_fixture";
+    if let Some(peers) = peers(test) {
+        conforms(
+            &peers,
+            &["debug", "mcp-fixture", "--http", "0"],
+            &FIXTURE_SCENARIOS,
+        );
+    }
 }
 
 #[test]

@@ -11,6 +11,8 @@ type Command = (&'static str, fn(&[String], Settings) -> Outcome<u8>);
 
 const COMMANDS: &[Command] = &[("serve", serve::run)];
 
+pub(super) use serve::fixture;
+
 /// `marvin mcp COMMAND …`.
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let Some((word, words)) = words.split_first() else {

@@ -15,6 +15,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{did_you_mean, one_line};
 use crate::base::variables::MARVIN_MCP_TOKEN;
 use crate::cli::tool::stop_on_signals;
+use crate::mcp::server::fixture::Fixture;
 use crate::mcp::server::http::HttpServer;
 use crate::mcp::server::own::Own;
 use crate::mcp::server::{Server, stdio};
@@ -44,6 +45,25 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
         0 => 0,
         signal => 128 + signal,
     })
+}
+
+/// `marvin debug mcp-fixture --http [HOST:]PORT`.
+pub(in crate::cli) fn fixture(words: &[String]) -> Outcome<u8> {
+    let [flag, at] = words else {
+        return Err(Problem::input(
+            "marvin debug mcp-fixture takes --http [HOST:]PORT.",
+        ));
+    };
+    if flag != "--http" {
+        return Err(usage(&format!("There is no flag {} here.", one_line(flag))));
+    }
+    let server = Arc::new(Server::new(Box::new(Fixture::new())));
+    let stop = Cancel::new();
+    let signal = stop_on_signals(&stop);
+    let server = HttpServer::open(server, address(at)?, None, &stop)?;
+    say(&format!("listening on {}", server.address()));
+    server.serve();
+    Ok(128 + signal.load(Ordering::SeqCst))
 }
 
 /// The words after `serve`.

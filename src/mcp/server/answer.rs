@@ -26,9 +26,12 @@ pub(super) fn formed(
         }
     }
     if era == Era::Modern {
-        put(&mut result, "resultType", "complete");
         put(&mut result, "_meta", json!({ SERVER: about }));
-        if let Some(freshness) = freshness {
+        let is_complete = result.get("resultType").is_none();
+        if is_complete {
+            put(&mut result, "resultType", "complete");
+        }
+        if let Some(freshness) = freshness.filter(|_| is_complete) {
             put(&mut result, "ttlMs", freshness.milliseconds);
             put(&mut result, "cacheScope", freshness.scope);
         }

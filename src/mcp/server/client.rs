@@ -1,15 +1,16 @@
 //! What is remembered of one client: the era that its first message chose, and its requests that are being worked on.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::exchange::Peer;
 use super::offering::invalid_params;
 use super::request::{check, unsupported, version};
 use crate::base::cancel::{Cancel, OnFire};
-use crate::formats::json_rpc::{RpcError, RpcId};
+use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::mcp::revision::{Era, MODERN};
 
 /// Requests of one client that stay open.
@@ -21,6 +22,7 @@ pub(super) struct Client {
     era: Mutex<Option<Era>>,
     running: Mutex<HashMap<RpcId, Running>>,
     changed: Condvar,
+    pub peer: Arc<Peer>,
 }
 
 struct Running {
@@ -63,6 +65,7 @@ impl Client {
                 Some(Value::String(asked)) => {
                     let agreed = Era::of_handshake(asked);
                     *era = Some(agreed);
+                    self.peer.introduce(params.get("capabilities"));
                     Ok(agreed)
                 }
                 _ => Err(invalid_params("params.protocolVersion needs a text.")),
@@ -77,6 +80,11 @@ impl Client {
                 Ok(Era::Modern)
             }
         }
+    }
+
+    /// The era that was settled.
+    pub(super) fn era(&self) -> Option<Era> {
+        *lock(&self.era)
     }
 
     /// Remembers a request until [`Self::ended`]; its token fires with `all`, and when the client takes it back.
@@ -124,6 +132,18 @@ impl Client {
         let taken = lock(&self.running).remove(id);
         if let Some(taken) = taken {
             taken.stop.fire();
+        }
+    }
+
+    /// Obeys the one notification that matters.
+    pub(super) fn notified(&self, message: Incoming) {
+        if let Incoming::Notification { method, mut params } = message
+            && method == "notifications/cancelled"
+            && let Some(id) = params
+                .get_mut("requestId")
+                .and_then(|id| RpcId::read(id.take()))
+        {
+            self.take_back(&id);
         }
     }
 

@@ -9,13 +9,10 @@ use super::answer::formed;
 use super::client::Client;
 use super::exchange::{Exchange, Outlet};
 use super::methods::{Lasting, Method};
-use super::offering::{Answer, Offering};
+use super::offering::{Answer, Offering, no_method};
 use crate::base::cancel::Cancel;
 use crate::formats::json_rpc::{RpcError, RpcId};
 use crate::mcp::revision::Era;
-
-/// There is no such method.
-pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
 
 /// A server. It has no connections; its transports have.
 pub(crate) struct Server {
@@ -50,11 +47,11 @@ impl Server {
         all: &Cancel,
     ) -> Result<Admitted, RpcError> {
         let era = client.admit(method, &params)?;
-        let method = find(method, era)?;
+        let method = find(method, era).and_then(|method| method.is_there(self.offering()))?;
         let stop = client.begun(&id, method.lasting == Lasting::Open, all)?;
         Ok(Admitted {
             method,
-            exchange: Exchange::new(id, era, &params, stop, outlet),
+            exchange: Exchange::new((id, &params), era, stop, outlet, &client.peer),
             params,
         })
     }
@@ -86,9 +83,5 @@ impl Server {
 /// # Errors
 /// The era has none.
 pub(super) fn find(method: &str, era: Era) -> Result<&'static Method, RpcError> {
-    Method::find(method, era).ok_or_else(|| {
-        let mut error = RpcError::new(METHOD_NOT_FOUND, "Method not found.");
-        error.data = Some(method.into());
-        error
-    })
+    Method::find(method, era).ok_or_else(|| no_method(method))
 }

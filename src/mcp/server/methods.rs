@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::exchange::Exchange;
-use super::offering::{Answer, Offering, invalid_params};
+use super::exchange::{Exchange, LEVELS};
+use super::offering::{Answer, Offering, invalid_params, no_method};
 use super::subscription;
 use crate::base::json::put;
 use crate::formats::json_rpc::RpcError;
@@ -58,6 +58,26 @@ impl Method {
         is_known.then_some(row)
     }
 
+    /// The method, if the server says that it has it: it may do without subscriptions.
+    ///
+    /// # Errors
+    /// It has not.
+    pub(super) fn is_there(
+        &'static self,
+        offering: &dyn Offering,
+    ) -> Result<&'static Self, RpcError> {
+        let has = || {
+            offering
+                .capabilities()
+                .pointer("/resources/subscribe")
+                .is_some()
+        };
+        match self.name.ends_with("subscribe") && !has() {
+            true => Err(no_method(self.name)),
+            false => Ok(self),
+        }
+    }
+
     const fn both(name: &'static str, run: fn(&dyn Offering, &Exchange, &Value) -> Answer) -> Self {
         Self {
             name,
@@ -102,12 +122,14 @@ static METHODS: &[Method] = &[
     Method::legacy("initialize", initialize),
     Method::legacy("ping", nothing),
     Method::legacy("logging/setLevel", set_level),
+    Method::legacy("resources/subscribe", subscribe),
+    Method::legacy("resources/unsubscribe", subscribe),
     Method::modern("server/discover", discover).fresh(FIXED),
     Method::modern("subscriptions/listen", subscription::listen).lasting(Lasting::Open),
     Method::both("tools/list", tools).fresh(FIXED),
     Method::both("tools/call", call).lasting(Lasting::Work),
     Method::both("prompts/list", prompts).fresh(FIXED),
-    Method::both("prompts/get", prompt),
+    Method::both("prompts/get", prompt).lasting(Lasting::Work),
     Method::both("resources/list", resources)
         .lasting(Lasting::Work)
         .fresh(CURRENT),
@@ -144,26 +166,20 @@ fn nothing(_: &dyn Offering, _: &Exchange, _: &Value) -> Answer {
     Ok(json!({}))
 }
 
-/// Nothing is logged to clients, so that every level is kept to.
-fn set_level(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
-    const LEVELS: [&str; 8] = [
-        "debug",
-        "info",
-        "notice",
-        "warning",
-        "error",
-        "critical",
-        "alert",
-        "emergency",
-    ];
+fn set_level(_: &dyn Offering, exchange: &Exchange, params: &Value) -> Answer {
     let level = text(params, "level")?;
-    match LEVELS.contains(&level) {
+    match exchange.peer.set_level(level) {
         true => Ok(json!({})),
         false => Err(invalid_params(format!(
             "The levels are {}.",
             LEVELS.join(", ")
         ))),
     }
+}
+
+/// Resources of which something could be told do not change here.
+fn subscribe(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
+    text(params, "uri").map(|_| json!({}))
 }
 
 fn discover(offering: &dyn Offering, _: &Exchange, _: &Value) -> Answer {
@@ -198,17 +214,13 @@ fn call(offering: &dyn Offering, exchange: &Exchange, params: &Value) -> Answer 
     offering.call(exchange, name, arguments)
 }
 
-fn prompts(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
-    page("prompts", Vec::new(), params)
+fn prompts(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
+    page("prompts", offering.prompts(), params)
 }
 
-fn prompt(_: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
-    text(params, "name")?;
-    Err(no_prompts())
-}
-
-fn no_prompts() -> RpcError {
-    invalid_params("There are no prompts here.")
+fn prompt(offering: &dyn Offering, exchange: &Exchange, params: &Value) -> Answer {
+    let arguments = params.get("arguments").unwrap_or(&Value::Null);
+    offering.prompt(exchange, text(params, "name")?, arguments)
 }
 
 fn resources(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
@@ -231,7 +243,7 @@ fn complete(offering: &dyn Offering, _: &Exchange, params: &Value) -> Answer {
     let value = text(params, "argument/value")?;
     let mut values = match text(params, "ref/type")? {
         "ref/resource" => offering.complete(text(params, "ref/uri")?, name, value)?,
-        "ref/prompt" => return Err(no_prompts()),
+        "ref/prompt" => offering.complete_prompt(text(params, "ref/name")?, name, value)?,
         _ => {
             return Err(invalid_params(
                 "params.ref.type is ref/prompt or ref/resource.",

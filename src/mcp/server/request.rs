@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::offering::invalid_params;
 use crate::formats::json_rpc::RpcError;
 use crate::mcp::revision::MODERN;
 
@@ -17,6 +16,18 @@ pub(super) const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 /// Of a notification's `_meta`: the request that asked for it.
 pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// What the client of a request can do.
+pub(super) fn capabilities(params: &Value) -> Option<&Value> {
+    meta(params, CAPABILITIES)
+}
+
+/// The least important level of what a request's client wants to know; without one it wants to know nothing.
+pub(super) fn log_level(params: &Value) -> Option<&str> {
+    meta(params, LOG_LEVEL)?.as_str()
+}
+
 fn meta<'a>(params: &'a Value, field: &str) -> Option<&'a Value> {
     params.get("_meta")?.get(field)
 }
@@ -24,6 +35,10 @@ fn meta<'a>(params: &'a Value, field: &str) -> Option<&'a Value> {
 /// The revision that a request names.
 pub(super) fn version(params: &Value) -> Option<&str> {
     meta(params, VERSION)?.as_str()
+}
+
+fn invalid_params(words: String) -> RpcError {
+    RpcError::new(RpcError::INVALID_PARAMS, words)
 }
 
 /// Whether a request says all that it has to.

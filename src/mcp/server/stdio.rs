@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::batch;
 use super::client::Client;
 use super::engine::Server;
 use super::exchange::Outlet;
@@ -90,17 +91,36 @@ impl Connection {
                     ),
                 ),
                 NextLine::Line(line) if line.trim_ascii().is_empty() => {}
+                NextLine::Line(line) if self.batch(&line) => {}
                 NextLine::Line(line) => match Incoming::read(&line) {
                     Ok(Incoming::Request { id, method, params }) => {
                         self.request((id, &method, params), line.len());
                     }
-                    Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
-                    // Nothing is asked of a client.
-                    Ok(Incoming::Answer { .. }) => {}
+                    Ok(Incoming::Answer { id, result }) => {
+                        self.client.peer.questions.answer(&id, result);
+                    }
+                    Ok(message) => self.client.notified(message),
                     Err(misread) => self.refuse(&misread.id, misread.error),
                 },
             }
         }
+    }
+
+    /// Works on a line if it is a batch.
+    fn batch(self: &Arc<Self>, line: &[u8]) -> bool {
+        let Some(batch) = batch::read(&self.client, line) else {
+            return false;
+        };
+        let connection = Arc::clone(self);
+        let run = move || {
+            let own = &*connection;
+            let (server, outlet) = (&own.server, &own.lines);
+            if let Some(answers) = batch::answered(server, &own.client, &batch, outlet, &own.all) {
+                own.lines.send(answers);
+            }
+        };
+        self.workers.run(line.len(), Box::new(run));
+        true
     }
 
     fn refuse(&self, id: &RpcId, error: RpcError) {
@@ -135,16 +155,6 @@ impl Connection {
                     );
                 }
             }
-        }
-    }
-
-    fn notified(&self, method: &str, mut params: Value) {
-        if method == "notifications/cancelled"
-            && let Some(id) = params
-                .get_mut("requestId")
-                .and_then(|id| RpcId::read(id.take()))
-        {
-            self.client.take_back(&id);
         }
     }
 }

@@ -59,6 +59,53 @@ pub(super) fn check(request: &HttpRequest, method: &str, params: &Value) -> Resu
     }
 }
 
+/// Compares the headers of a call with what its tool's `schema` marks: a property that has a value is repeated in `Mcp-Param-NAME`, no other one is.
+///
+/// # Errors
+/// They differ.
+pub(super) fn check_marks(
+    request: &HttpRequest,
+    schema: &Value,
+    params: &Value,
+) -> Result<(), RpcError> {
+    let arguments = params.get("arguments").unwrap_or(&Value::Null);
+    each_mark(schema, arguments, &mut |mark, value| {
+        let header = format!("mcp-param-{}", mark.to_ascii_lowercase());
+        let repeated = request.header(&header);
+        let said = match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        let is_same = match (repeated, said) {
+            (None, None) => true,
+            (Some(repeated), Some(said)) => decoded(repeated).is_some_and(|own| own == said),
+            _ => false,
+        };
+        match is_same {
+            true => Ok(()),
+            false => Err(mismatch(&format!("Mcp-Param-{mark}"))),
+        }
+    })
+}
+
+/// Calls `check` with each mark that properties alone lead to, and the value there.
+fn each_mark(
+    schema: &Value,
+    value: &Value,
+    check: &mut dyn FnMut(&str, &Value) -> Result<(), RpcError>,
+) -> Result<(), RpcError> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        let value = value.get(name).unwrap_or(&Value::Null);
+        if let Some(mark) = property.get("x-mcp-header").and_then(Value::as_str) {
+            check(mark, value)?;
+        }
+        each_mark(property, value, check)?;
+    }
+    Ok(())
+}
+
 fn mismatch(header: &str) -> RpcError {
     RpcError::new(
         MISMATCH,
@@ -76,4 +123,46 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
     };
     let bytes = STANDARD.decode(inner).ok()?;
     String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_value_in_base64_is_read_back_and_any_other_is_taken_as_it_is(value in "\\PC{0,20}", text in "(=\\?base64\\?|\\?=|=|[a-zA-Z0-9+/!é]){0,8}") {
+            let encoded = format!("=?base64?{}?=", STANDARD.encode(&value));
+            let read = decoded(&encoded);
+            prop_assert_eq!(read.as_deref(), Some(value.as_str()));
+            let is_marked = text.len() >= 11 && text.starts_with("=?base64?") && text.ends_with("?=");
+            match decoded(&text) {
+                Some(read) if !is_marked => prop_assert_eq!(read, text.as_str()),
+                // Only what is base64 as it is written, and text.
+                Some(read) => prop_assert_eq!(format!("=?base64?{}?=", STANDARD.encode(&*read)), text),
+                None => prop_assert!(is_marked),
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_found_where_properties_alone_lead_to_them() {
+        let schema = json!({"properties": {
+            "a": {"x-mcp-header": "A"},
+            "b": {"properties": {"c": {"x-mcp-header": "C"}}},
+            "d": {"items": {"x-mcp-header": "D"}, "anyOf": [{"x-mcp-header": "E"}]},
+        }});
+        let mut found = Vec::new();
+        let arguments = json!({"a": 1, "b": {"c": "x"}, "d": [2]});
+        let all = each_mark(&schema, &arguments, &mut |mark, value| {
+            found.push((mark.to_owned(), value.clone()));
+            Ok(())
+        });
+        assert_eq!(all, Ok(()));
+        let want = [("A".to_owned(), json!(1)), ("C".to_owned(), json!("x"))];
+        assert_eq!(found, want);
+    }
 }

@@ -7,14 +7,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::sessions::Session;
 use super::{Shared, headers, no_session};
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::mcp::revision::Era;
-use crate::mcp::server::engine::{METHOD_NOT_FOUND, find};
+use crate::mcp::server::batch;
+use crate::mcp::server::engine::find;
 use crate::mcp::server::exchange::Outlet;
+use crate::mcp::server::offering::MISSING_CAPABILITY;
 use crate::mcp::server::request;
 use crate::mcp::server::subscription::watch_resources;
 use crate::net::http_server::{EventStream, HttpRequest, HttpResponse};
@@ -32,7 +34,8 @@ const PARTS: usize = 256;
 /// What a request has to say.
 enum Part {
     Message(String),
-    Answer(String),
+    /// With its status, where no stream has begun.
+    Answer(u16, String),
 }
 
 struct Parts(Sender<Part>);
@@ -42,6 +45,13 @@ impl Outlet for Parts {
         // Without a receiver the client is gone.
         let _ = self.0.send(Part::Message(message));
     }
+}
+
+/// What the requests of a batch say before their answers is told nobody: the response has the answers alone.
+struct Nobody;
+
+impl Outlet for Nobody {
+    fn send(&self, _: String) {}
 }
 
 /// The error response to a message.
@@ -55,6 +65,18 @@ impl Shared {
         let kind = request.header("content-type").unwrap_or_default();
         if kind.split(';').next().map(str::trim) != Some("application/json") {
             return Some(HttpResponse::words(415, "A message is application/json."));
+        }
+        if let Some(session) = request.header(headers::SESSION)
+            && let Some(session) = self.sessions.find(session)
+            && let Some(batch) = batch::read(&session.client, &request.body)
+        {
+            let outlet: Arc<dyn Outlet> = Arc::new(Nobody);
+            let (server, stop) = (&self.server, &session.stop);
+            let answers = batch::answered(server, &session.client, &batch, &outlet, stop);
+            return Some(match answers {
+                Some(answers) => HttpResponse::json(200, answers),
+                None => HttpResponse::empty(202),
+            });
         }
         let message = match Incoming::read(&request.body) {
             Ok(message) => message,
@@ -83,6 +105,7 @@ impl Shared {
         if is_modern
             && let Err(error) = headers::check(request, &method, &params)
                 .and_then(|()| find(&method, Era::Modern).map(drop))
+                .and_then(|()| self.check_marks(request, &method, &params))
         {
             return Some(refused(status(&error, true), &id, error));
         }
@@ -110,7 +133,11 @@ impl Shared {
         let started = thread::Builder::new().spawn(move || {
             let answer = server.answer(&admitted);
             worker.client.ended(&own);
-            let _ = send.send(Part::Answer(Incoming::answer(&own, &answer)));
+            let lacks = answer
+                .as_ref()
+                .is_err_and(|error| error.code == MISSING_CAPABILITY);
+            let status = if lacks && is_modern { 400 } else { 200 };
+            let _ = send.send(Part::Answer(status, Incoming::answer(&own, &answer)));
         });
         if started.is_err() {
             session.client.ended(&id);
@@ -124,20 +151,36 @@ impl Shared {
         answer.and_then(|answer| reply.end(answer))
     }
 
-    /// A notification, or an answer: nothing is asked of clients, so that only one notification matters.
+    /// A notification, of which only one matters, or an answer.
     fn told(&self, request: &HttpRequest, message: Incoming) -> HttpResponse {
-        if let Incoming::Notification { method, mut params } = message
-            && method == "notifications/cancelled"
-            && let Some(session) = request
-                .header(headers::SESSION)
-                .and_then(|id| self.sessions.find(id))
-            && let Some(id) = params
-                .get_mut("requestId")
-                .and_then(|id| RpcId::read(id.take()))
-        {
-            session.client.take_back(&id);
+        let session = request.header(headers::SESSION);
+        if let Some(session) = session.and_then(|id| self.sessions.find(id)) {
+            match message {
+                Incoming::Answer { id, result } => {
+                    session.client.peer.questions.answer(&id, result);
+                }
+                message => session.client.notified(message),
+            }
         }
         HttpResponse::empty(202)
+    }
+
+    /// Whether the headers of a call repeat what its tool marks.
+    ///
+    /// # Errors
+    /// They do not.
+    fn check_marks(
+        &self,
+        request: &HttpRequest,
+        method: &str,
+        params: &Value,
+    ) -> Result<(), RpcError> {
+        let tool = params.get("name").and_then(Value::as_str);
+        let tool = tool.filter(|_| method == "tools/call");
+        match tool.and_then(|tool| self.server.offering().marked_schema(tool)) {
+            Some(schema) => headers::check_marks(request, &schema, params),
+            None => Ok(()),
+        }
     }
 
     /// The stream in which a session is told of changes.
@@ -165,7 +208,7 @@ impl Shared {
 
 /// The status of a request that did not run. Clients with a handshake read the error itself.
 fn status(error: &RpcError, is_modern: bool) -> u16 {
-    match (error.code == METHOD_NOT_FOUND, is_modern) {
+    match (error.code == RpcError::NO_METHOD, is_modern) {
         (true, true) => 404,
         (true, false) => 200,
         (false, _) => 400,
@@ -193,11 +236,11 @@ struct Reply<'a> {
 
 impl<'a> Reply<'a> {
     /// Passes on what the request says until it has its answer; none when the client is gone.
-    fn follow(&mut self, parts: &Receiver<Part>) -> Option<String> {
+    fn follow(&mut self, parts: &Receiver<Part>) -> Option<(u16, String)> {
         let (since, mut said) = (Instant::now(), Instant::now());
         loop {
             match parts.recv_timeout(PERIOD) {
-                Ok(Part::Answer(answer)) => return Some(answer),
+                Ok(Part::Answer(status, answer)) => return Some((status, answer)),
                 Ok(Part::Message(message)) => {
                     self.events()?.event(&message).ok()?;
                     said = Instant::now();
@@ -226,13 +269,13 @@ impl<'a> Reply<'a> {
     }
 
     /// Sends the answer where a stream has begun, else it is the response.
-    fn end(&mut self, answer: String) -> Option<HttpResponse> {
+    fn end(&mut self, (status, answer): (u16, String)) -> Option<HttpResponse> {
         if let Some(events) = &mut self.events {
             let _ = events.event(&answer);
             return None;
         }
         let headers = std::mem::take(&mut self.headers);
-        let response = HttpResponse::json(200, answer);
+        let response = HttpResponse::json(status, answer);
         Some(
             headers
                 .into_iter()
