@@ -13,6 +13,7 @@ use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
 use crate::chat::compaction::open_task;
 use crate::chat::event::{Event, Level};
+use crate::chat::found_tools;
 use crate::chat::message::{Message, ToolCall, ToolOutput, User};
 use crate::chat::repair::{cut_for_cap, repair, sendable_name};
 use crate::chat::tokens::{TokenMeter, estimate};
@@ -31,7 +32,7 @@ use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::turns::StopHooks;
 use crate::tools::engine::registry::{FinishedCall, NAMELESS, Registry};
-use crate::tools::engine::{arguments, batch};
+use crate::tools::engine::{arguments, batch, offering};
 
 /// How much of a call's arguments goes back to the model after they were cut off, in characters.
 const CUT_ARGUMENTS: usize = 1_000;
@@ -76,8 +77,8 @@ pub(crate) struct Conversation<'a> {
     pub target: Arc<ModelTarget>,
     /// Says to which model requests go from now on, if that may change within the turn.
     pub switch: Option<Arc<dyn ModelSwitch>>,
-    /// The tools offered.
-    pub offer: &'a Offer,
+    /// The tools offered; those that the conversation finds are appended.
+    pub offer: Offer,
     /// Works in coding mode.
     pub coding: bool,
     /// The reasoning effort that the user chose.
@@ -112,7 +113,7 @@ impl<'a> Conversation<'a> {
     /// Starts with `messages` and the limits of the mode.
     pub(crate) fn new(
         target: Arc<ModelTarget>,
-        offer: &'a Offer,
+        offer: Offer,
         person: &'a UserFacts,
         messages: Vec<Message>,
         coding: bool,
@@ -332,6 +333,7 @@ impl<'a> Conversation<'a> {
             self.target = target;
         }
         repair(&mut self.messages);
+        self.append_found(&ctx.session);
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
             self.messages.drain(..at);
         }
@@ -350,20 +352,29 @@ impl<'a> Conversation<'a> {
         !is_last || self.target.provider.can_forbid_calls(&self.target.info)
     }
 
+    /// Offers what the conversation has found since the last request.
+    pub(super) fn append_found(&mut self, session: &SessionContext) {
+        if !self.offer.waiting.is_empty() {
+            let found = found_tools::found(&self.messages);
+            found.into_iter().for_each(|name| self.offer.append(name));
+            offering::note(session, &self.offer);
+        }
+    }
+
     fn send(
         &mut self,
         ctx: &ToolContext,
         now: AttemptState,
         last: Option<&str>,
     ) -> Result<Reply, Failure> {
-        let none = Offer::none();
-        let offer = match self.offers_tools(last.is_some()) {
-            true => self.offer,
-            false => &none,
-        };
         let system = Arc::clone(&self.system_prompt(&ctx.session).text);
         self.save(ctx, ContextCause::Change);
         let before = last.map(|words| append_notice(&mut self.messages, words));
+        let none = Offer::none();
+        let offer = match self.offers_tools(last.is_some()) {
+            true => &self.offer,
+            false => &none,
+        };
         let request = Request {
             model: &self.target.model,
             system: &system,

@@ -95,6 +95,8 @@ impl Conversation<'_> {
                 self.save(ctx, ContextCause::Compaction);
                 // Compaction has invalidated the provider's cache anyway.
                 self.system = None;
+                self.offer.forget_found();
+                self.append_found(&ctx.session);
                 true
             }
             Ok(false) => false,

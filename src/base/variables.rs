@@ -139,6 +139,7 @@ variables! {
     OPENAI_PROJECT_ID: Text, "project that openai's requests count for";
     OLLAMA_CONTEXT: Text, "window to load Ollama's models with, in tokens (what the model is set up with, else 32768; at most the model's own)";
     MARVIN_TOOLS: Text, "tool groups offered, as --tools";
+    MARVIN_TOOL_SEARCH: Text, "auto, on or off: requests carry a few tools and one that finds the others (auto: where there are more than 32)";
     MARVIN_PERMISSION_MODE: Text, "which calls run unasked, as --permission-mode";
     MARVIN_ALLOWED_TOOLS: Text, "rules of calls that run unasked, as --allowed-tools";
     MARVIN_DISALLOWED_TOOLS: Text, "rules of calls that are refused, as --disallowed-tools and beside it";

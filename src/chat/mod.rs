@@ -9,6 +9,7 @@ pub(crate) mod compaction;
 pub(crate) mod display;
 pub(crate) mod event;
 pub(crate) mod failure_report;
+pub(crate) mod found_tools;
 pub(crate) mod image;
 pub(crate) mod message;
 pub(crate) mod pipeline_event;

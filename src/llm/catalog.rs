@@ -110,6 +110,9 @@ pub struct Quirks {
     pub both_wires: bool,
     /// Serves models of many families, and may hand their calls through as they wrote them, as text.
     pub written_calls: bool,
+    /// Takes tools that the model does not see until a result refers to them
+    /// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool>).
+    pub deferred_tools: bool,
     /// OpenAI itself: tools need `"strict": false`, padding of the stream can be left out, later instructions may be the developer's.
     pub openai_options: bool,
 }
@@ -155,6 +158,7 @@ const PLAIN: Quirks = Quirks {
     cache_marks: false,
     both_wires: false,
     written_calls: true,
+    deferred_tools: false,
     openai_options: false,
 };
 
@@ -277,6 +281,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         token: Some("ANTHROPIC_AUTH_TOKEN"),
         other_urls: &[base_in("ANTHROPIC_BASE_URL")],
         quirks: Quirks {
+            deferred_tools: true,
             call_ids: CallIds::Plain,
             written_calls: false,
             ..PLAIN

@@ -16,6 +16,7 @@ pub(crate) mod http_provider;
 pub(crate) mod image_data;
 pub(crate) mod images;
 pub(crate) mod models;
+mod offer;
 pub(crate) mod offline;
 pub(crate) mod provider;
 mod remarks;

@@ -1,14 +1,10 @@
 //! The provider trait, with its input and output.
 
-use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
-
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::models::{ModelInfo, ReasoningEffort, ServedFacts};
+pub(crate) use super::offer::{Offer, Offered, Phrases, object_schema};
 pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
@@ -241,90 +237,6 @@ impl Effort {
         }
         Err(problem.next(format!("Efforts: {}.", words.join(", "))))
     }
-}
-
-/// The tools of a request. Rendering has no state, so all requests with the same tools have the same bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Offer {
-    /// In published order.
-    pub tools: Vec<Offered>,
-}
-
-/// What a wire writes around the parts of a tool, at most.
-const ENVELOPE_BYTES: usize = 74;
-
-impl Offer {
-    pub(crate) fn new(tools: Vec<Offered>) -> Self {
-        Self { tools }
-    }
-
-    /// No tools.
-    pub(crate) fn none() -> Self {
-        Self::default()
-    }
-
-    /// About how many bytes the tools take in a request: a little more than any wire writes.
-    pub(crate) fn bytes(&self) -> usize {
-        let bytes = self.tools.iter().map(|tool| {
-            tool.name.len() + tool.about_json.len() + tool.params_json.len() + ENVELOPE_BYTES
-        });
-        bytes.sum()
-    }
-
-    /// About how many tokens they take.
-    pub(crate) fn tokens(&self) -> usize {
-        self.bytes() / 4
-    }
-}
-
-/// One tool as the model sees it.
-#[derive(Debug, Clone)]
-pub(crate) struct Offered {
-    /// Name that the provider accepts (`[A-Za-z0-9_-]`, at most 64 characters).
-    pub name: Cow<'static, str>,
-    /// One sentence, as a JSON string.
-    pub about_json: Cow<'static, str>,
-    /// JSON Schema of its parameters: an object.
-    pub params_json: Cow<'static, str>,
-    /// Phrases that call it without a model.
-    pub phrases: Phrases,
-}
-
-/// Phrases that call a tool without a model.
-#[derive(Debug, Clone)]
-pub(crate) enum Phrases {
-    /// Of a built-in tool.
-    BuiltIn(&'static [&'static str]),
-    /// Of a tool registered at run time.
-    Owned(Arc<[String]>),
-}
-
-impl Phrases {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
-        let (built_in, owned): (&[&str], &[String]) = match self {
-            Self::BuiltIn(phrases) => (phrases, &[]),
-            Self::Owned(phrases) => (&[], phrases),
-        };
-        built_in
-            .iter()
-            .copied()
-            .chain(owned.iter().map(String::as_str))
-    }
-}
-
-/// A schema received at run time in the form that every provider accepts: an object with properties, without `$schema` and `$id`.
-pub(crate) fn object_schema(schema: &RawValue) -> String {
-    let mut schema: Map<String, Value> = serde_json::from_str(schema.get()).unwrap_or_default();
-    for name in ["$schema", "$id"] {
-        schema.shift_remove(name);
-    }
-    schema
-        .entry("type")
-        .or_insert_with(|| Value::from("object"));
-    schema
-        .entry("properties")
-        .or_insert_with(|| Value::Object(Map::new()));
-    Value::Object(schema).to_string()
 }
 
 /// A piece of a reply as it arrives.

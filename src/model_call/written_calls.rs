@@ -30,8 +30,9 @@ impl WrittenCalls {
 
     /// For the answer to a request.
     pub(super) fn of(request: &Request<'_>) -> Self {
-        let names = request.offer.tools.iter().map(|tool| tool.name.to_string());
-        let names: Vec<String> = names.collect();
+        // One that waits is run too when it is called.
+        let tools = request.offer.tools.iter().chain(&*request.offer.waiting);
+        let names: Vec<String> = tools.map(|tool| tool.name.to_string()).collect();
         Self {
             filter: DraftFilter::of_calls(names.clone()),
             names,

@@ -21,6 +21,7 @@ pub(crate) mod engine {
     pub(crate) mod history_scope;
     pub(crate) mod hooks;
     pub(crate) mod module_state;
+    pub(crate) mod offering;
     pub(crate) mod owned_tool;
     pub(crate) mod parameter;
     pub(crate) mod permission;
@@ -33,6 +34,7 @@ pub(crate) mod engine {
     pub(crate) mod ticket_gate;
     pub(crate) mod tool;
     pub(crate) mod tool_ranking;
+    pub(crate) mod tool_search;
     pub(crate) mod working_dir;
     pub(crate) mod write_allowlist;
 }

@@ -37,7 +37,10 @@ fn an_answer_is_raw_text_with_one_final_newline_and_the_cost_last() {
     cost.assert_has(&["\"llm_turns\":1"]);
     let body = server.request(0).json();
     assert_eq!(body["stream"], true);
-    assert!(body["tools"].as_array().unwrap().len() >= 21);
+    // A few of the tools, and the one that finds the others.
+    body["tools"]
+        .to_string()
+        .assert_has(&["\"read_file\"", "\"tool_search\""]);
 }
 
 #[test]

@@ -343,7 +343,9 @@ fn a_server_that_fails_is_told_and_the_rest_works() {
 fn a_server_with_thousands_of_tools_and_odd_ones_is_taken_as_far_as_it_goes() {
     let home = Home::new();
     let server = playing([calls("calc__t7", json!({})), says("Done.")]);
-    let run = driven(&home, &server).line("--permission-mode bypassPermissions");
+    let run = driven(&home, &server)
+        .line("--permission-mode bypassPermissions")
+        .env("MARVIN_TOOL_SEARCH", "off");
     let tool = |n: usize| json!({"name": format!("t{n}"), "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#"}}}});
     let mut tools: Vec<Value> = (0..5_200).map(tool).collect();
     tools.insert(1, json!({"name": "t0"}));

@@ -141,6 +141,7 @@ mod steam;
 mod stored_data;
 mod ticket_files;
 mod tickets;
+mod tool_search;
 mod travel;
 mod utilities;
 mod variables;

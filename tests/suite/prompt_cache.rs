@@ -141,6 +141,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
             .fold(marvin, |marvin, (name, wire)| marvin.env(name, wire))
             .env(&format!("MARVIN_URL_{id}"), server.url(wire.base))
             .env(&format!("{id}_API_KEY"), "test-key")
+            .env("MARVIN_TOOL_SEARCH", "off")
             .args([
                 "--non-interactive",
                 "--provider",

@@ -32,6 +32,7 @@ use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::turns as hooks;
+use crate::tools::engine::offering::{self, Recipient};
 
 /// Tokens for thinking up to which an effort is meant.
 const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
@@ -251,7 +252,18 @@ impl JsonRun {
         let registry = self.session.registry();
         let all = registry.allowed(&self.session.policy);
         let is_news = || !self.has_told_of_tools.swap(true, Ordering::Relaxed);
-        let is_too_many = caller.servers.has_any() && most > 0 && all.len() > most;
+        let provider = &target.provider;
+        let recipient = Recipient {
+            max_tools: most,
+            is_model: provider.is_model(),
+            keeps_tools: provider.keeps_conversation(),
+        };
+        let is_too_many = caller.servers.has_any()
+            && most > 0
+            && all.len() > most
+            && offering::offer(&self.session, recipient, &mut |_| {})
+                .waiting
+                .is_empty();
         (is_too_many && is_news()).then(|| {
             format!(
                 "{} takes at most {most} tools, so {} of the {} are not offered to it; --tools chooses.",

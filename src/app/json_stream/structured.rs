@@ -68,7 +68,7 @@ impl StructuredAnswer {
             module: TOOL.to_owned(),
             summary: "Gives the answer. Call it once, at the end, with the whole answer in this form; nothing else that you say is read.".to_owned(),
             schema: parameters,
-            rules: READ.of_run(),
+            rules: READ.of_run().direct(),
             phrases: Arc::new([]),
             run: Box::new(move |_, args| given.call(args)),
         })?;

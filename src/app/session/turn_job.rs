@@ -22,7 +22,7 @@ use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::{Message, User};
 use crate::disk::git_head;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::provider::Effort;
+use crate::llm::provider::{Effort, Offer};
 use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
@@ -33,6 +33,7 @@ use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::turns::prompt_is_sent;
+use crate::tools::engine::offering::{self, Recipient};
 
 /// Entries at the end of the chat log that may belong to this conversation or were not remembered.
 const RESTORED: usize = 200;
@@ -193,6 +194,7 @@ impl TurnJob {
             mut messages,
             meter,
             mut system,
+            offer: offered,
         } = std::mem::take(&mut self.before);
         if let Some(system) = &mut system
             && system.fits(&self.context, &person, self.mode.coding)
@@ -209,11 +211,10 @@ impl TurnJob {
         messages.extend(told.map(|text| Message::System { text }));
         messages.push(Message::User(user));
         // Built for each message, because tools may have been registered since the last one.
-        let offer =
-            (self.context.registry()).offer(&self.context.policy, self.target.info.max_tools());
+        let offer = self.offer(notice).following(&offered);
         let mut conversation = Conversation::new(
             Arc::clone(&self.target),
-            &offer,
+            offer,
             &person,
             messages,
             self.mode.coding,
@@ -243,6 +244,7 @@ impl TurnJob {
                 messages: conversation.messages,
                 meter: conversation.meter,
                 system: conversation.system,
+                offer: conversation.offer,
             }),
             effects: conversation.effects,
             is_stop: false,
@@ -259,6 +261,17 @@ impl TurnJob {
             is_taken_back: true,
             ..failed(problem)
         }
+    }
+
+    /// The tools, before what the conversation has found.
+    fn offer(&self, notice: &Notice) -> Offer {
+        let provider = &self.target.provider;
+        let recipient = Recipient {
+            max_tools: self.target.info.max_tools(),
+            is_model: provider.is_model(),
+            keeps_tools: provider.keeps_conversation(),
+        };
+        offering::offer(&self.context, recipient, &mut |words| notice(words))
     }
 
     fn limits(&self) -> TurnLimits {
@@ -394,6 +407,7 @@ impl TurnJob {
             mut messages,
             mut meter,
             system,
+            offer,
         } = std::mem::take(&mut self.before);
         if !end.is_stop {
             messages.push(Message::user(scrub(&text)));
@@ -416,6 +430,7 @@ impl TurnJob {
                 messages,
                 meter,
                 system,
+                offer,
             }),
             effects: end.effects,
             is_stop: end.is_stop,

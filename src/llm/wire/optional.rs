@@ -14,6 +14,8 @@ pub(crate) enum OptionalMember {
     Store,
     Strict,
     ToolChoice,
+    /// Tools that wait, and results that refer to them.
+    DeferredTools,
     /// Whatever says how hard to think; a server that refuses one form of it is given none.
     Effort,
 }
@@ -75,6 +77,12 @@ const ROWS: &[OptionalRow] = &[
     OptionalRow {
         member: OptionalMember::ToolChoice,
         names: &["tool_choice"],
+        everyday: false,
+        sentences: &[],
+    },
+    OptionalRow {
+        member: OptionalMember::DeferredTools,
+        names: &["defer_loading", "tool_reference"],
         everyday: false,
         sentences: &[],
     },

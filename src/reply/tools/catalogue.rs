@@ -15,8 +15,7 @@ use crate::tools::engine::tool_ranking::ToolIndex;
 
 /// Ends the conversation.
 pub(crate) const STOP: &str = "stop";
-/// Finds further tools.
-pub(crate) const TOOL_SEARCH: &str = "tool_search";
+pub(crate) use crate::chat::found_tools::TOOL_SEARCH;
 /// The forecast takes the name of a place here, and the user's own place without any.
 pub(crate) const WEATHER: &str = "weather_forecast";
 

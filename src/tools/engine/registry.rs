@@ -1,7 +1,8 @@
 //! The tools of a session by name, and how one call runs; whatever goes wrong becomes the call's result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -33,6 +34,16 @@ pub struct Registry {
     /// One slice a module, in catalogue order.
     built_in: &'static [&'static [Tool]],
     owned: RwLock<Vec<Arc<OwnedTool>>>,
+    /// How often tools were registered.
+    generation: AtomicU64,
+    search: OnceLock<SearchTool>,
+}
+
+/// The tool that finds others: part of no list, because only a model that is offered it needs it.
+pub(crate) struct SearchTool {
+    pub tool: Arc<OwnedTool>,
+    /// The tools that are most like a name that none has.
+    pub nearest: fn(&SessionContext, &str) -> Vec<String>,
 }
 
 /// The context is what tools are given, so it knows nothing of them: to it, the registry is one of the values that it keeps for modules.
@@ -53,6 +64,8 @@ impl Registry {
         Self {
             built_in,
             owned: RwLock::default(),
+            generation: AtomicU64::default(),
+            search: OnceLock::new(),
         }
     }
 
@@ -86,7 +99,18 @@ impl Registry {
             );
         }
         owned.push(Arc::new(tool));
+        self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Another number after each change of the tools.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// From now on models may search for tools.
+    pub(crate) fn let_search(&self, search: impl FnOnce() -> SearchTool) -> &SearchTool {
+        self.search.get_or_init(search)
     }
 
     fn owned(&self) -> RwLockReadGuard<'_, Vec<Arc<OwnedTool>>> {
@@ -97,7 +121,9 @@ impl Registry {
         let built_in = self.built_in().find(|tool| tool.name == name);
         built_in.map(ToolRef::BuiltIn).or_else(|| {
             let owned = self.owned();
-            let tool = owned.iter().find(|tool| tool.name == name)?;
+            let search = self.search.get().map(|search| &search.tool);
+            let mut tools = owned.iter().chain(search);
+            let tool = tools.find(|tool| tool.name == name)?;
             Some(ToolRef::Owned(Arc::clone(tool)))
         })
     }
@@ -187,6 +213,30 @@ impl Registry {
                 .is_some_and(|fields| !fields.iter().any(is_given)),
             limit: limit.min(Duration::from_secs(24 * 3600)),
         }
+    }
+
+    /// The error for a name that no tool has, in a session whose model may search for tools.
+    fn unknown_to(&self, session: &SessionContext, name: &str) -> Problem {
+        let Some(search) = self
+            .search
+            .get()
+            .filter(|_| !name.is_empty() && name != NAMELESS)
+        else {
+            return self.unknown(name, &session.policy);
+        };
+        let problem = Problem::missing(format!(
+            "There is no tool \"{}\".",
+            text::clip(&text::escape_controls(name), 64)
+        ));
+        let near = (search.nearest)(session, name);
+        let problem = match near.is_empty() {
+            true => problem,
+            false => problem.next(format!("Did you mean {}?", near.join(" or "))),
+        };
+        problem.next(format!(
+            "{} finds tools by what they should do.",
+            search.tool.name
+        ))
     }
 
     /// The error for a name that no tool has.
@@ -294,10 +344,10 @@ pub(crate) fn finish_call(
 pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome<ToolOk> {
     ctx.stop.check()?;
     let (registry, bounds) = (ctx.session.registry(), &ctx.session.policy);
+    let session = &ctx.session;
     let tool = registry
         .find(name)
-        .ok_or_else(|| registry.unknown(name, bounds))?;
-    let session = &ctx.session;
+        .ok_or_else(|| registry.unknown_to(session, name))?;
     let refusal = registry.refusal(&tool, bounds).or_else(|| {
         let (name, rules) = (tool.name(), tool.rules());
         ticket_gate::refusal(name, rules, bounds, &session.env, &session.modules)

@@ -59,6 +59,8 @@ pub struct Rules {
     pub parallel: bool,
     /// Whoever started the run has brought it along: `--tools`, which chooses among the others, does not take it away.
     pub of_run: bool,
+    /// Whether requests carry it before a search has found it.
+    pub placement: Placement,
     /// Calls that come one after the other run side by side where each can write in a place of its own, unless one of these arguments is given.
     pub beside_unless: Option<&'static [&'static str]>,
     /// Sub-agents have it too, unless their caller selected other groups.
@@ -87,6 +89,14 @@ pub struct Rules {
     idempotent: Option<bool>,
     /// Whether it reaches beyond this machine, where effect and services do not decide.
     open_world: Option<bool>,
+}
+
+/// Whether requests carry a tool where others wait for a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// A built-in tool waits, one of a server does where servers have many.
+    ByKind,
+    Direct,
 }
 
 /// When a step of a plan, which a model wrote before it saw any result, may run a tool without a call of the model.
@@ -137,6 +147,7 @@ impl Rules {
             coding: false,
             parallel: false,
             of_run: false,
+            placement: Placement::ByKind,
             beside_unless: None,
             in_children: false,
             long: false,
@@ -264,6 +275,12 @@ impl Rules {
     /// Belongs to the run, whatever else is offered.
     pub const fn of_run(mut self) -> Self {
         self.of_run = true;
+        self
+    }
+
+    /// Every request carries it.
+    pub const fn direct(mut self) -> Self {
+        self.placement = Placement::Direct;
         self
     }
 

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use super::everyday_words;
 use super::owned_tool::ToolRef;
 use crate::base::bm25::{Bm25, each_term};
-use crate::base::shared_sort::SharedSort as _;
 use crate::base::words::{self, WordBeginning};
 
 /// How often a word of each part counts.
@@ -110,15 +109,17 @@ impl ToolIndex {
         let query = query.trim();
         let found = self.names.iter().zip(scores);
         let found = found.map(|(name, score)| (name.as_str(), name == query, score));
-        let mut found: Vec<_> = found
-            .filter(|(_, is_exact, score)| *is_exact || *score > 0.0)
-            .collect();
-        found.shared_sort_by(|one, other| {
-            let best_first = (other.1.cmp(&one.1)).then(other.2.total_cmp(&one.2));
-            best_first.then(one.0.cmp(other.0))
-        });
-        found.truncate(most);
-        found.into_iter().map(|(name, ..)| name).collect()
+        let found = found.filter(|(_, is_exact, score)| *is_exact || *score > 0.0);
+        // Only so many are kept in order: a word may be in thousands of tools.
+        let mut best: Vec<(&str, bool, f64)> = Vec::new();
+        for tool in found {
+            let at = best.partition_point(|own| is_better(own, &tool));
+            if at < most {
+                best.truncate(most - 1);
+                best.insert(at, tool);
+            }
+        }
+        best.into_iter().map(|(name, ..)| name).collect()
     }
 
     /// Adds what a word is worth to each tool that has it.
@@ -130,6 +131,12 @@ impl ToolIndex {
             }
         }
     }
+}
+
+/// One that is called just so is better, then one of a higher score, then one that comes first by name.
+fn is_better(one: &(&str, bool, f64), other: &(&str, bool, f64)) -> bool {
+    let best_first = (other.1.cmp(&one.1)).then(other.2.total_cmp(&one.2));
+    best_first.then(one.0.cmp(other.0)).is_lt()
 }
 
 fn count(postings: &mut Postings, at: usize, weight: u32) {

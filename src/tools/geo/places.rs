@@ -11,7 +11,7 @@ use crate::tools::{READ, RECORDS};
 
 tools! { "places";
     /// Add or update an address-book entry of the active profile.
-    save_place(SavePlace; RECORDS.seconds(5).destructive().idempotent().planned_as_written()) {
+    save_place(SavePlace; RECORDS.direct().seconds(5).destructive().idempotent().planned_as_written()) {
         /// short nickname; stored lower-case and trimmed
         label: String, example: "home";
         /// place or business name

@@ -26,7 +26,7 @@ tools! { "coding", in_children;
     } => get_dir, says ["where are you", "working directory", "pwd"];
 
     /// Regular-expression search in the project.
-    code_grep(CodeGrep; READ.coding().seconds(30).service("ripgrep")) {
+    code_grep(CodeGrep; READ.direct().coding().seconds(30).service("ripgrep")) {
         /// regular expression
         pattern: String, example: "fn main";
         /// file name glob
@@ -38,7 +38,7 @@ tools! { "coding", in_children;
     } => grep, says ["find {pattern}", "grep {pattern}", "search for {pattern}"];
 
     /// Show the directory tree.
-    tree(TreeArgs; READ.coding().seconds(15)) {
+    tree(TreeArgs; READ.direct().coding().seconds(15)) {
         /// relative directory
         path: String = ".", example: "src";
         /// levels

@@ -24,7 +24,7 @@ use crate::tools::{PROJECT_FILES, READ, ToolOk};
 
 tools! { "files", in_children;
     /// Read a project file with line numbers.
-    read_file(ReadFile; READ.coding().seconds(10)) {
+    read_file(ReadFile; READ.direct().coding().seconds(10)) {
         /// relative path
         path: String, example: "src/main.rs";
         /// first line, 1-based
@@ -34,7 +34,7 @@ tools! { "files", in_children;
     } => read, says ["read {path}", "what is in {path}", "show {path}"];
 
     /// Create a new file.
-    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"]).previewed()) {
+    create_file(CreateFile; PROJECT_FILES.direct().coding().seconds(10).additive().displays(&["content"]).previewed()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// full text; missing or empty is an actionable error
@@ -50,7 +50,7 @@ tools! { "files", in_children;
     } => append;
 
     /// Replace one exact passage of a file.
-    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10).displays(&["old_str", "new_str"]).previewed()) {
+    apply_patch(ApplyPatch; PROJECT_FILES.direct().coding().seconds(10).displays(&["old_str", "new_str"]).previewed()) {
         /// relative path
         path: String, example: "src/main.rs";
         /// text that must occur exactly once

@@ -15,11 +15,11 @@ use crate::tools::{PROGRAMS, READ};
 
 tools! { "git", in_children;
     /// Short status with branch.
-    git_status(GitStatus; READ.coding().seconds(30).service("git")) {
+    git_status(GitStatus; READ.direct().coding().seconds(30).service("git")) {
     } => status, says ["git status", "status"];
 
     /// Show changes.
-    git_diff(GitDiff; READ.coding().seconds(30).service("git")) {
+    git_diff(GitDiff; READ.direct().coding().seconds(30).service("git")) {
         /// index instead of working tree
         staged: bool = false, alias: &["cached"];
         /// limit to one file
@@ -35,7 +35,7 @@ tools! { "git", in_children;
     } => commit, says ["commit {message}"];
 
     /// Recent commits.
-    git_log(GitLog; READ.coding().seconds(30).service("git")) {
+    git_log(GitLog; READ.direct().coding().seconds(30).service("git")) {
         /// how many
         max_count: u64 = 10, min: 1, alias: &["count", "limit", "n"];
         /// one line each

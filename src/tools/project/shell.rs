@@ -18,7 +18,7 @@ use crate::tools::{PROGRAMS, ToolOk};
 
 tools! { "shell", in_children;
     /// Run a shell command in the working directory.
-    run_command(RunCommand; PROGRAMS.coding().seconds(60).long("timeout")) {
+    run_command(RunCommand; PROGRAMS.direct().coding().seconds(60).long("timeout")) {
         /// shell text
         command: String, example: "cargo test", alias: &["cmd"];
         /// seconds

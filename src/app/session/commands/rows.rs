@@ -12,6 +12,7 @@ use crate::app::session::queued::{Queued, QueuedKind};
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::session::workplace;
 use crate::base::problem::{Outcome, Problem};
+use crate::tools::engine::offering;
 
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
@@ -34,7 +35,11 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         CommandHandler::Free(|call| {
             let word: Vec<String> = one(call.rest).into_iter().collect();
             let list = catalogue::list(&word, &call.run.context.registry())?;
-            call.orders.show(UiUpdate::Listing(list));
+            let overview = match word.is_empty() {
+                true => offering::overview(&call.run.context),
+                false => String::new(),
+            };
+            call.orders.show(UiUpdate::Listing(overview + &list));
             Ok(())
         }),
     )

@@ -14,6 +14,7 @@ use crate::chat::compaction::CompactionGoal;
 use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
+use crate::llm::provider::Offer;
 use crate::model_call::compaction::compact;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
@@ -70,6 +71,7 @@ impl Conversation {
                 let before = format!("{before} (about {} tokens)", thousands(tokens));
                 self.messages = messages;
                 self.meter = TokenMeter::default();
+                self.offer = Offer::default();
                 self.gauge(run);
                 self.save(ContextCause::Compaction, orders);
                 let tokens = self.meter.measure(&self.messages, 0, u64::MAX);

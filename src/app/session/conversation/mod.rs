@@ -18,6 +18,7 @@ use crate::chat::budget::is_summary;
 use crate::chat::message::Message;
 use crate::chat::repair::cut_for_cap;
 use crate::chat::tokens::TokenMeter;
+use crate::llm::provider::Offer;
 use crate::store::chat_log::{self, LogEntry, LogRole};
 use crate::store::sessions::record::ContextCause;
 use saved_session::SavedSession;
@@ -31,6 +32,8 @@ pub(super) struct Conversation {
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
+    /// The tools as the last request had them.
+    offer: Offer,
     /// The user's messages, the latest last, for `/undo`.
     sent: Vec<String>,
     /// System messages that came during an answer. Added to the messages at once they would be lost, because the turn works on its own copy.
@@ -124,6 +127,7 @@ impl Conversation {
             self.messages.drain(..at);
         }
         self.meter = TokenMeter::default();
+        self.offer = Offer::default();
         self.gauge(run);
         let yours = entries.iter().filter(|entry| entry.role == LogRole::You);
         self.sent = yours.map(|entry| entry.text.clone()).collect();
@@ -153,6 +157,7 @@ impl Conversation {
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             system: self.system.clone(),
+            offer: self.offer.clone(),
         }
     }
 
@@ -223,6 +228,7 @@ impl Conversation {
         self.messages = state.messages;
         self.meter = state.meter;
         self.system = state.system;
+        self.offer = state.offer;
     }
 
     /// Writes what it has become without a turn. Nothing before the first message. The next message waits: its turn would take the place of the one that this

@@ -19,6 +19,7 @@ use crate::chat::event::Event;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::Failure;
+use crate::llm::provider::Offer;
 use crate::model_call::model_target::ModelTarget;
 use crate::proc::clipboard::ClipboardContent;
 use crate::reply::settings::ReplySettings;
@@ -140,6 +141,8 @@ pub(in crate::app) struct ConversationState {
     pub(in crate::app) meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     pub(in crate::app) system: Option<SystemPrompt>,
+    /// The tools as the last request had them.
+    pub(in crate::app) offer: Offer,
 }
 
 /// The profile that is active now.

@@ -13,10 +13,12 @@ use super::cache_marks::{CacheMark, MARK};
 use super::effort::AnthropicThinking;
 use super::ids::call_id;
 use super::json::{Members, arguments};
+use super::sent_tools;
+use crate::chat::found_tools;
 use crate::chat::message::{Assistant, Message, User};
 use crate::llm::catalog::ProviderSpec;
 use crate::llm::image_data::Base64;
-use crate::llm::provider::Request;
+use crate::llm::provider::{Offered, Request};
 use crate::llm::wire::Dialect;
 use crate::llm::wire::optional::OptionalMember;
 
@@ -67,11 +69,27 @@ struct OwnBlock<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
+    content: Option<ResultContent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheMark>,
+}
+
+/// What a call returned.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(&'a str),
+    /// Tools that the model sees from here on.
+    References(Vec<ToolReference<'a>>),
+}
+
+#[derive(Serialize)]
+struct ToolReference<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    tool_name: &'a str,
 }
 
 #[derive(Serialize)]
@@ -84,7 +102,8 @@ struct ImageSource<'a> {
 
 pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> AnthropicBody<'a> {
     let mut system: Vec<MessageBlock<'a>> = text(request.system).into_iter().collect();
-    let mut messages = turns(dialect.row, request.messages);
+    let deferred = sent_tools(dialect, request.offer).deferred;
+    let mut messages = turns(dialect.row, request.messages, deferred);
     let effort = AnthropicThinking::of(dialect, request, resumes_without_thoughts(&messages));
     if !dialect.without.has(OptionalMember::CacheMarks) {
         mark(system.last_mut());
@@ -121,7 +140,11 @@ fn resumes_without_thoughts(turns: &[AnthropicTurn<'_>]) -> bool {
             .any(|block| matches!(block, MessageBlock::Kept(_)))
 }
 
-fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'a>> {
+fn turns<'a>(
+    row: &ProviderSpec,
+    messages: &'a [Message],
+    deferred: &[Offered],
+) -> Vec<AnthropicTurn<'a>> {
     let mut turns: Vec<AnthropicTurn<'a>> = Vec::new();
     for message in messages {
         let (role, blocks) = match message {
@@ -134,7 +157,7 @@ fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'
                 vec![MessageBlock::Own(OwnBlock {
                     kind: "tool_result",
                     tool_use_id: Some(call_id(&output.id, row)),
-                    content: Some(&output.text),
+                    content: Some(result(message, &output.text, deferred)),
                     is_error: output.failed.then_some(true),
                     ..OwnBlock::default()
                 })],
@@ -160,6 +183,22 @@ fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'
         }
     }
     turns
+}
+
+/// What a call returned: for a search references to those of the `deferred` tools that it found, which the server writes out in their place.
+fn result<'a>(message: &'a Message, text: &'a str, deferred: &[Offered]) -> ResultContent<'a> {
+    let is_deferred = |name: &&str| deferred.iter().any(|tool| tool.name == *name);
+    let found = found_tools::answered(message).filter(is_deferred);
+    let references: Vec<ToolReference<'a>> = found
+        .map(|tool_name| ToolReference {
+            kind: "tool_reference",
+            tool_name,
+        })
+        .collect();
+    match references.is_empty() {
+        true => ResultContent::Text(text),
+        false => ResultContent::References(references),
+    }
 }
 
 /// The blocks of a reply: thinking first, then text, then calls.

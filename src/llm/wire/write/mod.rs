@@ -19,8 +19,9 @@ use super::optional::OptionalMember;
 use super::{Dialect, Wire};
 use crate::chat::message::Message;
 use crate::llm::models::EffortControl;
-use crate::llm::provider::Request;
+use crate::llm::provider::{Offer, Request};
 use cache_marks::CacheMarks;
+use tools::SentTools;
 
 /// Room for what is neither text of the conversation nor a tool.
 const FRAME_BYTES: usize = 1024;
@@ -54,7 +55,10 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
             let strict = dialect.quirks.openai_options;
             tools::responses(&mut out, tools, strict && sends(OptionalMember::Strict));
         }
-        Wire::Anthropic => tools::anthropic(&mut out, tools, sends(OptionalMember::CacheMarks)),
+        Wire::Anthropic => {
+            let sent = sent_tools(dialect, request.offer);
+            tools::anthropic(&mut out, &sent, sends(OptionalMember::CacheMarks));
+        }
     }
     if !request.may_call && sends(OptionalMember::ToolChoice) {
         out.extend_from_slice(match dialect.wire {
@@ -64,6 +68,14 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     }
     out.push(b'}');
     out
+}
+
+/// The tools of a request over `dialect`, in the order in which they are sent.
+pub(crate) fn sent_tools(dialect: Dialect, offer: &Offer) -> SentTools<'_> {
+    let defers = dialect.wire == Wire::Anthropic
+        && dialect.quirks.deferred_tools
+        && !dialect.without.has(OptionalMember::DeferredTools);
+    SentTools::of(offer, defers)
 }
 
 /// The temperature of `request`, where its model takes one: a service's models that think by themselves refuse it with 400.

@@ -24,7 +24,7 @@ const SKY: &[&Service] = &[&OPEN_METEO];
 
 tools! { "weather";
     /// Current conditions and a daily forecast.
-    weather_forecast(WeatherForecast; READ.seconds(15).service("open-meteo").asks(SKY).compact()) {
+    weather_forecast(WeatherForecast; READ.direct().seconds(15).service("open-meteo").asks(SKY).compact()) {
         /// latitude
         latitude: f64, example: "52.52", alias: &["lat"];
         /// longitude

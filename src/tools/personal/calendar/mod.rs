@@ -50,7 +50,7 @@ tools! { "calendar";
     } => delete, says ["delete event {title}"];
 
     /// Month grid with marked days.
-    calendar_view(ViewMonth; READ.seconds(5).compact()) {
+    calendar_view(ViewMonth; READ.direct().seconds(5).compact()) {
         /// 1-12, 0 = now
         month: i64 = 0, min: 0, max: 12;
         /// 0 = now

@@ -16,7 +16,7 @@ use crate::tools::{NOTES, READ, ToolOk};
 
 tools! { "notes";
     /// Write or extend a Markdown note.
-    write_note(WriteNote; NOTES.in_children().seconds(5).displays(&["content"]).planned_as_written()) {
+    write_note(WriteNote; NOTES.direct().in_children().seconds(5).displays(&["content"]).planned_as_written()) {
         /// path inside the notes directory; parents are created
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
         /// Markdown text
@@ -45,7 +45,7 @@ tools! { "notes";
     } => make_folder;
 
     /// Search inside notes.
-    search_notes(SearchNotes; READ.seconds(10)) {
+    search_notes(SearchNotes; READ.direct().seconds(10)) {
         /// text to find
         query: String, example: "milk", alias: &["text", "pattern", "search"];
     } => search, says ["search my notes for {query}", "search notes for {query}", "find {query} in my notes"];

@@ -77,7 +77,7 @@ choice! {
 
 tools! { "web";
     /// General web search; the default choice for lookups.
-    web_search(WebSearch; READ.seconds(15).service("duckduckgo").asks(&SEARCH)) {
+    web_search(WebSearch; READ.direct().seconds(15).service("duckduckgo").asks(&SEARCH)) {
         /// search text
         query: String, example: "rust ownership explained", alias: &["q", "search"];
         /// how many
@@ -112,7 +112,7 @@ tools! { "web";
     } => browse::page, says ["browse {url}", "open the page {url}", "read the page {url}"];
 
     /// Load a page in headless Firefox and extract content.
-    scrape_page(ScrapePage; READ.seconds(60).slow().service("webdriver (geckodriver + firefox)").open_world(true)) {
+    scrape_page(ScrapePage; READ.direct().seconds(60).slow().service("webdriver (geckodriver + firefox)").open_world(true)) {
         /// page address
         url: String, example: "https://example.org/";
         /// what to pull out
