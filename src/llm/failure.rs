@@ -73,6 +73,8 @@ pub struct Failure {
     pub passing: Option<PassingError>,
     /// Set when the server answered with an error status.
     pub answer: Option<ErrorAnswer>,
+    /// The tool whose schema is the reason for it.
+    pub refused_tool: Option<String>,
 }
 
 /// What is known of an answer with an error status, beyond its kind.
@@ -100,6 +102,16 @@ impl Failure {
             partial: Box::default(),
             passing: None,
             answer: None,
+            refused_tool: None,
+        }
+    }
+
+    /// Says which tool is the reason for it.
+    #[must_use]
+    pub(crate) fn about_tool(self, refused_tool: Option<String>) -> Self {
+        Self {
+            refused_tool,
+            ..self
         }
     }
 

@@ -1,5 +1,6 @@
 //! A provider over HTTP: sends the body of its wire, feeds the response to the decoder, classifies errors.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -11,11 +12,11 @@ use super::images;
 use super::models::endings::successor_hint;
 use super::models::live::{listed_models, within};
 use super::models::{ModelInfo, ServedFacts, WireRule, near, served};
-use super::provider::{Delta, Embeddings, Provider, Reply, Request};
+use super::provider::{Delta, Embeddings, Offer, Provider, Reply, Request};
 use super::remarks::{self, Remarks};
 use super::wire::optional::{OptionalMember, OptionalMembers};
 use super::wire::read::Progress;
-use super::wire::write::effort;
+use super::wire::write::{effort, sent_tools};
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -33,6 +34,8 @@ use crate::net::proxies::ProxyRoute;
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// Bytes read at a time: a burst of small pieces is decoded and shown together.
 const READ_BYTES: usize = 16 * 1024;
+/// Tools that are taken out of a request before its refusal is given up on.
+const MAX_TAKEN_OUT: usize = 8;
 
 /// The members of requests that models have refused, so that they are not sent twice.
 #[derive(Debug, Default)]
@@ -57,6 +60,29 @@ impl RefusedMembers {
     }
 }
 
+/// The tools whose schemas models have refused, likewise.
+#[derive(Debug, Default)]
+struct RefusedTools(Mutex<Vec<(String, String)>>);
+
+impl RefusedTools {
+    /// What `model` is offered: all but those that it is known to refuse.
+    fn without<'a>(&self, model: &str, offer: &'a Offer) -> Cow<'a, Offer> {
+        let mut offer = Cow::Borrowed(offer);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, tool) in known.iter().filter(|(known, _)| known == model) {
+            offer.to_mut().remove(tool);
+        }
+        offer
+    }
+
+    /// A request without `tools` succeeded.
+    fn learn(&self, model: &str, tools: Vec<String>) {
+        let tools = tools.into_iter().map(|tool| (model.to_owned(), tool));
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(tools);
+    }
+}
+
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
@@ -67,6 +93,7 @@ pub(crate) struct HttpProvider {
     /// The server has refused reasoning summaries.
     no_summaries: AtomicBool,
     refused: RefusedMembers,
+    refused_tools: RefusedTools,
     remarks: Remarks,
 }
 
@@ -101,6 +128,7 @@ impl HttpProvider {
             proven_wire: OnceLock::new(),
             no_summaries: AtomicBool::new(false),
             refused: RefusedMembers::default(),
+            refused_tools: RefusedTools::default(),
             remarks: Remarks::default(),
         })
     }
@@ -173,7 +201,8 @@ impl HttpProvider {
             if let Some(answer) = &mut failure.answer {
                 answer.refused = sent(answer.refused, dialect, request, &body);
             }
-            return Err(failure);
+            let refused_tool = refused_tool(dialect, request, &failure, &answer);
+            return Err(failure.about_tool(refused_tool));
         }
         drop(body);
         context.request_id = errors::REQUEST_IDS
@@ -399,15 +428,22 @@ impl Provider for HttpProvider {
             ..*request
         };
         let mut without = self.refused.of(model);
+        let mut offer = self.refused_tools.without(model, request.offer);
+        let mut taken_out = Vec::new();
         let dialect = self.dialect(request.info.wire).without(without);
         if let Some(words) = effort::remark(dialect, request) {
             self.remarks.tell(&words, &words, emit);
         }
         loop {
             let dialect = self.dialect(request.info.wire).without(without);
+            let request = &Request {
+                offer: &offer,
+                ..*request
+            };
             let failure = match self.send(dialect, request, emit, stop) {
                 Ok(reply) => {
                     self.refused.learn(model, without);
+                    self.refused_tools.learn(model, taken_out);
                     return Ok(reply);
                 }
                 Err(failure) if failure.nothing_shown() => failure,
@@ -422,11 +458,39 @@ impl Provider for HttpProvider {
                 Some(refused) if !refused.is_empty() => {
                     self.tell_refused(request, refused, emit);
                     without = without.and(refused);
+                    continue;
+                }
+                _ => {}
+            }
+            match &failure.refused_tool {
+                Some(tool) if taken_out.len() < MAX_TAKEN_OUT => {
+                    let words = format!(
+                        "{} refuses the schema of the tool {tool}; it is asked without it.",
+                        row.name
+                    );
+                    self.remarks.tell(&words, &words, emit);
+                    taken_out.push(tool.clone());
+                    offer.to_mut().remove(tool);
                 }
                 _ => return Err(failure),
             }
         }
     }
+}
+
+/// The tool whose schema is the reason for a refusal.
+fn refused_tool(
+    dialect: Dialect,
+    request: &Request<'_>,
+    failure: &Failure,
+    answer: &[u8],
+) -> Option<String> {
+    let is_complaint = failure.kind == FailureKind::Refused
+        && (failure.answer).is_some_and(|answer| matches!(answer.status, 400 | 422));
+    let tools = sent_tools(dialect, request.offer);
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    let at = errors::refused_tool(answer, &names).filter(|_| is_complaint)?;
+    names.get(at).map(|name| (*name).to_owned())
 }
 
 /// Those of `members` that are in the request with `body`.

@@ -64,6 +64,15 @@ impl Offer {
         }
     }
 
+    /// Takes a tool out.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.tools.retain(|tool| tool.name != name);
+        if has(&self.waiting, name) {
+            let left = self.waiting.iter().filter(|tool| tool.name != name);
+            self.waiting = left.cloned().collect();
+        }
+    }
+
     /// The tools that were found.
     pub(crate) fn found(&self) -> impl Iterator<Item = &Offered> {
         let is_found = |tool: &&Offered| has(&self.waiting, &tool.name);

@@ -197,3 +197,26 @@ fn tools_wait_in_the_cache_of_a_provider_that_defers_them() {
         .assert_lacks(&["defer_loading", "tool_reference"]);
     assert_eq!(names(&server, 5)[18], "convert_units");
 }
+
+#[test]
+fn a_tool_whose_schema_is_refused_is_taken_out_for_the_session() {
+    let home = Home::new();
+    let refusal = json!({"error": {"message": "Invalid schema for function 'apply_patch': In context=('properties', 'x'), array schema missing items.", "type": "invalid_request_error", "param": "tools[0].function.parameters", "code": "invalid_function_parameters"}});
+    let post = || Exchange::post("/chat/completions");
+    let server = Server::with([
+        post().answer(Answer::json(&refusal).with_status(400)),
+        post().answer(calls("tree", json!({}))),
+        post().answer(says("Done.")),
+    ]);
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    done.stderr_has(&["refuses the schema of the tool apply_patch"]);
+    assert_eq!(done.errors().matches("refuses the schema").count(), 1);
+    let without: Vec<String> = names(&server, 0)
+        .into_iter()
+        .filter(|name| name != "apply_patch")
+        .collect();
+    assert_eq!(
+        (names(&server, 1), names(&server, 2)),
+        (without.clone(), without)
+    );
+}

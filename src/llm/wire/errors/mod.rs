@@ -2,11 +2,13 @@
 
 mod classify;
 mod provider_error;
+mod refused_tool;
 mod retry_after;
 
 pub(crate) use provider_error::{ErrorCode, ProviderError};
 
 pub(crate) use provider_error::{fired_filters, first_part};
+pub(crate) use refused_tool::refused_tool;
 
 use super::ErrorContext;
 use super::optional::{self, OptionalMembers};
