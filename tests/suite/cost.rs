@@ -304,6 +304,7 @@ fn counts_that_no_model_has_are_estimated_and_marked() {
             _ => completion(&last),
         });
         let asked = ask(&home, "groq", server.url("/v1"), "test-model")
+            .env("MARVIN_TOOL_SEARCH", "off")
             .env("MARVIN_PRICES", home.path().join("prices.json"));
         let cost = asked.run().expect(0).cost();
         assert_eq!(cost.estimated, !told, "{usage}: {cost:?}");

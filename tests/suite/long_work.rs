@@ -121,7 +121,10 @@ fn results_of_a_round_share_the_room_and_the_small_ones_stay_whole() {
         ]),
         _ => says("Done."),
     });
-    once(&home, &server, "read").run().expect(0);
+    once(&home, &server, "read")
+        .env("MARVIN_TOOL_SEARCH", "off")
+        .run()
+        .expect(0);
     fits(&server, WINDOW);
     let messages = messages(&server, 1);
     let results: Vec<&str> = messages[messages.len() - 5..].iter().map(content).collect();

@@ -53,7 +53,10 @@ fn reasoning_and_phases_go_back_with_the_results_of_the_calls() {
                 .end(),
         })
     });
-    let done = ask(&home, "openai", &server).run().expect(0);
+    let done = ask(&home, "openai", &server)
+        .env("MARVIN_TOOL_SEARCH", "off")
+        .run()
+        .expect(0);
     assert!(done.text().ends_with("There.\n"), "{}", done.text());
     let first = server.request(0);
     assert!(first.path.ends_with("/v1/responses"), "{}", first.path);

@@ -98,6 +98,7 @@ fn compare(wire: &str, provider: &str, model: &str, expected: Expected) {
     let id = provider.to_uppercase();
     let marvin = home
         .marvin()
+        .env("MARVIN_TOOL_SEARCH", "off")
         .env(&format!("MARVIN_URL_{id}"), server.url("/v1"))
         .env(&format!("{id}_API_KEY"), "test-key")
         .args(["--plain", "--provider", provider, "--model", model])
