@@ -68,6 +68,27 @@ fn in_project(home: &Home, server: &Server, vars: &[(&str, &str)]) -> Done {
     run.arg("--working-dir").arg(home.work()).run()
 }
 
+/// A project with a commit and an open ticket, job-1.
+fn with_job() -> Home {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("README.md", "# Here\n").commit("First");
+    ticket(&home, "job-1", "open", "");
+    home
+}
+
+/// A model that makes one call as `p1` and is done, and the child that the call starts, which says a word.
+fn launching(args: Value) -> Server {
+    Server::answering(move |request, _| {
+        let first = results(request).is_empty();
+        Answer::sse(match (is_worker(request), first) {
+            (true, _) => openai::text(&["Made a.txt."]),
+            (false, true) => openai::call("p1", "launch_agent", args.clone()),
+            (false, false) => openai::text(&["Launched."]),
+        })
+    })
+}
+
 const CHILD: [(&str, &str); 2] = [("MARVIN_TICKET", "top-1"), ("MARVIN_DEPTH", "1")];
 
 #[test]
@@ -370,23 +391,9 @@ fn a_launched_agent_works_for_its_ticket_which_is_started_before_and_closed_afte
 
 #[test]
 fn without_a_conversation_an_agent_for_the_background_runs_in_the_foreground() {
-    let home = Home::new();
-    Repo::at(&home.work())
-        .file("README.md", "# Here\n")
-        .commit("First");
-    ticket(&home, "job-1", "open", "");
-    let server = Server::answering(|request, _| {
-        let first = results(request).is_empty();
-        Answer::sse(match (is_worker(request), first) {
-            (true, _) => openai::text(&["Made a.txt."]),
-            (false, true) => openai::call(
-                "p1",
-                "launch_agent",
-                json!({"ticket_id": "job-1", "prompt": "Make a.txt.", "background": true}),
-            ),
-            (false, false) => openai::text(&["Launched."]),
-        })
-    });
+    let home = with_job();
+    let server =
+        launching(json!({"ticket_id": "job-1", "prompt": "Make a.txt.", "background": true}));
     in_project(&home, &server, &[]).expect(0);
     let told = result(&server, "p1");
     assert!(
@@ -451,11 +458,7 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
 
 #[test]
 fn a_child_at_the_last_depth_starts_no_further_one() {
-    let home = Home::new();
-    Repo::at(&home.work())
-        .file("README.md", "# Here\n")
-        .commit("First");
-    ticket(&home, "job-1", "open", "");
+    let home = with_job();
     let server = Server::answering(|request, _| {
         let first = results(request).is_empty();
         Answer::sse(match (is_worker(request), first) {
@@ -505,23 +508,8 @@ fn an_agent_without_a_shell_is_not_told_to_run_the_tests() {
         ("agents,files,coding,git,shell,tickets", true),
         ("agents,files,coding,git,tickets", false),
     ] {
-        let home = Home::new();
-        Repo::at(&home.work())
-            .file("README.md", "# Here\n")
-            .commit("First");
-        ticket(&home, "job-1", "open", "");
-        let server = Server::answering(|request, _| {
-            let first = results(request).is_empty();
-            Answer::sse(match (is_worker(request), first) {
-                (true, _) => openai::text(&["Made a.txt."]),
-                (false, true) => openai::call(
-                    "p1",
-                    "launch_agent",
-                    json!({"ticket_id": "job-1", "prompt": "Make a.txt."}),
-                ),
-                (false, false) => openai::text(&["Launched."]),
-            })
-        });
+        let home = with_job();
+        let server = launching(json!({"ticket_id": "job-1", "prompt": "Make a.txt."}));
         in_project(&home, &server, &[("MARVIN_TOOLS", tools)]).expect(0);
         let requests = server.requests();
         let child = requests.iter().find(|request| is_worker(request)).unwrap();

@@ -99,6 +99,7 @@ fn a_provider_that_is_down_ends_the_run_and_one_that_is_back_continues_it() {
         pipeline(&home, &server, &home.work())
             .env("MARVIN_RETRIES", "0")
             .env("MARVIN_PROVIDER_PATIENCE", "0")
+            .env("MARVIN_PROVIDER_PAUSE", "0")
     };
     let done = run().run();
     stopped(

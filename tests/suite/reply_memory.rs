@@ -248,10 +248,10 @@ fn a_summary_that_cannot_be_used_is_asked_for_less_and_less_often() {
     });
     let mut running = marvin(&home, &server).spawn();
     say(&mut running, "this is row-one");
-    until("four attempts", || asked(&server).len() >= 4);
+    until("three attempts", || asked(&server).len() >= 3);
     let times = asked(&server);
     // A pause may take longer on a busy machine, never shorter.
-    for (gap, least) in times.windows(2).zip([0.9, 1.9, 3.9]) {
+    for (gap, least) in times.windows(2).zip([0.9, 1.9]) {
         let took = gap[1].duration_since(gap[0]).as_secs_f64();
         assert!(took >= least, "{took} s, not {least} s");
     }

@@ -368,7 +368,7 @@ fn the_reply_flow_knows_what_was_spoken_and_in_which_language() {
     )]);
     let server = StageServer::start([
         StageAnswer::text("router", "none"),
-        StageAnswer::text("planner", ""),
+        StageAnswer::text("planner", "Reply to the user."),
         StageAnswer::text("chat", "Zwölf Grad."),
         StageAnswer::text(
             "summariser",
