@@ -102,6 +102,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
         if let Some(status) = late.end(status) {
             copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+            crate::proc::sandbox::private_dir::remove();
             descendants::end_all(Duration::ZERO);
             std::process::exit(status.into());
         }

@@ -43,6 +43,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
             thread::park_timeout(SIGNAL_LIMIT);
         }
         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+        crate::proc::sandbox::private_dir::remove();
         descendants::end_all(Duration::ZERO);
         std::process::exit(status.into());
     });

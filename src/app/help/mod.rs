@@ -31,6 +31,7 @@ const SOURCES: &str = concat!(
     include_str!("topics/privacy.md"),
     include_str!("topics/permissions.md"),
     include_str!("topics/fence.md"),
+    include_str!("topics/sandbox.md"),
     include_str!("topics/scripts.md"),
     include_str!("topics/json.md"),
     include_str!("topics/acp.md"),

@@ -300,6 +300,7 @@ impl JsonRun {
                 model: &target.model,
                 permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,
+                sandbox: &self.session.sandbox,
             },
         );
     }

@@ -72,6 +72,8 @@ impl Session {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
             AskMode::Nobody => Approval::Deny,
         };
+        let is_person = matches!(asking, AskMode::Person);
+        context.policy.can_leave_sandbox = is_person && context.sandbox.fence().is_some();
         // An agent of a sub-agent must not outlive the task that it is for.
         if context.policy.depth == 0 {
             let inbox = Arc::clone(&inbox);

@@ -9,6 +9,7 @@ pub(crate) mod flags;
 pub(crate) mod json_flags;
 mod permissions;
 mod prompt;
+pub(crate) mod sandbox;
 pub(crate) mod session;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use crate::proc::supervise::SupervisedInput;
 use json_flags::JsonFlags;
 use permissions::{PermissionFlags, PermissionSettings};
 use prompt::PromptSource;
+use sandbox::{SandboxFlags, SandboxSettings};
 use session::SessionFlags;
 
 /// The interface to use.
@@ -90,6 +92,8 @@ pub(crate) struct Settings {
     pub tools: Option<String>,
     /// Which calls run, are asked about and are refused.
     pub permissions: PermissionSettings,
+    /// What commands of the model may change.
+    pub sandbox: SandboxSettings,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -146,6 +150,7 @@ impl Settings {
             effort,
             tools,
             permissions,
+            sandbox,
             max_cost,
             ntfy,
             interface,
@@ -160,6 +165,8 @@ impl Settings {
             version: _,
         } = args;
         let set = |variable: Text| variable.read(&env).map(str::to_owned);
+        let permissions = PermissionSettings::new(permissions, &env);
+        let is_unattended = non_interactive || permissions.is_bypassing();
         Self {
             prompt: PromptSource {
                 text: prompt,
@@ -196,7 +203,8 @@ impl Settings {
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
-            permissions: PermissionSettings::new(permissions, &env),
+            permissions,
+            sandbox: SandboxSettings::new(sandbox, &env, is_unattended),
             ntfy,
             interface,
             verbose,
@@ -254,6 +262,8 @@ pub(crate) struct CliArgs {
     pub tools: Option<String>,
     /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
     pub permissions: PermissionFlags,
+    /// `--sandbox`, `--sandbox-network`.
+    pub sandbox: SandboxFlags,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
     /// `--ntfy`; empty for a random topic.

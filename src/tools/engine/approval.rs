@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,13 +58,36 @@ pub trait Approver: Send + Sync {
 }
 
 /// An action that needs approval. Equal requests are about exactly the same action.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     question: &'static str,
     act: &'static str,
     /// The raw subject: two commands that look alike when displayed may differ.
     subject: OsString,
     dir: Option<PathBuf>,
+    /// Why the model wants it: no part of what is agreed to.
+    reason: String,
+}
+
+impl ApprovalRequest {
+    /// What tells one action from another.
+    fn action(&self) -> (&str, &str, &OsStr, Option<&Path>) {
+        (self.question, self.act, &self.subject, self.dir.as_deref())
+    }
+}
+
+impl PartialEq for ApprovalRequest {
+    fn eq(&self, other: &Self) -> bool {
+        self.action() == other.action()
+    }
+}
+
+impl Eq for ApprovalRequest {}
+
+impl Hash for ApprovalRequest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.action().hash(state);
+    }
 }
 
 impl Serialize for ApprovalRequest {
@@ -86,7 +110,15 @@ impl ApprovalRequest {
             act,
             subject: subject.as_ref().to_owned(),
             dir: None,
+            reason: String::new(),
         }
+    }
+
+    /// Adds the reason that the model gives.
+    #[must_use]
+    pub fn because(mut self, reason: &str) -> Self {
+        reason.trim().clone_into(&mut self.reason);
+        self
     }
 
     /// Adds the folder in which it would happen.
@@ -105,9 +137,14 @@ impl ApprovalRequest {
         self.act
     }
 
-    /// The subject, with control characters made visible.
+    /// The subject and the reason, with control characters made visible.
     pub fn text(&self) -> String {
-        escape_controls(&self.subject.to_string_lossy())
+        let mut text = escape_controls(&self.subject.to_string_lossy());
+        if !self.reason.is_empty() {
+            text.push_str("\n\nThe model's reason: ");
+            text.push_str(&escape_controls(&self.reason));
+        }
+        text
     }
 
     /// The folder in which it would happen, if there is one.
@@ -223,6 +260,9 @@ mod tests {
         assert_eq!(raw.text(), escaped.text());
         assert_ne!(raw, escaped);
         assert_ne!(request("make"), request("make").in_dir(Path::new("/")));
+        let reasoned = request("make").because("It builds.");
+        assert_eq!(reasoned, request("make"));
+        assert!(reasoned.text().ends_with("reason: It builds."));
         assert_eq!(
             request("make").in_dir(Path::new("/")).dir(),
             Some(Path::new("/"))

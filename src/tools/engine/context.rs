@@ -21,6 +21,7 @@ use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
 use crate::net::user_agent::contact;
 use crate::proc::last_lines::LastLines;
+use crate::proc::sandbox::session_sandbox::SessionSandbox;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
@@ -82,6 +83,8 @@ pub struct SessionContext {
     /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
     /// [`crate::proc::child::ProgramSpec::supervisor`].
     pub supervisor: Option<PathBuf>,
+    /// What commands of the model may change.
+    pub(crate) sandbox: SessionSandbox,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -191,6 +194,7 @@ impl SessionContext {
             editor: None,
             agent_host: None,
             supervisor: None,
+            sandbox: SessionSandbox::default(),
             modules: ModuleState::default(),
             env,
         }
@@ -266,6 +270,7 @@ impl SessionContext {
     pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
         let mut variables = self.policy.child_variables();
         variables.extend(self.permissions.child_variables());
+        variables.extend(self.sandbox.child_variables());
         variables
     }
 

@@ -105,6 +105,7 @@ impl LineWatch {
                         }
                         restore(modes.as_ref());
                         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
+                        crate::proc::sandbox::private_dir::remove();
                         std::process::exit(status.into());
                     }
                     let _ = sender.send(signal);
