@@ -49,6 +49,34 @@ pub mod copilot {
     pub use crate::llm::copilot::testing::read_all;
 }
 
+pub mod extensions {
+    use crate::formats::skill_file::SkillFile;
+    use crate::tools::engine::hooks::file;
+
+    /// How many hooks a hooks file has.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn hooks_file(text: &str) -> Result<usize, String> {
+        let hooks = file::parse(text);
+        hooks
+            .map(|hooks| hooks.len())
+            .map_err(|problem| problem.one_line())
+    }
+
+    /// The hooks file of another program's settings, if it has hooks.
+    pub fn imported_hooks(text: &str) -> Option<String> {
+        let (hooks, _) = file::import(text).ok()?;
+        Some(hooks.to_string())
+    }
+
+    /// The description of a skill, and where its instructions begin.
+    pub fn skill_file(text: &str) -> (String, usize) {
+        let skill = SkillFile::parse(text);
+        (skill.description, skill.body)
+    }
+}
+
 pub mod feed {
     pub use crate::formats::feed::{Feed, NoFeed, read};
 }
@@ -205,6 +233,10 @@ pub mod web_results {
 
 pub mod width {
     pub use crate::ui::text::width::of_spans;
+}
+
+pub mod www_authenticate {
+    pub use crate::formats::www_authenticate::Challenge;
 }
 
 pub mod yaml {

@@ -16,6 +16,7 @@ use crate::store::project_documents;
 use crate::store::project_texts::{self, ProjectTexts};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::permission::mode::PermissionMode;
+use crate::tools::session::skills;
 
 /// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
 /// its subject changes or the conversation is compacted.
@@ -75,6 +76,7 @@ impl SystemPrompt {
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
         }
+        section(&mut text, "Skills", &skills::catalogue(session));
         section(&mut text, "Further folders", &added_folders(session));
         if plans(session) {
             section(&mut text, "Plan mode", prompts::PLAN);

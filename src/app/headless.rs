@@ -24,7 +24,7 @@ use super::settings::Settings;
 use super::settings::session::{SessionChoice, SessionFlags};
 use super::stream::{StdoutSink, say};
 use super::watch::RunWatch;
-use super::{images, setup};
+use super::{extensions, images, setup};
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -38,8 +38,9 @@ use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::proc::descendants;
 use crate::store::sessions::{Replay, SessionId};
-use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::hook_set::HookedSession;
+use crate::tools::engine::hooks::turns;
 use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::engine::permission::parent_socket::ParentApprover;
 
@@ -282,6 +283,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     };
     let session = Arc::new(setup::session(settings, &mut warn)?);
     session.working_dir.bind_to_first();
+    extensions::open_unasked(&session, settings, &mut warn);
     if settings.json.wants_permissions() {
         session.permissions.choose_mode(PermissionMode::Default);
     }
@@ -335,17 +337,17 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     if let Some((_, earlier)) = &earlier {
         one_shot.resume(earlier);
     }
+    let id = told_id(settings, begun.as_ref(), earlier.as_ref().map(|(id, _)| id));
+    session.hooks.set_session(HookedSession {
+        transcript: match &begun {
+            Some(begun) => begun.log.path().display().to_string(),
+            None => String::new(),
+        },
+        id: id.to_string(),
+        source: settings.session.source(),
+    });
     if let Some(json) = &run.json {
-        let earlier = earlier.as_ref().map(|(id, _)| id);
-        let id = told_id(settings, begun.as_ref(), earlier);
         json.writer.set_session(id.as_str());
-        session.hooks.set_session(HookedSession {
-            transcript: match &begun {
-                Some(begun) => begun.log.path().display().to_string(),
-                None => String::new(),
-            },
-            id: id.to_string(),
-        });
         json.has_begun.store(true, Ordering::SeqCst);
         let json_run = JsonRun {
             settings: Arc::clone(settings),
@@ -382,6 +384,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         false => stream.clone(),
     };
     let answer = one_shot.answer(Arc::new(target), message, listener, &warn, |_| {});
+    let ending = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
+    turns::session_ends(&ending, "other");
     let written = stream.finish();
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),

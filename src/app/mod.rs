@@ -8,6 +8,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod direct_call;
+pub(crate) mod extensions;
 pub(crate) mod flow_report;
 pub(crate) mod headless;
 pub(crate) mod help;

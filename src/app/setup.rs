@@ -30,6 +30,7 @@ use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::permissions::Permissions;
 use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::project_trust::SessionTrust;
 use crate::tools::engine::registry::Registry;
 use crate::tools::parse_groups;
 
@@ -73,6 +74,10 @@ pub(crate) fn session(
         }
         (None, Some(current)) => session.working_dir.leave_unset(current.clone()),
         (None, None) => {}
+    }
+    session.trust = SessionTrust::new(settings.trust.clone());
+    if let Some(root) = session.working_dir.root() {
+        session.trust.begin_in(root.path());
     }
     for dir in &settings.json.added_dirs {
         let root = Root::open(dir)

@@ -149,6 +149,7 @@ variables! {
     MARVIN_SANDBOX_LOCAL_SOCKETS: Switch, "1 lets them reach programs of this machine by Unix sockets, such as Docker, which can undo the sandbox";
     MARVIN_SANDBOX_ACTIVE: Text, "the mode of the sandbox around this process; set by Marvin for commands";
     MARVIN_SANDBOX_NETWORK_ACTIVE: Text, "whether there is network in it; set by Marvin for commands";
+    MARVIN_NO_HOOKS: Switch, "1 runs no hooks, as --no-hooks";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
     MARVIN_RECORD_COMMAND: Text, "command that records for /v and /voice, with {file} and {seconds}, instead of arecord, sox, ffmpeg or pw-record";
     MARVIN_SPEAK_COMMAND: Text, "command that speaks its standard input in voice mode, instead of piper, espeak-ng or say";
@@ -170,5 +171,6 @@ variables! {
     SSL_CERT_FILE: Text, "certificates to trust instead of the built-in ones";
     SPOTIFY_CLIENT_SECRET: Secret, "secret of the Spotify application";
     NTFY_TOKEN: Secret, "token for ntfy";
+    MARVIN_MCP_LOG: Text, "lowest level of what servers of the Model Context Protocol log: debug, info, notice, warning, error (warning)";
     MARVIN_MCP_TOKEN: Secret, "token that clients of marvin mcp serve --http have to send";
 }

@@ -215,11 +215,17 @@ pub(crate) fn apply(
     whole: &str,
     count: &dyn Fn(&Message) -> u64,
     index: impl FnOnce(&[Message]) -> Option<String>,
+    // Goes with the summary.
+    note: Option<&str>,
 ) {
     if let Some(cut) = plan.cut {
         let dropped = take_dropped(messages, cut, whole);
         let index = index(&dropped);
-        let summary = summary(&dropped, goal.summary_bytes(), whole, index.as_deref());
+        let mut summary = summary(&dropped, goal.summary_bytes(), whole, index.as_deref());
+        if let (Message::System { text }, Some(note)) = (&mut summary, note) {
+            text.push('\n');
+            text.push_str(note);
+        }
         insert_summary(messages, summary);
     }
     let open = open_task(messages).and_then(|at| messages.get(at));

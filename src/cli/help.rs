@@ -57,8 +57,15 @@ pub(crate) fn screen() -> String {
             }
         }
     }
-    out.push_str("\nSubcommands (each has --help):\n");
-    for command in subcommands::listed() {
+    let (further, most): (Vec<_>, Vec<_>) =
+        subcommands::listed().partition(|command| command.is_further);
+    let further: Vec<&str> = further.iter().map(|command| command.name).collect();
+    let _ = writeln!(
+        out,
+        "\nSubcommands (each has --help; also {}):",
+        further.join(", ")
+    );
+    for command in most {
         let _ = writeln!(out, "  {:<12}  {}", command.name, command.doc);
     }
     out.push_str("\nExit status (all: marvin help scripts):\n");

@@ -6,7 +6,8 @@ use std::io::{self, IsTerminal};
 use super::out::print;
 use super::parse::{CliCommand, parse};
 use super::{
-    complete, debug, doctor, help, man, mcp, memory, models, pipeline, services, sessions, tk, tool,
+    complete, debug, doctor, help, hooks, man, mcp, memory, models, pipeline, services, sessions,
+    skills, tk, tool, trust,
 };
 use crate::alerts::ring;
 use crate::app::help::HelpTables;
@@ -196,6 +197,9 @@ fn subcommand(
         "export" => sessions::export(&words, &settings).map(|()| 0),
         "pipeline" => pipeline::run(&words, &settings),
         "mcp" => mcp::run(&words, settings),
+        "trust" => print(&trust::run(&words, &settings)?).map(|()| 0),
+        "skills" => print(&skills::run(&words, &settings)?).map(|()| 0),
+        "hooks" => print(&hooks::run(&words, &settings)?).map(|()| 0),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
         }

@@ -12,6 +12,8 @@ pub(crate) struct Subcommand {
     pub flags: &'static [&'static str],
     /// It takes no words, and its flags may follow its name too.
     pub flags_follow: bool,
+    /// The first screen of the help has only its name: most people do not need it.
+    pub is_further: bool,
     /// Accepted but not listed.
     pub hidden: bool,
 }
@@ -31,6 +33,7 @@ const fn subcommand(name: &'static str, doc: &'static str, forms: &'static str) 
         doc,
         flags: &[],
         flags_follow: false,
+        is_further: false,
         hidden: false,
     }
 }
@@ -43,6 +46,11 @@ impl Subcommand {
 
     const fn flags_follow(mut self) -> Self {
         self.flags_follow = true;
+        self
+    }
+
+    const fn further(mut self) -> Self {
+        self.is_further = true;
         self
     }
 
@@ -97,6 +105,8 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "disallowed-tools",
         "max-cost",
         "append-system-prompt",
+        "trust-project",
+        "no-hooks",
     ])
     .flags_follow(),
     subcommand(
@@ -114,11 +124,33 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["working-dir", "feature", "provider", "model", "max-cost"]),
     subcommand(
         "mcp",
-        "Offer Marvin's tools to other programs (Model Context Protocol).",
-        "serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output\n\
-         serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing",
+        "Use the servers of others, and offer Marvin's tools (Model Context Protocol).",
+        super::mcp::FORMS,
     )
     .flags(&["working-dir", "tools"]),
+    subcommand(
+        "trust",
+        "Say which projects may act by themselves: their hooks, skills and MCP servers.",
+        "[DIR]\ttrust the project in this folder, or in the current one, and show what it brings along\n\
+         --list\tthe folders about which you decided\n\
+         --list --json\tfor programs\n\
+         --remove DIR\tforget what you decided about a folder",
+    )
+    .further(),
+    subcommand(
+        "skills",
+        "List the skills that count here.",
+        "\twhere they are, who can use them, and what is wrong with them\n--json\tfor programs",
+    )
+    .flags(&["trust-project"])
+    .further(),
+    subcommand(
+        "hooks",
+        "List the hooks that run here.",
+        "\tyours and the project's\nimport FILE\tprint what the hooks of another program's settings would be in hooks.json",
+    )
+    .flags(&["no-hooks"])
+    .further(),
     subcommand(
         "memory",
         "Show, search, export and erase what Marvin remembers.",

@@ -34,6 +34,10 @@ pub(crate) const REVIEW_HISTORY: &str = "review-history-";
 pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
 /// Documents of the project above, which nobody here changes.
 pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
+/// Skills of a project, the first place first; the last one is that of another program.
+pub(crate) const PROJECT_SKILLS: [&str; 3] = [".agents/skills", ".marvin/skills", ".claude/skills"];
+/// Hooks of a project.
+pub(crate) const PROJECT_HOOKS: &str = ".marvin/hooks.json";
 pub(crate) const TICKETS: &str = ".tickets";
 /// How the name of a context's backup begins, in the logs of a project or profile.
 pub(crate) const CONTEXT_BACKUP: &str = "context-backup-";
@@ -111,6 +115,41 @@ impl Paths {
     /// Settings of the reply flow.
     pub fn reply_settings(&self) -> Outcome<PathBuf> {
         self.base("reply.json")
+    }
+
+    /// Which projects the user trusts.
+    pub fn trusted_projects(&self) -> Outcome<PathBuf> {
+        self.base("trusted-projects.json")
+    }
+
+    /// Hooks of the user.
+    pub fn hooks(&self) -> Outcome<PathBuf> {
+        self.base("hooks.json")
+    }
+
+    /// Servers of the Model Context Protocol.
+    pub fn mcp_servers(&self) -> Outcome<PathBuf> {
+        self.base("mcp.json")
+    }
+
+    /// What is remembered of them between sessions.
+    pub fn mcp_cache(&self) -> Outcome<PathBuf> {
+        self.base("mcp-cache.json")
+    }
+
+    /// Skills of the user.
+    pub fn skills(&self) -> Outcome<PathBuf> {
+        self.base("skills")
+    }
+
+    /// Skills that several programs of the user share.
+    pub fn shared_skills(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join(".agents/skills"))
+    }
+
+    /// Sign-ins to them.
+    pub fn mcp_tokens(&self) -> Outcome<PathBuf> {
+        self.base("mcp-tokens.json")
     }
 
     /// Crash reports.
@@ -263,6 +302,8 @@ impl Paths {
                 "settings: any variable but keys, by its name",
             ),
             (self.reply_settings()?, "settings of the reply flow"),
+            (self.mcp_servers()?, "servers of the Model Context Protocol"),
+            (self.mcp_tokens()?, "sign-ins to them"),
             (self.usage()?, "lifetime totals of use and cost"),
             (profile.dir().to_owned(), "a profile"),
             (

@@ -32,6 +32,8 @@ pub struct Events {
     any: bool,
     begun: bool,
     cap: usize,
+    last_id: String,
+    retry: Option<u64>,
 }
 
 impl Default for Events {
@@ -45,7 +47,9 @@ enum SseField<'b> {
     Blank,
     Data(&'b [u8]),
     Name(&'b [u8]),
-    /// A comment, an id, a retry time.
+    Id(&'b [u8]),
+    Retry(&'b [u8]),
+    /// A comment.
     Ignored,
     Stray(&'b [u8]),
 }
@@ -61,7 +65,19 @@ impl Events {
             any: false,
             begun: false,
             cap,
+            last_id: String::new(),
+            retry: None,
         }
+    }
+
+    /// The id that came last, from which a stream can be resumed; empty without one.
+    pub fn last_id(&self) -> &str {
+        &self.last_id
+    }
+
+    /// For how many milliseconds the server wants to be left alone before the stream is resumed.
+    pub fn retry(&self) -> Option<u64> {
+        self.retry
     }
 
     /// Processes one read and passes the complete items to `on_item`; stops early when that breaks.
@@ -150,6 +166,15 @@ impl Events {
                 }
                 self.named = true;
             }
+            SseField::Id(id) => {
+                if !id.contains(&0) {
+                    self.last_id = String::from_utf8_lossy(id).into_owned();
+                }
+            }
+            SseField::Retry(time) => {
+                let time = std::str::from_utf8(time).ok();
+                self.retry = time.and_then(|time| time.parse().ok()).or(self.retry);
+            }
             SseField::Ignored => {}
             SseField::Stray(line) => return Ok(on_item(SseItem::Stray(line))),
         }
@@ -175,7 +200,9 @@ fn classify(line: &[u8], first: bool) -> SseField<'_> {
     match name {
         b"data" => SseField::Data(value),
         b"event" => SseField::Name(value),
-        b"" | b"id" | b"retry" => SseField::Ignored,
+        b"id" => SseField::Id(value),
+        b"retry" => SseField::Retry(value),
+        b"" => SseField::Ignored,
         _ => SseField::Stray(line),
     }
 }
@@ -230,6 +257,21 @@ mod tests {
         for at in 0..text.len() {
             let (one, two) = text.as_bytes().split_at(at);
             assert_eq!(events(&[one, two]), want, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn an_id_and_a_retry_time_stay_until_the_next() {
+        let text = b"id: 1\nretry: 50\ndata\n\nid: 2\nretry: x\n\nid: \0\n";
+        for at in 0..text.len() {
+            let (one, two) = text.split_at(at);
+            let mut events = Events::default();
+            for read in [one, two] {
+                let _ = events
+                    .feed(read, &mut |_| ControlFlow::Continue(()))
+                    .unwrap();
+            }
+            assert_eq!((events.last_id(), events.retry()), ("2", Some(50)), "{at}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! Floor 8: the Model Context Protocol (<https://modelcontextprotocol.io/specification>), by which programs use each other's tools.
 //!
-//! [`client`] makes tools of a server's tools, [`server`] offers Marvin's own to other programs; [`revision`] tells the protocol's revisions apart, [`config`] reads which servers there are. It knows neither a provider, a conversation
+//! [`client`] makes tools of a server's tools, [`server`] offers Marvin's own to other programs; [`auth`] signs in to servers; [`revision`] tells the protocol's revisions apart, [`config`] reads which servers there are. It knows neither a provider, a conversation
 //! nor a terminal.
 
+pub(crate) mod auth;
 pub(crate) mod client;
 pub(crate) mod config;
 mod revision;

@@ -15,6 +15,7 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::{CONTEXT_BACKUP, PROJECT_LOGS, PROJECT_MEMORIES};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
+use crate::tools::session::skills;
 
 /// Bytes of a result that stand for a token: fewer than most texts have, so that what is cut to them fits.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -45,7 +46,8 @@ pub(crate) fn compact(
     let index =
         |dropped: &[Message]| project.and_then(|root| write_index(&root, dropped, &stamp).ok());
     let count = |message: &Message| meter.recount(message);
-    compaction::apply(messages, plan, goal, &whole, &count, index);
+    let note = skills_in_use(ctx);
+    compaction::apply(messages, plan, goal, &whole, &count, index, note.as_deref());
     ctx.session.reading.reset();
     ctx.listener.emit(Event::Compacted {
         before,
@@ -56,6 +58,18 @@ pub(crate) fn compact(
         "── Context compacted. Older messages summarized. ──".to_owned(),
     ));
     Ok(true)
+}
+
+/// The skills whose instructions may have been dropped.
+fn skills_in_use(ctx: &ToolContext) -> Option<String> {
+    let used = ctx.session.skills.used();
+    (!used.is_empty()).then(|| {
+        format!(
+            "Skills in use: {}. Read one again with {} before you go on with its work.",
+            used.join(", "),
+            skills::TOOL
+        )
+    })
 }
 
 /// Shortens the longest results of a round until they have about `room` tokens together. The whole ones go to a file first, which the marks name. Returns how

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::Peer;
+use super::error::{NetError, Peer};
 use super::guard::Guard;
 use super::http::{Client, ClientOptions, Response, Timeouts};
 use crate::base::cancel::Cancel;
@@ -30,6 +30,8 @@ pub struct GuardedClient {
     limits: Timeouts,
     contact: Option<String>,
     hops: usize,
+    /// An origin that the user chose.
+    own: Option<String>,
 }
 
 /// A response, and the address it came from.
@@ -49,6 +51,7 @@ impl GuardedClient {
             limits: LIMITS,
             contact: None,
             hops: HOPS,
+            own: None,
         })
     }
 
@@ -75,6 +78,12 @@ impl GuardedClient {
         self
     }
 
+    /// Lets addresses of this origin through unchecked: the user chose it, as with the base address of a service.
+    pub(crate) fn with_own(mut self, origin: String) -> Self {
+        self.own = Some(origin);
+        self
+    }
+
     /// Requests `address` and follows its redirects; a status of 400 or more is not an error. The headers go to every hop, so they must not contain
     /// keys.
     ///
@@ -88,7 +97,7 @@ impl GuardedClient {
     ) -> Outcome<GuardedResponse> {
         let mut address = address.clone();
         for hop in 0..=self.hops {
-            let judged = self.ask(&address, headers, stop);
+            let judged = self.get(&address, headers, stop);
             let response = match judged {
                 Ok(response) => response,
                 Err(problem) if hop == 0 => return Err(problem),
@@ -121,27 +130,66 @@ impl GuardedClient {
         .next("Use the address that it should lead to."))
     }
 
-    fn ask(
+    /// Requests `address` once; a redirect is a response.
+    ///
+    /// # Errors
+    /// `Refused` when the address is private; `Network`; `Cancelled`.
+    pub(crate) fn get(
         &self,
         address: &Address,
         headers: &[(&str, String)],
         stop: &Cancel,
     ) -> Outcome<Response> {
-        let url = address.to_string();
-        let mut route = ProxyRoute::for_url(&self.env, &url)?;
-        let found = self.guard.resolve_allowed(
-            address,
-            route.proxy.is_some(),
-            self.limits.connect,
-            stop,
-        )?;
-        route.pinned = Some(found);
+        self.ask(address, stop, |client, url| client.get(url, headers, stop))
+    }
+
+    /// Posts a body to `address` once; a redirect is a response.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) fn post(
+        &self,
+        address: &Address,
+        headers: &[(&str, String)],
+        body: &[u8],
+        stop: &Cancel,
+    ) -> Outcome<Response> {
+        self.ask(address, stop, |client, url| {
+            client.post(url, headers, body, stop)
+        })
+    }
+
+    /// Checks an address without opening it.
+    ///
+    /// # Errors
+    /// `Refused` when it is private; `Network` when its host is not known; `Cancelled`.
+    pub(crate) fn check(&self, address: &Address, stop: &Cancel) -> Outcome<()> {
+        self.route(address, stop).map(|_| ())
+    }
+
+    /// The way to an address, which ends where it was checked.
+    fn route(&self, address: &Address, stop: &Cancel) -> Outcome<ProxyRoute> {
+        let mut route = ProxyRoute::for_url(&self.env, &address.to_string())?;
+        if self.own.as_ref() != Some(&address.origin()) {
+            let proxied = route.proxy.is_some();
+            let limit = self.limits.connect;
+            route.pinned = Some(self.guard.resolve_allowed(address, proxied, limit, stop)?);
+        }
+        Ok(route)
+    }
+
+    fn ask(
+        &self,
+        address: &Address,
+        stop: &Cancel,
+        send: impl FnOnce(&Client, &str) -> Result<Response, NetError>,
+    ) -> Outcome<Response> {
         let client = Client::new(ClientOptions {
             limits: self.limits,
             agent: agent(&self.env, self.contact.as_deref()),
-            route,
+            route: self.route(address, stop)?,
         });
-        client.get(&url, headers, stop).map_err(|error| {
+        send(&client, &address.to_string()).map_err(|error| {
             let host = address.host.to_string();
             error.problem(Peer::from(&host).through(client.proxy()))
         })

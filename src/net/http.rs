@@ -152,8 +152,15 @@ impl Client {
     }
 
     /// Sends a DELETE request for `url` and returns when the headers have arrived.
-    pub(crate) fn delete(&self, url: &str, stop: &Cancel) -> Result<Response, NetError> {
-        self.send(stop, None, |agent| agent.delete(url).call())
+    pub(crate) fn delete(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        stop: &Cancel,
+    ) -> Result<Response, NetError> {
+        self.send(stop, None, |agent| {
+            with_headers(agent.delete(url), headers).call()
+        })
     }
 
     /// Sends a request. It is sent a second time when an idle connection turns out to be dead: the server may have closed it in the meantime, and no
@@ -317,6 +324,14 @@ impl Response {
     pub fn header_text(&self, name: &str) -> Option<String> {
         let value = self.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    }
+
+    /// All values of a header, with bytes that are not UTF-8 replaced.
+    pub fn header_values(&self, name: &str) -> Vec<String> {
+        let values = self.headers.get_all(name).iter();
+        let text =
+            |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        values.map(text).collect()
     }
 
     /// The headers, once the body has been read.

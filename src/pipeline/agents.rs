@@ -274,12 +274,12 @@ fn run_one(run: &Run, tier: Tier) -> Outcome<String> {
     Ok(format!("Phases: 3\n\n{said}"))
 }
 
-/// An agent is a process of its own, whose calls the hooks of this one are not told of.
+/// An agent is a process of its own. It reads hooks files itself; callbacks of the calling program are not told of its calls.
 ///
 /// # Errors
 /// There are hooks that decide about calls.
 fn check_hooks(ctx: &ToolContext) -> Outcome<()> {
-    match ctx.session.hooks.has(HookEvent::PreToolUse) {
+    match ctx.session.hooks.has_here_alone(HookEvent::PreToolUse) {
         true => Err(Problem::refused(
             "Agents cannot be started here: hooks of the calling program decide about calls, and do not see those of an agent.",
         )

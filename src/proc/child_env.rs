@@ -48,6 +48,13 @@ const AUDIO: WordList = WordList(
      PIPEWIRE_REMOTE PIPEWIRE_RUNTIME_DIR PULSE_COOKIE PULSE_SINK PULSE_SOURCE",
 );
 
+/// All that servers of the Model Context Protocol get, with [`BASIC_FAMILIES`], besides what their configuration says: user, language, network route.
+const SERVER: WordList = WordList(
+    "HOME USER LOGNAME SHELL LANG TERM TMPDIR TZ SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS \
+     REQUESTS_CA_BUNDLE CURL_CA_BUNDLE http_proxy https_proxy all_proxy no_proxy HTTP_PROXY \
+     HTTPS_PROXY ALL_PROXY NO_PROXY",
+);
+
 /// Suffixes that mark a variable as secret; they win over the allow-list, so that neither a careless addition nor a family such as `XDG_` can leak
 /// one.
 const SECRET_ENDS: &[&str] = &[
@@ -82,6 +89,18 @@ pub(crate) const NO_BYTE_CODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
 pub(crate) fn audio_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = command_env(env);
     vars.extend(select(env, |name| AUDIO.has(name)));
+    vars.sort();
+    vars
+}
+
+/// The environment of a server of the Model Context Protocol, with the variables that its entry sets.
+pub(crate) fn server_env(env: &Env, own: &[(String, String)]) -> Vec<(String, String)> {
+    let mut vars = select(env, |name| {
+        SERVER.has(name) || BASIC_FAMILIES.iter().any(|family| name.starts_with(family))
+    });
+    vars.push(("PATH".into(), search_path(env)));
+    vars.retain(|(name, _)| !own.iter().any(|(set, _)| set == name));
+    vars.extend(own.iter().cloned());
     vars.sort();
     vars
 }
@@ -216,6 +235,25 @@ mod tests {
         let git = git_env(&env);
         assert!(!is_listed(&git).contains(&"DISPLAY") && is_listed(&git).contains(&"HOME"));
         assert!(git.contains(&("PATH".into(), "/usr/bin:/home/u/.local/bin".into())));
+    }
+
+    #[test]
+    fn a_server_gets_little_and_what_its_entry_sets() {
+        let env = Env::from([
+            ("HOME", "/home/u"),
+            ("LC_ALL", "C"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("GITHUB_TOKEN", "secret"),
+            ("MARVIN_MCP_TOKEN", "secret"),
+            ("XDG_SESSION_TOKEN", "secret"),
+            ("LANG", "C"),
+        ]);
+        let own = [("LANG", "de"), ("API_KEY", "k")];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let vars = server_env(&env, &own);
+        let names = ["API_KEY", "HOME", "LANG", "LC_ALL", "PATH"];
+        assert_eq!(is_listed(&vars), names);
+        assert!(vars.contains(&("LANG".into(), "de".into())));
     }
 
     #[test]

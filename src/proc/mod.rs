@@ -4,6 +4,7 @@
 //! shell, an editor, cron, at, the clipboard. Called by `tools`, `pipeline`, `voice`, `llm::copilot`, `app` and the interface. It knows no model, and asks nobody for approval.
 
 pub(crate) mod at;
+pub(crate) mod browser;
 pub(crate) mod capture;
 pub(crate) mod child;
 pub(crate) mod child_env;

@@ -7,21 +7,27 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use rustix::process::{Signal, kill_process_group};
 
 use super::child_pid::{on_exit, pid_of};
 use super::spawn::spawn_in_new_session;
+use super::supervise::{self, RELAY_GRACE, SupervisedInput};
 
 /// How long a killed program may take to be gone; one that is stuck in the kernel takes longer.
 const KILL_WAIT: Duration = Duration::from_millis(500);
 
+#[derive(Debug, Default)]
 pub(crate) struct PipedProgram {
     pub program: PathBuf,
     /// Its arguments; never through a shell.
     pub args: Vec<OsString>,
     /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,
+    /// Where it runs; Marvin's current directory without one.
+    pub dir: Option<PathBuf>,
+    /// This executable: the program and all that it starts end with Marvin, however Marvin ends.
+    pub supervisor: Option<PathBuf>,
 }
 
 /// Marvin's ends of a program's pipes. Each stream has to be served, or the program blocks.
@@ -40,9 +46,15 @@ pub(crate) struct PipedChild {
 }
 
 impl PipedProgram {
-    /// Starts it in Marvin's current directory.
+    /// Starts it.
     pub(crate) fn start(&self) -> io::Result<(PipedChild, Pipes)> {
-        let mut command = Command::new(&self.program);
+        let mut command = match &self.supervisor {
+            Some(marvin) => supervise::command(marvin, &self.program, SupervisedInput::Relay),
+            None => Command::new(&self.program),
+        };
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
+        }
         command
             .args(&self.args)
             .env_clear()
@@ -74,15 +86,30 @@ impl PipedProgram {
 }
 
 impl PipedChild {
+    /// Ends a program whose input was closed: it may end by itself, then gets TERM, then KILL.
+    pub(crate) fn end_in_steps(&mut self) -> Option<ExitStatus> {
+        if !self.has_exited(RELAY_GRACE)
+            && let Some(group) = self.child.as_ref().and_then(pid_of)
+        {
+            let _none_left = kill_process_group(group, Signal::TERM);
+            return self.end(RELAY_GRACE);
+        }
+        self.end(Duration::ZERO)
+    }
+
+    fn has_exited(&self, limit: Duration) -> bool {
+        self.exited.recv_timeout(limit) != Err(RecvTimeoutError::Timeout)
+    }
+
     /// Waits at most `limit` for the program to exit by itself, then kills what is left of its group. The status is `None` when it had to be killed.
     pub(crate) fn end(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let exited = self.child.is_some() && self.has_exited(limit);
         let mut child = self.child.take()?;
-        let exited = self.exited.recv_timeout(limit).is_ok();
         // Not reaped yet, so the id of the group is still its own.
         if let Some(group) = pid_of(&child) {
             let _none_left = kill_process_group(group, Signal::KILL);
         }
-        if exited || self.exited.recv_timeout(KILL_WAIT).is_ok() {
+        if exited || self.has_exited(KILL_WAIT) {
             let status = child.wait().ok();
             return status.filter(|_| exited);
         }
@@ -110,6 +137,7 @@ mod tests {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), script.into()],
             env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            ..PipedProgram::default()
         };
         program.start().unwrap()
     }

@@ -1,9 +1,10 @@
-//! Finding a program on the search path of children.
+//! Finding a program on the search path of children, or the one of a command that the user set.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
 use crate::proc::child_env;
 
 /// Finds the program `name` on the search path of child processes. Relative entries are skipped: the current directory must not decide which
@@ -17,8 +18,32 @@ pub(crate) fn find_all(name: &str, env: &Env) -> Vec<PathBuf> {
     on_path(name, &child_env::search_path(env)).collect()
 }
 
+/// The program and the arguments of a command that the user set in `variable`.
+pub(crate) fn user_command(
+    variable: &str,
+    command: &str,
+    env: &Env,
+) -> Outcome<(PathBuf, Vec<String>)> {
+    let words = shlex::split(command).ok_or_else(|| {
+        Problem::config(format!("A quote in {variable} is not closed."))
+            .next("Close it, or escape it with \\.")
+    })?;
+    let mut words = words.into_iter();
+    let name = words.next().unwrap_or_default();
+    let program = if name.contains('/') {
+        Some(PathBuf::from(&name)).filter(|path| path.is_file())
+    } else {
+        find_program(&name, env)
+    };
+    let program = program.ok_or_else(|| {
+        let what = format!("{variable} names the program \"{name}\", which was not found.");
+        Problem::config(what).next("Correct it, or write the program's whole path.")
+    })?;
+    Ok((program, words.collect()))
+}
+
 /// The first executable file called `name` in the absolute directories of `path`.
-pub(super) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
+pub(crate) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
         return None;
     }

@@ -2,12 +2,14 @@
 //!
 //! A command has a session of its own, so no signal to Marvin's group reaches it, and a Marvin that is killed with SIGKILL ends nothing. Therefore Marvin
 //! starts itself once more as the leader of the command's group: this supervisor starts the command, waits for it, and kills the group when its own standard
-//! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program.
+//! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program, or `relay` when all
+//! of it is: then the end of the input is for the program too, which may still end by itself.
 //!
 //! A child Marvin has a supervisor too, whose flag says `leash`: it holds the child's leash, and adopts whoever is below it. When the child has ended, by itself or
 //! by SIGKILL, the supervisor ends all of them, daemons that left the group and the session included. So does that of a run of a project's tests.
 
 use std::io::{self, Read, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
@@ -16,6 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process_group, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -32,6 +35,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const LEASH_GRACE: Duration = Duration::from_millis(2_000);
 /// Time between TERM and KILL for what is below a child that was told to end: its parent allows it little more.
 const STOP_GRACE: Duration = Duration::from_millis(60);
+/// How long a program whose input has ended may take to end by itself, and then again after TERM.
+pub(super) const RELAY_GRACE: Duration = Duration::from_secs(2);
 
 /// What a supervised program reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +47,14 @@ pub(crate) enum SupervisedInput {
     Leash,
     /// Nothing, and as with a child Marvin everything that the program started ends with it.
     NothingAndDaemonsEnd,
+    /// All of the supervisor's input. When that ends, everything that the program started ends too.
+    Relay,
 }
 
 impl SupervisedInput {
     const LEASH: &str = "leash";
     const DAEMONS: &str = "daemons";
+    const RELAY: &str = "relay";
 
     /// As the flag's value says it; no value means no bytes.
     pub(crate) fn parse(value: &str) -> Option<Self> {
@@ -54,6 +62,7 @@ impl SupervisedInput {
             "" => Some(Self::Bytes(0)),
             Self::LEASH => Some(Self::Leash),
             Self::DAEMONS => Some(Self::NothingAndDaemonsEnd),
+            Self::RELAY => Some(Self::Relay),
             bytes => bytes.parse().ok().map(Self::Bytes),
         }
     }
@@ -63,6 +72,7 @@ impl SupervisedInput {
             Self::Bytes(bytes) => bytes.to_string(),
             Self::Leash => Self::LEASH.to_owned(),
             Self::NothingAndDaemonsEnd => Self::DAEMONS.to_owned(),
+            Self::Relay => Self::RELAY.to_owned(),
         }
     }
 }
@@ -106,7 +116,9 @@ pub(crate) fn run(words: &[String], input: SupervisedInput) -> Outcome<u8> {
     // The group is the one that this process leads.
     command.args(args).stdin(match input {
         SupervisedInput::Bytes(0) | SupervisedInput::NothingAndDaemonsEnd => Stdio::null(),
-        SupervisedInput::Bytes(_) | SupervisedInput::Leash => Stdio::piped(),
+        SupervisedInput::Bytes(_) | SupervisedInput::Leash | SupervisedInput::Relay => {
+            Stdio::piped()
+        }
     });
     let mut child = command.spawn().map_err(cannot)?;
     let pipe = child.stdin.take();
@@ -123,6 +135,12 @@ pub(crate) fn run(words: &[String], input: SupervisedInput) -> Outcome<u8> {
                     drop(leash);
                     thread::sleep(LEASH_GRACE);
                     descendants::end_all(STOP_GRACE);
+                }
+                (SupervisedInput::Relay, pipe) => {
+                    relay(pipe);
+                    wait_for_hang_up();
+                    thread::sleep(RELAY_GRACE);
+                    descendants::end_all(RELAY_GRACE);
                 }
                 (SupervisedInput::NothingAndDaemonsEnd, _) => {
                     wait_for_end_of_input();
@@ -147,6 +165,38 @@ fn feed(mut pipe: ChildStdin, input: u64) {
     let _unfed = thread::Builder::new().name("feed".into()).spawn(move || {
         let _unread = pipe.write_all(&bytes);
     });
+}
+
+/// Passes on all of the input, on a thread of its own: a program that does not read it must not keep its end from being noticed.
+fn relay(pipe: Option<ChildStdin>) {
+    let Some(mut pipe) = pipe else {
+        return;
+    };
+    let _unfed = thread::Builder::new().name("relay".into()).spawn(move || {
+        let mut stdin = io::stdin().lock();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match stdin.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    let bytes = buffer.get(..count).unwrap_or_default();
+                    if pipe.write_all(bytes).is_err() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    });
+}
+
+/// Waits until nobody can write to the input any more, without reading it.
+fn wait_for_hang_up() {
+    let stdin = io::stdin();
+    // With no events requested only an error or hang-up wakes.
+    let mut reader = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
+    while poll(&mut reader, None).is_err() {}
 }
 
 fn wait_for_end_of_input() {

@@ -42,6 +42,7 @@ const MAX_MESSAGE_CHARS: usize = 8_000;
 const APOLOGY: &str = "Sorry, something went wrong with that reply. Please try again.";
 
 /// A message of the user and what is known beside it.
+#[derive(Clone)]
 pub(crate) struct ReplyInput<'a> {
     /// As it was typed or heard.
     pub text: &'a str,

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::base::json::{count, number};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::usage::{Ledger, LoggedTurn, Tokens, TurnUsage};
+use crate::chat::ledger::{Ledger, LoggedTurn};
+use crate::chat::usage::{Tokens, TurnUsage};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::paths::Paths;
 

@@ -8,6 +8,7 @@ pub(crate) mod calendar;
 pub(crate) mod chat_log;
 pub(crate) mod cost_log;
 pub(crate) mod input_history;
+pub(crate) mod mcp_tokens;
 pub(crate) mod memory;
 pub(crate) mod notes;
 pub(crate) mod places;
@@ -17,9 +18,11 @@ pub(crate) mod project_documents;
 pub(crate) mod project_texts;
 pub(crate) mod review_jobs;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;
+pub(crate) mod trusted_projects;
 pub(crate) mod usage;
 
 /// A home folder of a test's own, and where Marvin's files are in it.

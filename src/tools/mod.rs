@@ -10,6 +10,7 @@ pub(crate) mod engine {
     pub(crate) mod agent_host;
     pub(crate) mod agent_task;
     pub(crate) mod approval;
+    mod approve;
     pub(crate) mod arguments;
     pub(crate) mod batch;
     pub(crate) mod call_log;
@@ -25,11 +26,14 @@ pub(crate) mod engine {
     pub(crate) mod parameter;
     pub(crate) mod permission;
     pub(crate) mod policy;
+    pub(crate) mod preview;
+    pub(crate) mod project_trust;
     pub(crate) mod read_budget;
     pub(crate) mod registry;
     pub(crate) mod result;
     pub(crate) mod result_cap;
     pub(crate) mod rules;
+    pub(crate) mod session_skills;
     pub(crate) mod ticket_gate;
     pub(crate) mod tool;
     pub(crate) mod tool_ranking;
@@ -126,9 +130,10 @@ pub(crate) mod web {
 pub(crate) mod blender;
 
 pub(crate) mod session {
-    //! This session: the machine it runs on, its history, leaving it.
+    //! This session: the machine it runs on, its history, its skills, leaving it.
 
     pub(crate) mod history;
+    pub(crate) mod skills;
     pub(crate) mod system;
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_RECORD_COMMAND;
-use crate::proc::program::find_program;
+use crate::proc::program::{find_program, user_command};
 
 /// What the recording is written to, and how long it may be, in a command.
 const FILE: &str = "{file}";
@@ -121,30 +121,6 @@ fn own(command: &str, env: &Env) -> Outcome<Recorder> {
         // A script may write it in several steps.
         opens_once: false,
     })
-}
-
-/// The program and the arguments of a command that the user set in `variable`.
-pub(super) fn user_command(
-    variable: &str,
-    command: &str,
-    env: &Env,
-) -> Outcome<(PathBuf, Vec<String>)> {
-    let words = shlex::split(command).ok_or_else(|| {
-        Problem::config(format!("A quote in {variable} is not closed."))
-            .next("Close it, or escape it with \\.")
-    })?;
-    let mut words = words.into_iter();
-    let name = words.next().unwrap_or_default();
-    let program = if name.contains('/') {
-        Some(PathBuf::from(&name)).filter(|path| path.is_file())
-    } else {
-        find_program(&name, env)
-    };
-    let program = program.ok_or_else(|| {
-        let what = format!("{variable} names the program \"{name}\", which was not found.");
-        Problem::config(what).next("Correct it, or write the program's whole path.")
-    })?;
-    Ok((program, words.collect()))
 }
 
 pub(super) fn base_name(program: &Path) -> String {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::languages::{self, Language};
 use super::last_words;
-use super::recorder::{base_name, user_command};
+use super::recorder::base_name;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::open;
@@ -18,7 +18,7 @@ use crate::formats::wav::{SampleFormat, Wav};
 use crate::proc::capture::KeepLimits;
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::child_env::audio_env;
-use crate::proc::program::find_program;
+use crate::proc::program::{find_program, user_command};
 
 /// A slow voice says five characters a second.
 const TIME_PER_CHAR: Duration = Duration::from_millis(200);

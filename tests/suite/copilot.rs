@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::copilot_peer;
+use crate::support::editor::Editor;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
@@ -194,6 +195,25 @@ fn copilot_is_the_first_choice_where_it_is_signed_in_and_is_asked_once_a_day() {
         assert_eq!(calls(&home, "connect").len(), asked);
     }
     all_gone(&home);
+}
+
+#[test]
+fn an_editor_is_told_how_to_sign_in_where_the_cli_is_signed_out() {
+    let home = Home::new();
+    let script = fixture("begin").replace("\"isAuthenticated\":true", "\"isAuthenticated\":false");
+    let cli = copilot_peer::install(&folder(&home), &script, "copilot::peer");
+    let marvin = home.marvin().env("MARVIN_COPILOT_CLI", &cli);
+    // Nothing listens there, whatever runs on this machine.
+    let mut editor = Editor::start(marvin.env("OLLAMA_URL", "http://127.0.0.1:9"));
+    let answer = editor.call("initialize", json!({"protocolVersion": 1}));
+    assert_eq!(answer["authMethods"][0]["id"], "copilot", "{answer}");
+    let error = editor.fails("authenticate", json!({"methodId": "copilot"}));
+    assert_eq!(error["code"], -32000);
+    error["message"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["gh auth login"]);
+    editor.close().expect(0);
 }
 
 #[test]

@@ -5,16 +5,18 @@ use regex::Regex;
 use super::floors::{all, product};
 
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
-const OWNERS: [(&str, &str); 10] = [
+const OWNERS: [(&str, &str); 12] = [
     ("bookmarks", "store/bookmarks"),
     ("copilot_state", "llm/copilot/availability.rs"),
     ("cost_log", "store/cost_log.rs"),
+    ("mcp_tokens", "store/mcp_tokens.rs"),
     ("notes", "store/notes.rs"),
     ("notes_lock", "store/notes.rs"),
     ("old_spotify_token", "store/spotify_account.rs"),
     ("saved_places", "store/places.rs"),
     ("shared_bookmarks", "store/bookmarks"),
     ("spotify_sign_in", "store/spotify_account.rs"),
+    ("trusted_projects", "store/trusted_projects.rs"),
     ("usage", "store/usage.rs"),
 ];
 

@@ -12,7 +12,12 @@ const SYSTEM: &str = "XDG_CONFIG_HOME COLORFGBG COLORTERM DBUS_SYSTEM_BUS_ADDRES
     VTE_VERSION WAYLAND_DISPLAY WT_SESSION XDG_DATA_HOME XDG_RUNTIME_DIR";
 
 /// What Marvin sets for the git that it starts, and how it begins a line for its parent.
-const INTERNAL: [&str; 3] = ["MARVIN_FAILURE", "MARVIN_GIT_EMPTY", "MARVIN_GIT_FALSE"];
+const INTERNAL: [&str; 4] = [
+    "MARVIN_FAILURE",
+    "MARVIN_GIT_EMPTY",
+    "MARVIN_GIT_FALSE",
+    "MARVIN_PROJECT_DIR",
+];
 
 /// The table itself, which reads no variable.
 const TABLE: &str = "base/variables.rs";

@@ -20,7 +20,8 @@ use super::session::{AcpSession, SessionChoice, SessionThread};
 use super::shared::Shared;
 use super::tool_call::set;
 use super::updates::Updates;
-use super::{options, replay};
+use super::{commands, options, replay};
+use crate::app::extensions;
 use crate::app::session::one_shot::OneShot;
 use crate::app::sessions::{self, BegunSession};
 use crate::app::settings::Settings;
@@ -29,7 +30,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, one_line};
-use crate::chat::usage::Ledger;
+use crate::chat::ledger::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::store::sessions::record::Spent;
 use crate::store::sessions::{Replay, SessionId, SessionStore};
@@ -189,7 +190,7 @@ impl Agent {
                             .shared
                             .out
                             .line_of(&thread.session.id, Incoming::answer(&request, &Ok(answer)));
-                        thread.session.tell(&options::commands_update());
+                        thread.session.tell(&commands::update());
                         agent.ask_for_models(&thread.session);
                         let id = Arc::clone(&thread.session.id);
                         thread.run(|| agent.forget(&id));
@@ -254,6 +255,7 @@ impl Agent {
                 paths: Arc::clone(&paths),
             }));
         }
+        extensions::open_unasked(&context, &settings, &mut warn);
         let context = Arc::new(context);
         let spent = (begun.replay.as_ref()).map_or_else(Spent::default, |replay| replay.spent);
         let updates = Arc::new(Updates::new(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, Opening};
 use super::client::ClientAbilities;
-use super::models::setup_method;
+use super::models;
 use super::params::{Answer, internal, text, wrong};
 use super::{list, options};
 use crate::base::problem::Problem;
@@ -187,8 +187,7 @@ fn initialize(agent: &Agent, params: &Value) -> Answer {
     let takes_images = first
         .as_ref()
         .is_some_and(|first| first.info(&first.model).images);
-    let can_set_up = first.is_none() && abilities.has_terminal_sign_in;
-    let methods: Vec<Value> = can_set_up.then(setup_method).into_iter().collect();
+    let methods = agent.shared.models.ways_in(abilities.has_terminal_sign_in);
     Ok(json!({
         "protocolVersion": PROTOCOL,
         "agentInfo": {
@@ -214,12 +213,12 @@ fn initialize(agent: &Agent, params: &Value) -> Answer {
 /// A client runs `marvin acp --setup` in a terminal by itself, and says so here.
 fn authenticate(agent: &Agent, params: &Value) -> Answer {
     let method = text(params, "methodId")?;
-    if setup_method().get("id").and_then(Value::as_str) != Some(method) {
+    if !models::WAYS_IN.contains(&method) {
         let shown = clip(&escape_controls(method), 60);
         let words = format!("There is no way to sign in that is called \"{shown}\".");
         return Err(wrong("methodId", words));
     }
-    agent.shared.models.first().map(|_| json!({}))
+    agent.shared.models.way_taken(method).map(|()| json!({}))
 }
 
 /// Deletes a session; one that is open here is closed first.

@@ -7,6 +7,7 @@
 mod agent;
 mod client;
 mod client_files;
+mod commands;
 mod given_paths;
 mod list;
 mod methods;

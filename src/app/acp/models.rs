@@ -16,7 +16,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::formats::json_rpc::RpcError;
 use crate::llm::choose::{self, ProviderChoice};
-use crate::llm::copilot;
+use crate::llm::copilot::{self, availability};
 use crate::llm::models::ModelInfo;
 use crate::llm::offline;
 use crate::llm::provider::Effort;
@@ -56,10 +56,15 @@ impl FirstModel {
     }
 }
 
-/// The way to set up a model that a client can offer: Marvin in a terminal.
-pub(super) fn setup_method() -> Value {
+/// The ids of the ways to a model: Marvin in a terminal, and the Copilot CLI.
+pub(super) const WAYS_IN: [&str; 2] = [SETUP, COPILOT];
+const SETUP: &str = "setup";
+const COPILOT: &str = "copilot";
+
+/// Marvin in a terminal, for clients that can run it there.
+fn setup_method() -> Value {
     json!({
-        "id": "setup",
+        "id": SETUP,
         "type": "terminal",
         "name": "Set up a model",
         "description": "Says what is missing until a language model can answer.",
@@ -107,6 +112,35 @@ impl Models {
             spending: spending.map_err(|problem| internal(&problem))?,
         });
         Ok(Arc::clone(self.lock().start.get_or_insert(first)))
+    }
+
+    /// The ways to a model that a client can offer; none where one answers already.
+    pub(super) fn ways_in(&self, has_terminal: bool) -> Vec<Value> {
+        if self.first().is_ok() {
+            return Vec::new();
+        }
+        let setup = has_terminal.then(setup_method);
+        // No model answers, so that a CLI which is there is signed out.
+        let copilot = availability::is_installed(&self.settings.env).then(|| {
+            json!({
+                "id": COPILOT,
+                "name": "GitHub Copilot",
+                "description": "Says how to sign in to the Copilot CLI, which is installed here.",
+            })
+        });
+        setup.into_iter().chain(copilot).collect()
+    }
+
+    /// The client's user went this way: whether there is a model now.
+    pub(super) fn way_taken(&self, id: &str) -> Result<(), RpcError> {
+        let first = self.first().map(drop);
+        match first {
+            Err(error) if id == COPILOT => {
+                let words = format!("{} {}", error.message, availability::SIGN_IN);
+                Err(RpcError::new(AUTH_REQUIRED, words))
+            }
+            first => first,
+        }
     }
 
     /// The connection to a model of the first one's provider. A local server is asked what the model takes.

@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 use super::modes;
 use super::params::not_found;
 use super::session::AcpSession;
-use crate::app::session::commands::{self, CommandSpec};
 use crate::formats::json_rpc::RpcError;
 use crate::llm::provider::Effort;
 
 const MODE: &str = "mode";
-const MODEL: &str = "model";
+pub(super) const MODEL: &str = "model";
 const THOUGHT_LEVEL: &str = "thought_level";
 
 /// Modes and options, as the answer to the request that opened a session has them.
@@ -103,20 +102,6 @@ pub(super) fn change(session: &AcpSession, id: &str, value: &str) -> Result<(), 
         _ => return Err(not_found("option", id)),
     }
     Ok(())
-}
-
-/// The update that tells of the commands that a prompt may begin with.
-pub(super) fn commands_update() -> Value {
-    let command = |row: &CommandSpec| {
-        let name = row.names.first().copied().unwrap_or_default();
-        let input = match row.args {
-            "" => Value::Null,
-            args => json!({"hint": args}),
-        };
-        json!({"name": name, "description": row.about, "input": input})
-    };
-    let commands: Vec<Value> = commands::for_programs().map(command).collect();
-    json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
 /// The update that tells of the mode.

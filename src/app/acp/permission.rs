@@ -17,7 +17,7 @@ use crate::tools::engine::permission::call_approver::{
 };
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::rule::Rule;
-use crate::tools::engine::registry;
+use crate::tools::engine::preview::preview;
 
 /// Asks the client.
 pub(super) struct ClientApprover {
@@ -101,7 +101,7 @@ impl ClientApprover {
         }
         let listener = Arc::new(NullSink);
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
-        let change = registry::preview(&ctx, &question.tool, &question.input);
+        let change = preview(&ctx, &question.tool, &question.input);
         if let Some(change) = change {
             let diffs = tool_call::planned(&change, self.updates.root().as_deref());
             set(&mut fields, "content", Value::Array(diffs));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::commands;
 use super::models::FirstModel;
 use super::modes;
 use super::params::{Answer, CANCELLED, internal, wrong};
@@ -23,7 +24,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, one_line};
-use crate::chat::event::StopReason;
+use crate::chat::event::{NullSink, StopReason};
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
@@ -31,6 +32,7 @@ use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::log::SessionLog;
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns::session_ends;
 use crate::tools::engine::permission::mode::PermissionMode;
 
 /// Prompts that may wait for those before them.
@@ -349,6 +351,12 @@ impl SessionThread {
                 session.answer(&prompt.id, &answer);
             }
         }
+        let ending = ToolContext::new(
+            Arc::clone(&session.context),
+            Cancel::new(),
+            Arc::new(NullSink),
+        );
+        session_ends(&ending, "other");
         self.log.close();
         forget();
         let mut state = session.lock();
@@ -377,11 +385,13 @@ impl SessionThread {
             .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
         if message.is_text() {
             let line = message.text.trim();
-            let said = self
-                .one_shot
-                .command(line, Arc::clone(&target), &prompt.stop);
+            let said = commands::run(&session, line).or_else(|| {
+                let (target, names) = (Arc::clone(&target), commands::own_names());
+                let said = self.one_shot.command(line, &names, target, &prompt.stop)?;
+                Some(said.unwrap_or_else(|problem| problem.one_line()))
+            });
             if let Some(said) = said {
-                updates.remark(&said.unwrap_or_else(|problem| problem.one_line()));
+                updates.remark(&said);
                 return Ok(stopped("end_turn"));
             }
         }

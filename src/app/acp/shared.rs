@@ -7,7 +7,7 @@ use super::models::Models;
 use super::out::Out;
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
-use crate::chat::usage::Ledger;
+use crate::chat::ledger::Ledger;
 use crate::tools::engine::permission::mode::PermissionMode;
 
 /// What they share.

@@ -1,4 +1,6 @@
-//! A turn's events as lines: the model's messages block by block, results of calls in call order, waits, compactions, notices.
+//! A turn's events as lines: the model's messages block by block ([`message`]), results of calls in call order, waits, compactions, notices.
+
+pub(super) mod message;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +10,16 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::content_blocks::{ContentBlock, input_of};
+use self::message::OpenMessage;
+use super::content_blocks::input_of;
 use super::line_forms::{
-    BlockDelta, BoundaryFields, CompactMetadata, DenialFields, MessageFields, MessageLine,
-    OwnFields, ResultsLine, ResultsMessage, RetryFields, StatusFields, StopFields, StreamEvent,
-    StreamLine, SystemLine, ToolResultBlock, ToolUseResult, under_call,
+    BoundaryFields, CompactMetadata, DenialFields, OwnFields, ResultsLine, ResultsMessage,
+    RetryFields, StatusFields, StreamEvent, StreamLine, SystemLine, ToolResultBlock, ToolUseResult,
+    under_call,
 };
-use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json, length_in_json};
+use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
 use crate::app::settings::json_flags::OutputFormat;
 use crate::app::stream::say;
-use crate::base::ids;
 use crate::chat::event::{CallEnd, DenialReason, Event, EventSink, StopReason};
 use crate::chat::message::ToolCall;
 use crate::chat::usage::{Tokens, TurnUsage};
@@ -106,24 +108,6 @@ pub(super) struct ModelTally {
     pub(super) model: String,
     pub(super) tokens: Tokens,
     pub(super) cost: f64,
-}
-
-/// A message that the model is writing.
-struct OpenMessage {
-    id: String,
-    /// The index of the next block.
-    next: usize,
-    block: Option<OpenBlock>,
-    usage: Tokens,
-    /// The model has come to its end, and calls may follow.
-    stop: Option<StopReason>,
-}
-
-struct OpenBlock {
-    is_thinking: bool,
-    text: String,
-    /// Bytes of the text as JSON.
-    length: usize,
 }
 
 struct ToolResult {
@@ -228,183 +212,8 @@ impl AnswerLines {
     }
 }
 
-/// The model's messages.
+/// What requests took.
 impl AnswerLines {
-    /// A piece of text or of a thought.
-    fn piece(&self, state: &mut TurnState, is_thinking: bool, piece: &str) {
-        if piece.is_empty() {
-            return;
-        }
-        if !is_thinking {
-            state.tally.text.push_str(piece);
-        }
-        self.open_message(state);
-        let mut rest = piece;
-        while !rest.is_empty() {
-            let Some(message) = &mut state.message else {
-                return;
-            };
-            // A block fits into a line; the next one has the rest.
-            let block = message.block.as_mut();
-            let now = block.map_or("", |block| match block.is_thinking == is_thinking {
-                true => head_in_json(rest, MAX_TEXT.saturating_sub(block.length)),
-                false => "",
-            });
-            if now.is_empty() {
-                self.close_block(state);
-                self.open_block(state, is_thinking);
-                continue;
-            }
-            let index = message.next;
-            if let Some(block) = &mut message.block {
-                block.text.push_str(now);
-                block.length += length_in_json(now);
-            }
-            self.stream_event(StreamEvent::ContentBlockDelta {
-                index,
-                delta: match is_thinking {
-                    true => BlockDelta::Thinking { thinking: now },
-                    false => BlockDelta::Text { text: now },
-                },
-            });
-            rest = rest.get(now.len()..).unwrap_or_default();
-        }
-    }
-
-    fn open_message(&self, state: &mut TurnState) {
-        if state.message.is_some() {
-            return;
-        }
-        let message = OpenMessage {
-            id: format!("msg_{}", ids::hex(12)),
-            next: 0,
-            block: None,
-            usage: std::mem::take(&mut state.usage),
-            stop: None,
-        };
-        self.stream_event(StreamEvent::MessageStart {
-            message: MessageFields::new(&message.id, &state.model, [], Tokens::default()),
-        });
-        state.message = Some(message);
-    }
-
-    fn open_block(&self, state: &mut TurnState, is_thinking: bool) {
-        let Some(message) = &mut state.message else {
-            return;
-        };
-        message.block = Some(OpenBlock {
-            is_thinking,
-            text: String::new(),
-            length: 0,
-        });
-        let content_block = match is_thinking {
-            true => ContentBlock::Thinking {
-                thinking: String::new(),
-                signature: "",
-            },
-            false => ContentBlock::Text {
-                text: String::new(),
-            },
-        };
-        self.stream_event(StreamEvent::ContentBlockStart {
-            index: message.next,
-            content_block: &content_block,
-        });
-    }
-
-    /// The open block, if there is one, is whole.
-    fn close_block(&self, state: &mut TurnState) {
-        let Some(message) = &mut state.message else {
-            return;
-        };
-        let Some(block) = message.block.take() else {
-            return;
-        };
-        self.stream_event(StreamEvent::ContentBlockStop {
-            index: message.next,
-        });
-        message.next += 1;
-        let block = match block.is_thinking {
-            true => ContentBlock::Thinking {
-                thinking: block.text,
-                signature: "",
-            },
-            false => ContentBlock::Text { text: block.text },
-        };
-        self.assistant(state, &block);
-    }
-
-    fn call(&self, state: &mut TurnState, call: &ToolCall) {
-        let Some(message) = &mut state.message else {
-            return;
-        };
-        let index = message.next;
-        message.next += 1;
-        let block = ContentBlock::of_call(call);
-        if let ContentBlock::ToolUse { id, name, input } = &block {
-            let begun = ContentBlock::ToolUse {
-                id: id.clone(),
-                name: name.clone(),
-                input: Map::new(),
-            };
-            self.stream_event(StreamEvent::ContentBlockStart {
-                index,
-                content_block: &begun,
-            });
-            let partial_json = serde_json::to_string(input).unwrap_or_default();
-            self.stream_event(StreamEvent::ContentBlockDelta {
-                index,
-                delta: BlockDelta::InputJson {
-                    partial_json: &partial_json,
-                },
-            });
-            self.stream_event(StreamEvent::ContentBlockStop { index });
-        }
-        self.assistant(state, &block);
-    }
-
-    fn assistant(&self, state: &TurnState, block: &ContentBlock) {
-        let Some(message) = &state.message else {
-            return;
-        };
-        self.line(&MessageLine {
-            kind: "assistant",
-            message: MessageFields::new(&message.id, &state.model, [block], message.usage),
-            parent_tool_use_id: (),
-        });
-    }
-
-    fn close_message(&self, state: &mut TurnState) {
-        self.close_block(state);
-        let Some(message) = state.message.take() else {
-            return;
-        };
-        self.stream_event(StreamEvent::MessageDelta {
-            delta: StopFields {
-                stop_reason: message.stop,
-                stop_sequence: (),
-            },
-            usage: message.usage.into(),
-        });
-        self.stream_event(StreamEvent::MessageStop);
-    }
-
-    /// A reply that calls tools stays open until they are known.
-    fn end_reply(&self, state: &mut TurnState, stop: StopReason) {
-        self.end_message(state, stop);
-        self.close_block(state);
-        if stop != StopReason::ToolUse {
-            self.close_message(state);
-        }
-    }
-
-    fn end_message(&self, state: &mut TurnState, stop: StopReason) {
-        state.tally.stop = Some(stop);
-        if let Some(message) = &mut state.message {
-            message.stop = Some(stop);
-        }
-    }
-
     fn count(&self, state: &mut TurnState, turn: &TurnUsage) {
         if let Some(since) = state.request.take() {
             state.tally.in_requests += since.elapsed();
@@ -498,16 +307,7 @@ impl EventSink for AnswerLines {
         let mut state = self.lock();
         let state = &mut *state;
         // The calls of a reply follow it at once: whatever else comes says that there are none.
-        let goes_on = matches!(
-            event,
-            Event::Delta(_)
-                | Event::Thinking(_)
-                | Event::Turn(_)
-                | Event::ReplyEnded(_)
-                | Event::ToolsStarted(_)
-                | Event::ChildLine { .. }
-                | Event::Notice(..)
-        );
+        let goes_on = message::is_part(&event) || matches!(event, Event::Notice(..));
         if !goes_on {
             self.close_message(state);
         }

@@ -6,10 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::caller::Caller;
 use crate::app::settings::caller_servers::{CallerServer, of_object};
-use crate::base::problem::{Outcome, Problem};
-use crate::mcp::client::connection::{Transport, Wait};
-use crate::mcp::client::legacy::LegacyConnection;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::formats::json_rpc::RpcError;
+use crate::mcp::client::connection::Wait;
+use crate::mcp::client::server_connection::over;
 use crate::mcp::client::servers::Server;
+use crate::mcp::client::transport::{Failure, Request, Transport};
 
 /// Servers that a caller may have.
 const MAX_SERVERS: usize = 100;
@@ -24,22 +26,54 @@ impl CallerTransport {
     fn control(&self, message: &Value) -> Value {
         json!({"subtype": "mcp_message", "server_name": self.server, "message": message})
     }
+
+    /// The result in the response to a request.
+    fn result(&self, mut response: Value, request: &Request<'_>) -> Result<Value, Failure> {
+        let method = request.method;
+        let wrong = |words: String| Failure::Other(Problem::network(words));
+        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
+            return Err(Failure::Rpc(RpcError::read(error)));
+        }
+        if response.get("id") != Some(&Value::from(request.id)) {
+            return Err(wrong(format!(
+                "The server answered {method} with the id of another request."
+            )));
+        }
+        (response.get_mut("result").map(Value::take))
+            .filter(Value::is_object)
+            .ok_or_else(|| wrong(format!("The server's answer to {method} has no result.")))
+    }
 }
 
 impl Transport for CallerTransport {
-    fn request(&self, message: &Value, wait: Wait<'_>) -> Outcome<Value> {
-        let request = self.control(message);
-        let mut answer = self.caller.ask(&request, Some(wait.limit), wait.stop)?;
-        match answer.get_mut("mcp_response").map(Value::take) {
-            Some(response) => Ok(response),
-            None => Err(Problem::network(
+    fn request(&self, request: &Request<'_>, wait: Wait<'_>) -> Result<Value, Failure> {
+        let Request {
+            id, method, params, ..
+        } = request;
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let answer = (self.caller).ask(&self.control(&message), Some(wait.limit), wait.stop);
+        if *method != "initialize"
+            && let Err(problem) = &answer
+            && matches!(problem.kind, ProblemKind::Cancelled | ProblemKind::Timeout)
+        {
+            let params = json!({"requestId": id, "reason": "Nobody waits for it any more."});
+            self.notify("notifications/cancelled", &params);
+        }
+        match answer?.get_mut("mcp_response").map(Value::take) {
+            Some(response) => self.result(response, request),
+            None => Err(Failure::Other(Problem::network(
                 "The calling program answered a message to its server without mcp_response.",
-            )),
+            ))),
         }
     }
 
-    fn notify(&self, message: &Value) {
-        self.caller.tell(&self.control(message));
+    fn notify(&self, method: &str, params: &Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.caller.tell(&self.control(&message));
+    }
+
+    fn has_progress(&self) -> bool {
+        false
     }
 }
 
@@ -49,7 +83,7 @@ pub(super) fn add(caller: &Arc<Caller>, server: &CallerServer) {
         caller: Arc::clone(caller),
         server: server.name.clone(),
     };
-    let connection = Arc::new(LegacyConnection::new(transport));
+    let connection = Arc::new(over("The server", Arc::new(transport)));
     let server = Server::new(server.name.clone(), connection, server.call_limit);
     caller.servers.add(server);
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::answer_lines::{AnswerLines, LineDetail};
+use super::answer_lines::{AnswerLines, LineDetail, message};
 use super::line_writer::LineWriter;
 use crate::base::cancel::Cancel;
 use crate::chat::event::{CHILD_LINE_MARKER, Event, EventSink};
@@ -25,17 +25,7 @@ impl ToldToParent {
 
 impl EventSink for ToldToParent {
     fn emit(&self, event: Event) {
-        let is_told = matches!(
-            event,
-            Event::Delta(_)
-                | Event::Thinking(_)
-                | Event::Turn(_)
-                | Event::ReplyEnded(_)
-                | Event::ToolsStarted(_)
-                | Event::ToolDone { .. }
-                | Event::ChildLine { .. }
-        );
-        if is_told {
+        if message::is_part(&event) || matches!(event, Event::ToolDone { .. }) {
             self.lines.emit(event.clone());
         }
         self.own.emit(event);

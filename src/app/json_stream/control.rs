@@ -98,6 +98,13 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
         );
     }
     caller.session.hooks.add(hooks.unwrap_or_default());
+    if let Some(Value::Array(names)) = request.get("skills") {
+        let names = names.iter().filter_map(Value::as_str);
+        caller
+            .session
+            .skills
+            .choose(names.map(str::to_owned).collect());
+    }
     for server in &servers {
         caller_servers::add(caller, server);
     }

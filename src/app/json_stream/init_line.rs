@@ -22,6 +22,12 @@ pub(super) struct InitFacts<'a> {
     pub(super) has_key: bool,
     /// What holds the commands.
     pub(super) sandbox: &'a SessionSandbox,
+    /// What the project has and the session does not use.
+    pub(super) left_out: Option<&'a str>,
+    /// The skills that the model is told of.
+    pub(super) skills: &'a [String],
+    /// Those that a message may call.
+    pub(super) slash_commands: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -36,16 +42,18 @@ struct InitLine<'a> {
     model: &'a str,
     #[serde(rename = "permissionMode")]
     permission_mode: &'a str,
-    slash_commands: [Value; 0],
+    slash_commands: &'a [String],
     #[serde(rename = "apiKeySource")]
     api_key_source: &'static str,
     output_style: &'static str,
-    skills: [Value; 0],
+    skills: &'a [String],
     plugins: [Value; 0],
     agents: [Value; 0],
     claude_code_version: &'static str,
     marvin_version: &'static str,
     sandbox: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marvin_left_out: Option<&'a str>,
 }
 
 pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
@@ -57,18 +65,19 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
         mcp_servers: facts.servers,
         model: facts.model,
         permission_mode: facts.permission_mode,
-        slash_commands: [],
+        slash_commands: facts.slash_commands,
         api_key_source: match facts.has_key {
             true => "user",
             false => "none",
         },
         output_style: "default",
-        skills: [],
+        skills: facts.skills,
         plugins: [],
         agents: [],
         claude_code_version: FORM_VERSION,
         marvin_version: env!("CARGO_PKG_VERSION"),
         sandbox: sandbox(facts.sandbox),
+        marvin_left_out: facts.left_out,
     });
 }
 

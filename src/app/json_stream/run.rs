@@ -32,6 +32,7 @@ use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::turns as hooks;
+use crate::tools::session::skills;
 
 /// Tokens for thinking up to which an effort is meant.
 const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
@@ -286,6 +287,8 @@ impl JsonRun {
     }
 
     fn init(&self, caller: &Caller, target: &ModelTarget) {
+        skills::offer(&self.session);
+        let (skills, slash_commands) = skills::names(&self.session);
         let registry = self.session.registry();
         let offer = registry.offer(&self.session.policy, target.info.max_tools());
         let tools: Vec<String> = (offer.tools.iter())
@@ -301,6 +304,9 @@ impl JsonRun {
                 permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,
                 sandbox: &self.session.sandbox,
+                left_out: self.session.trust.left_out(),
+                skills: &skills,
+                slash_commands: &slash_commands,
             },
         );
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 
 /// No run costs more US dollars; above is a fault in a number.
-const MAX_COST: f64 = 1e9;
+pub(crate) const MAX_COST: f64 = 1e9;
 /// Newest warnings that are kept.
 const MAX_WARNINGS: usize = 200;
 

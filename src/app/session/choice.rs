@@ -16,12 +16,17 @@ pub(crate) enum ChoiceKind {
     KeyProviders,
     /// The models of a server of the user's own.
     ServerModels,
+    /// Whether what the project brings along may act.
+    Trust,
 }
 
 impl ChoiceKind {
-    /// It belongs to setting up a model, where every step is answered or closed.
-    pub(crate) fn is_set_up(self) -> bool {
-        matches!(self, Self::SetUp | Self::KeyProviders | Self::ServerModels)
+    /// It is a question, which is answered or closed before anything else is done: a step of setting up a model, or whether the project is trusted.
+    pub(crate) fn is_question(self) -> bool {
+        matches!(
+            self,
+            Self::SetUp | Self::KeyProviders | Self::ServerModels | Self::Trust
+        )
     }
 }
 

@@ -21,6 +21,7 @@ use super::log_writer::PendingEntry;
 use super::model::Model;
 use super::notices::Notices;
 use super::orders::{CoreRequest, Order, Orders};
+use super::project_question::ProjectQuestion;
 use super::queued::{Queued, QueuedKind, Spoken};
 use super::run::Run;
 use super::turns::Turns;
@@ -30,6 +31,7 @@ use super::workplace::Workplace;
 use crate::base::problem::Outcome;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
+use crate::tools::session::skills;
 
 /// The parts of a session.
 pub(super) struct Core {
@@ -40,6 +42,7 @@ pub(super) struct Core {
     pub(super) flow: Flow,
     pub(super) voice: Voice,
     pub(super) workplace: Workplace,
+    pub(super) project: ProjectQuestion,
     pub(super) notices: Notices,
 }
 
@@ -54,6 +57,7 @@ impl Core {
             flow: Flow::default(),
             voice: Voice::default(),
             workplace: Workplace::default(),
+            project: ProjectQuestion::default(),
             notices: Notices::default(),
         }
     }
@@ -102,7 +106,10 @@ impl Core {
     pub(super) fn submit(&mut self, line: &str, run: &Run, orders: &mut Orders) {
         let facts = self.facts();
         let kept = self.flow.for_history(line, run, &facts);
-        let input = commands::read(line);
+        let input = match commands::read(line) {
+            InputLine::Mistake(_) if skills::is_called(&run.context, line) => InputLine::Message,
+            input => input,
+        };
         if !facts.is_shell && matches!(input, InputLine::Message) {
             let message = Queued::new(QueuedKind::Message, line.to_owned());
             orders.request(CoreRequest::Queue(message));
@@ -125,6 +132,7 @@ impl Core {
                     model: &mut self.model,
                     voice: &mut self.voice,
                     workplace: &mut self.workplace,
+                    project: &mut self.project,
                 };
                 command.run(parts, Call::new(run, &facts, orders))
             }
@@ -155,6 +163,10 @@ impl Core {
         let done = match kind {
             ChoiceKind::Sessions => self.conversation.resume(id, run, &facts, orders),
             ChoiceKind::Themes => theme::change(id, run, orders),
+            ChoiceKind::Trust => {
+                self.project.choose(id, run, orders);
+                Ok(())
+            }
             _ => {
                 self.model.choose_row(kind, id, run, &facts, orders);
                 Ok(())
@@ -195,6 +207,10 @@ impl Core {
             } => {
                 let number = self.conversation.number();
                 (self.jobs).start((command, background), work, number, run, orders);
+            }
+            CoreRequest::NewSession if run.is_one_shot => {
+                self.leave_conversation(run);
+                self.conversation.cleared(orders);
             }
             CoreRequest::NewSession => self.new_session(run, orders),
             CoreRequest::Heard(transcript) => {

@@ -33,15 +33,17 @@ use crate::app::sessions;
 use crate::app::settings::Settings;
 use crate::app::settings::session::{SessionChoice, SessionFlags};
 use crate::app::theme_choice::ThemeChoice;
-use crate::app::{run_notice, setup};
+use crate::app::{extensions, run_notice, setup};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
+use crate::chat::event::NullSink;
 use crate::disk::yaml;
 use crate::proc::clipboard::Copier;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
-use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::turns::session_ends;
 
 /// How long closing waits until the `--ntfy` message is sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
@@ -80,6 +82,10 @@ impl Session {
             context.agent_host = Some(Arc::new(SessionHost { inbox }));
         }
         context.set_coding(settings.working_dir.is_some());
+        match asking {
+            AskMode::Person => extensions::open(&context, &settings, &mut warn),
+            AskMode::Nobody => extensions::open_unasked(&context, &settings, &mut warn),
+        }
         let alert_inbox = Arc::clone(&inbox);
         context.alerts.set_announce(Box::new(move |text| {
             alert_inbox.send(WorkerEvent::Alert(text));
@@ -207,6 +213,9 @@ impl Session {
     /// The user closed a list without choosing.
     pub(crate) fn choice_closed(&mut self, kind: ChoiceKind) {
         let facts = self.core.facts();
+        if kind == ChoiceKind::Trust {
+            self.core.project.closed(&self.run, &mut self.orders);
+        }
         (self.core.model).choice_closed(kind, &self.run, &facts, &mut self.orders);
         self.carry_out();
     }
@@ -226,6 +235,8 @@ impl Session {
     /// The interface can show lists and ask for lines, and somebody is there to answer: without a model the session asks how to get one.
     pub(crate) fn allow_set_up(&mut self) {
         self.core.model.allow_set_up(&self.run);
+        self.core.project.begin(&self.run, &mut self.orders);
+        self.carry_out();
     }
 
     /// The user has closed the editor that was opened for the preferences.
@@ -306,6 +317,9 @@ impl Session {
                 self.receive();
             }
         }
+        let context = Arc::clone(&self.run.context);
+        let ending = ToolContext::new(context, Cancel::new(), Arc::new(NullSink));
+        session_ends(&ending, "prompt_input_exit");
         let agents = self.core.jobs.agents.farewell();
         self.run.stop.fire();
         // A command that was started just now must still be cancelled, or it would outlive the process.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attachments::attach::Attachments;
-use super::commands::{self, Call, CommandSpec, InputLine, Parts};
+use super::commands::{self, Call, InputLine, Parts};
 use super::conversation::Conversation;
 use super::conversation::saved_session::SavedSession;
 use super::core::Core;
@@ -22,7 +22,7 @@ use crate::app::settings::Settings;
 use crate::app::setup::Spending;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, escape_controls};
+use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::event::EventSink;
 use crate::chat::image::Image;
 use crate::llm::failure::Failure;
@@ -32,6 +32,7 @@ use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
+use crate::tools::session::skills;
 
 /// How often a command looks whether its work is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -57,7 +58,7 @@ impl OneShot {
         let saved = begun.map(|begun| SavedSession::of(begun, Spent::default()));
         let mut conversation = Conversation::new(saved.unwrap_or_default());
         if let Some(replay) = begun.and_then(|begun| begun.replay.as_ref()) {
-            conversation.resume_with(replay.context());
+            conversation.resume_with(replay);
         }
         let model = Model::new(spending, effort);
         Self {
@@ -116,24 +117,29 @@ impl OneShot {
     }
 
     /// Runs a line that begins with a slash as a command of the conversation, where it needs no screen, and returns what it says. None when the line is a
-    /// message.
+    /// message. `further` are commands that the caller has beside them.
     pub(crate) fn command(
         &mut self,
         line: &str,
+        further: &[&str],
         target: Arc<ModelTarget>,
         stop: &Cancel,
     ) -> Option<Outcome<String>> {
         let command = match commands::read(line) {
             _ if !line.starts_with('/') => return None,
             InputLine::Message => return None,
-            InputLine::Command(command) if command.spec().is_for_programs => command,
+            InputLine::Mistake(_) if skills::is_called(&self.run.context, line) => return None,
+            InputLine::Command(command) if command.spec().name_for_programs.is_some() => command,
             InputLine::Command(_) | InputLine::Mistake(_) => {
                 let name = line.split_whitespace().next().unwrap_or_default();
                 let shown = clip(&escape_controls(name), 40);
-                let known = commands::for_programs().map(|row| format!("/{}", name_of(row)));
-                let known = known.collect::<Vec<_>>().join(", ");
+                let known = commands::for_programs().map(|(name, _)| name);
+                let known: Vec<String> = known
+                    .chain(further.iter().copied())
+                    .map(|name| format!("/{name}"))
+                    .collect();
                 let problem = Problem::input(format!("There is no command {shown} here."));
-                return Some(Err(problem.next(format!("Commands: {known}."))));
+                return Some(Err(problem.next(format!("Commands: {}.", known.join(", ")))));
             }
         };
         self.core.model.use_target(target, &self.run);
@@ -146,6 +152,7 @@ impl OneShot {
             model: &mut core.model,
             voice: &mut core.voice,
             workplace: &mut core.workplace,
+            project: &mut core.project,
         };
         if let Err(problem) = command.run(parts, Call::new(run, &facts, &mut orders)) {
             return Some(Err(problem));
@@ -177,7 +184,7 @@ impl OneShot {
 
     /// Goes on with what was said in a session, without writing to it.
     pub(crate) fn resume(&mut self, replay: &Replay) {
-        self.core.conversation.resume_with(replay.context());
+        self.core.conversation.resume_with(replay);
     }
 
     /// How the messages that follow are answered.
@@ -191,15 +198,12 @@ impl OneShot {
     }
 }
 
-fn name_of(row: &CommandSpec) -> &'static str {
-    row.names.first().copied().unwrap_or_default()
-}
-
 /// What an update says in text.
 fn words_of(update: UiUpdate) -> Option<String> {
     match update {
         UiUpdate::Listing(words) | UiUpdate::System(words) | UiUpdate::Remark(words) => Some(words),
         UiUpdate::Failed(problem) => Some(problem.one_line()),
+        UiUpdate::Undone(said) => Some(format!("Taken back: {}", clip(&one_line(&said), 200))),
         _ => None,
     }
 }

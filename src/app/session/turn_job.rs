@@ -32,7 +32,8 @@ use crate::store::sessions::SessionId;
 use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::context::{SessionContext, ToolContext};
-use crate::tools::engine::hooks::turns::prompt_is_sent;
+use crate::tools::engine::hooks::turns::{StopHooks, message_begins, prompt_is_sent};
+use crate::tools::session::skills;
 
 /// Entries at the end of the chat log that may belong to this conversation or were not remembered.
 const RESTORED: usize = 200;
@@ -126,6 +127,15 @@ impl TurnVoice {
     }
 }
 
+/// Takes back what was allowed for the turn when it ends, however it does.
+struct TurnRules(Arc<SessionContext>);
+
+impl Drop for TurnRules {
+    fn drop(&mut self) {
+        self.0.permissions.end_turn();
+    }
+}
+
 /// What a turn of the reply flow needs beside the rest.
 pub(in crate::app) struct FlowTurn {
     pub(in crate::app) engine: Arc<ReplyEngine>,
@@ -174,10 +184,21 @@ impl TurnJob {
         notice: &Notice,
     ) -> TurnEnd {
         let ctx = ToolContext::new(Arc::clone(&self.context), self.stop.clone(), listener);
+        let session = self.record.session.as_ref().map(|id| {
+            let path = self.record.log.as_ref().map(TurnLog::path);
+            let path = path.map_or_else(String::new, |path| path.display().to_string());
+            (id.to_string(), path)
+        });
+        let has_earlier = !self.before.messages.is_empty();
+        let _rules = TurnRules(Arc::clone(&self.context));
+        skills::offer(&self.context);
+        message_begins(&ctx, session, has_earlier, &self.target.model);
         let hook_words = match prompt_is_sent(&ctx, &self.message.text) {
             Ok(words) => words,
             Err(problem) => return self.not_sent(problem),
         };
+        let skill = skills::told_with(&self.context, &self.message.text);
+        let added: Vec<String> = skill.into_iter().chain(hook_words).collect();
         self.log_message(notice);
         if let Some(logged) = &self.logged {
             let _ = logged.recv_timeout(SAVED);
@@ -187,7 +208,7 @@ impl TurnJob {
             self.context.reading.reset();
         }
         if self.flow.is_some() {
-            return self.run_flow(&ctx, &person, notice);
+            return self.run_flow(&ctx, &person, added, notice);
         }
         let ConversationState {
             mut messages,
@@ -201,7 +222,7 @@ impl TurnJob {
             messages.push(Message::System { text });
         }
         let mut user = self.user();
-        if let Some(words) = hook_words {
+        for words in added {
             user.text.push_str("\n\n");
             user.text.push_str(&words);
         }
@@ -250,6 +271,33 @@ impl TurnJob {
             answered: None,
             failure,
         }
+    }
+
+    /// Has the flow go on as long as a hook keeps the turn from ending; returns its last answer.
+    fn while_hooks_object(
+        &self,
+        ctx: &ToolContext,
+        flow: &FlowTurn,
+        input: ReplyInput<'_>,
+        mut end: ReplyEnd,
+    ) -> Result<ReplyEnd, Failure> {
+        let mut stops = StopHooks::default();
+        while !end.is_stop
+            && let Some(words) = stops.objection(ctx, &end.text)
+        {
+            let input = ReplyInput {
+                text: &words,
+                ..input.clone()
+            };
+            let next = flow.engine.answer(ctx, &self.target, &input)?;
+            end.effects.extend(next.effects);
+            end = ReplyEnd {
+                text: format!("{}\n\n{}", end.text.trim_end(), next.text),
+                effects: end.effects,
+                ..next
+            };
+        }
+        Ok(end)
     }
 
     /// The end of a turn whose message a hook did not let go.
@@ -354,7 +402,13 @@ impl TurnJob {
     }
 
     /// Answers through the reply flow. The plain loop's conversation gets the exchange too, so that it continues when the mode changes.
-    fn run_flow(mut self, ctx: &ToolContext, person: &UserFacts, notice: &Notice) -> TurnEnd {
+    fn run_flow(
+        mut self,
+        ctx: &ToolContext,
+        person: &UserFacts,
+        added: Vec<String>,
+        notice: &Notice,
+    ) -> TurnEnd {
         let Some(flow) = self.flow.take() else {
             return TurnEnd::default();
         };
@@ -366,6 +420,9 @@ impl TurnJob {
         }
         for (at, text) in &flow.notes {
             flow.engine.add_note(text, *at);
+        }
+        for words in added {
+            flow.engine.add_note(&words, flow.at);
         }
         let text = self.user().text;
         let voice = self.message.voice;
@@ -379,7 +436,9 @@ impl TurnJob {
             effort: self.mode.effort,
             person,
         };
-        let (end, failure) = match flow.engine.answer(ctx, &self.target, &input) {
+        let answered = flow.engine.answer(ctx, &self.target, &input);
+        let answered = answered.and_then(|end| self.while_hooks_object(ctx, &flow, input, end));
+        let (end, failure) = match answered {
             Ok(end) => (end, None),
             Err(failure) => {
                 let effects = flow.engine.take_effects();

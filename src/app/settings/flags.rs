@@ -11,6 +11,7 @@ use crate::pipeline::{approval, phase};
 use crate::proc::sandbox::policy::SandboxMode;
 use crate::proc::supervise::{self, SupervisedInput};
 use crate::tools::engine::permission::mode::PermissionMode;
+use crate::tools::engine::project_trust::RunTrust;
 
 /// All flags.
 pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
@@ -299,6 +300,38 @@ static FLAGS: &[Flag] = &[
             args.sandbox.network = Some(sandbox::on_or_off(&value).ok_or_else(|| {
                 Problem::input(format!("--sandbox-network wants on or off, not \"{value}\"."))
             })?);
+            Ok(())
+        },
+    ),
+    flag(
+        "trust-project",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "Use in this run what the project brings along: its hooks, skills and MCP servers; marvin help trust says what that means.",
+        |args, _| {
+            args.trust = RunTrust::Everything;
+            Ok(())
+        },
+    )
+    .second("trust-project-mcp"),
+    flag(
+        "inherit-trust",
+        FlagGroup::Permissions,
+        ValueMode::Any("WORDS"),
+        "Use of the project what the Marvin above uses; Marvin starts its children so.",
+        |args, value| {
+            args.trust = RunTrust::of_parent(&text(value, "--inherit-trust")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
+        "no-hooks",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "Run no hooks, neither yours nor the project's.",
+        |args, _| {
+            args.without_hooks = true;
             Ok(())
         },
     ),

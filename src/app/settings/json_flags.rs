@@ -318,16 +318,17 @@ pub(super) static FLAGS: &[Flag] = &[
         "setting-sources",
         FlagGroup::Program,
         ValueMode::Any("LIST"),
-        "Whose settings count: user,project is what always does.",
-        |_, value| {
+        "Whose settings count: without project, nothing that a project brings along is used.",
+        |args, value| {
             let value = text(value, "--setting-sources")?;
             let all = ["user", "project", "local"];
             let other = value.split(',').map(str::trim);
             let mut other = other.filter(|word| !word.is_empty() && !all.contains(word));
-            match other.next() {
-                Some(other) => Err(no_form("--setting-sources", other, "user, project")),
-                None => Ok(()),
+            if let Some(other) = other.next() {
+                return Err(no_form("--setting-sources", other, "user, project"));
             }
+            args.without_project = !value.split(',').any(|word| word.trim() == "project");
+            Ok(())
         },
     )
     .hidden(),

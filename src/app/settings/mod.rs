@@ -16,13 +16,14 @@ use std::path::PathBuf;
 
 use crate::base::env::Env;
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES,
-    MARVIN_TOOLS, Text,
+    LLM_PROVIDER, MARVIN_DEPTH, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS,
+    MARVIN_NO_HOOKS, MARVIN_PRICES, MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise::SupervisedInput;
+use crate::tools::engine::project_trust::RunTrust;
 use json_flags::JsonFlags;
 use permissions::{PermissionFlags, PermissionSettings};
 use prompt::PromptSource;
@@ -94,6 +95,10 @@ pub(crate) struct Settings {
     pub permissions: PermissionSettings,
     /// What commands of the model may change.
     pub sandbox: SandboxSettings,
+    /// What is used of what a project brings along.
+    pub trust: RunTrust,
+    /// No hook of a file runs.
+    pub without_hooks: bool,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -151,6 +156,9 @@ impl Settings {
             tools,
             permissions,
             sandbox,
+            trust,
+            without_project,
+            without_hooks,
             max_cost,
             ntfy,
             interface,
@@ -205,6 +213,13 @@ impl Settings {
                 .or_else(|| set(MARVIN_TOOLS)),
             permissions,
             sandbox: SandboxSettings::new(sandbox, &env, is_unattended),
+            trust: match trust {
+                _ if without_project => RunTrust::Nothing,
+                // A child uses what its parent says, and nothing of its own accord.
+                RunTrust::AsStored if MARVIN_DEPTH.read(&env, &mut |_| {}) > 0 => RunTrust::Nothing,
+                trust => trust,
+            },
+            without_hooks: without_hooks || MARVIN_NO_HOOKS.read(&env),
             ntfy,
             interface,
             verbose,
@@ -264,6 +279,12 @@ pub(crate) struct CliArgs {
     pub permissions: PermissionFlags,
     /// `--sandbox`, `--sandbox-network`.
     pub sandbox: SandboxFlags,
+    /// `--trust-project`, and what the Marvin above says.
+    pub trust: RunTrust,
+    /// `--setting-sources` without `project`.
+    pub without_project: bool,
+    /// `--no-hooks`.
+    pub without_hooks: bool,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
     /// `--ntfy`; empty for a random topic.

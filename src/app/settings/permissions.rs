@@ -89,6 +89,7 @@ impl PermissionSettings {
             inherited,
             allow,
             deny,
+            allow_in_turn: Vec::new(),
         })
     }
 }

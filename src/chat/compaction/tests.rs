@@ -44,6 +44,7 @@ fn compact_for(talk: &mut Vec<Message>, window: u64) -> bool {
         WHOLE,
         &|message| meter.count(message),
         |_| None,
+        None,
     );
     true
 }

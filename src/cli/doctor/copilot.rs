@@ -19,7 +19,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// What there is to say of the provider.
 pub(super) fn provider(env: &Env) -> Finding {
     let about = |ok, state: String, advice: &str| finding("provider", NAME, ok, state, advice);
-    let login = "Run \"gh auth login\" (or \"copilot login\"), or set COPILOT_GITHUB_TOKEN; a Copilot plan is needed, the free one works.";
     match availability::ask(env, TIMEOUT, &Cancel::new()) {
         CopilotState::NotInstalled => about(
             false,
@@ -52,7 +51,7 @@ pub(super) fn provider(env: &Env) -> Finding {
                 let left = trim_decimals(left, 1);
                 let _ = write!(state, ", {left} % of the plan's allowance left");
             }
-            about(is_usable, state, login)
+            about(is_usable, state, availability::SIGN_IN)
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 mod blender;
 mod copilot;
 mod editors;
+mod extensions;
 mod files;
 mod finding;
 mod flow;
@@ -261,5 +262,7 @@ fn folders(settings: &Settings) -> Vec<Finding> {
             "Change to one that exists.",
         ),
     };
-    vec![config, current]
+    let mut all = vec![config, current];
+    all.extend(extensions::findings(settings));
+    all
 }

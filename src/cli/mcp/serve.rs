@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::usage;
-use crate::app::direct_call;
+use super::{unknown_flag, usage};
 use crate::app::settings::Settings;
 use crate::app::stream::say;
+use crate::app::{direct_call, extensions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{did_you_mean, one_line};
+use crate::base::text::one_line;
 use crate::base::variables::MARVIN_MCP_TOKEN;
 use crate::cli::tool::stop_on_signals;
 use crate::mcp::server::http::HttpServer;
@@ -27,6 +27,8 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let serve = ServeArgs::read(words, &mut settings)?;
     let token = MARVIN_MCP_TOKEN.read(&settings.env).map(str::to_owned);
     let mut session = direct_call::session(&settings)?;
+    let mut warn = |words: String| say(&format!("Warning: {words}"));
+    extensions::open_unasked(&session, &settings, &mut warn);
     // Any program of this machine could ask a server that asks for no token.
     session.policy.readonly |= serve.is_read_only || (serve.http.is_some() && token.is_none());
     let server = Arc::new(Server::new(Box::new(Own::new(Arc::new(session)))));
@@ -66,20 +68,14 @@ impl ServeArgs {
             };
             let mut value = || {
                 let value = value.or_else(|| words.next().map(String::as_str));
-                value.ok_or_else(|| usage(&format!("{name} needs a value.")))
+                value.ok_or_else(|| usage("serve", &format!("{name} needs a value.")))
             };
             match name {
                 "--working-dir" => settings.working_dir = Some(PathBuf::from(value()?)),
                 "--tools" => settings.tools = Some(value()?.to_owned()),
                 "--http" => args.http = Some(address(value()?)?),
                 "--read-only" => args.is_read_only = true,
-                _ => {
-                    let problem = usage(&format!("There is no flag {} here.", one_line(word)));
-                    return Err(match did_you_mean(name, FLAGS) {
-                        Some(near) => problem.next(near),
-                        None => problem,
-                    });
-                }
+                _ => return Err(unknown_flag("serve", name, &FLAGS)),
             }
         }
         Ok(args)
@@ -100,10 +96,13 @@ fn address(text: &str) -> Outcome<SocketAddr> {
             one_line(text)
         ))
         .next("Use --http PORT, and a tunnel of your own for other machines.")),
-        _ => Err(usage(&format!(
-            "--http needs PORT or HOST:PORT, not \"{}\".",
-            one_line(text)
-        ))),
+        _ => Err(usage(
+            "serve",
+            &format!(
+                "--http needs PORT or HOST:PORT, not \"{}\".",
+                one_line(text)
+            ),
+        )),
     }
 }
 

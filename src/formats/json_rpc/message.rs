@@ -87,7 +87,8 @@ impl RpcError {
         }
     }
 
-    fn read(error: &Value) -> Self {
+    /// Of the `error` of an answer.
+    pub(crate) fn read(error: &Value) -> Self {
         let message = error.get("message").and_then(Value::as_str);
         Self {
             code: (error.get("code").and_then(Value::as_i64)).unwrap_or(Self::INTERNAL),
@@ -154,7 +155,11 @@ impl Incoming {
         }
     }
 
-    fn of(mut message: Map<String, Value>) -> Result<Self, Box<Misread>> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// It is no message.
+    pub(crate) fn of(mut message: Map<String, Value>) -> Result<Self, Box<Misread>> {
         let id = match message.remove("id").map(RpcId::read) {
             None => None,
             Some(Some(id)) => Some(id),

@@ -26,6 +26,8 @@ const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// How long the CLI may take when nobody named it: the next provider can answer instead.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_FILE_BYTES: u64 = 4 << 10;
+/// What a user does whose CLI is signed out.
+pub(crate) const SIGN_IN: &str = "Run \"gh auth login\" (or \"copilot login\"), or set COPILOT_GITHUB_TOKEN; a Copilot plan is needed, the free one works.";
 
 /// What is known of Copilot on this machine.
 pub(crate) enum CopilotState {

@@ -72,5 +72,6 @@ pub(crate) fn command(program: PathBuf, env: &Env) -> PipedProgram {
         program,
         args: FLAGS.into_iter().chain(no_login).map(Into::into).collect(),
         env: copilot_env(env),
+        ..PipedProgram::default()
     }
 }

@@ -1,121 +1,67 @@
 //! The era of the protocol that opens with `initialize`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use serde_json::{Value, json};
 
-use serde_json::{Map, Value, json};
-
-use super::connection::{Connection, ServerFacts, Transport, Wait};
+use super::connection::{Freshness, ServerFacts};
+use super::inbound::Inbound;
+use super::modern::{client_info, no_common};
 use super::text::clipped;
-use crate::base::problem::{Outcome, Problem};
+use super::transport::Transport;
+use crate::base::problem::Outcome;
 use crate::mcp::revision::LEGACY;
 
-/// Characters of a server's words in an error.
-const MAX_WORDS: usize = 1_000;
+/// Messages of a server's log that are worth showing.
+const LOG_LEVEL: &str = "warning";
 
-/// A connection over a transport.
-pub(crate) struct LegacyConnection<T: Transport> {
-    transport: T,
-    last: AtomicU64,
+/// The newest version of this era.
+pub(super) fn newest() -> &'static str {
+    let [newest, ..] = &LEGACY;
+    newest.name
 }
 
-impl<T: Transport> LegacyConnection<T> {
-    pub(crate) fn new(transport: T) -> Self {
-        Self {
-            transport,
-            last: AtomicU64::new(0),
-        }
-    }
-
-    /// Sends a request and returns its result.
-    fn ask(&self, method: &str, params: Value, wait: Wait<'_>) -> Outcome<Map<String, Value>> {
-        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let response = self.transport.request(&message, wait);
-        if response
-            .as_ref()
-            .is_err_and(|problem| method != "initialize" && ends_waiting(problem))
-        {
-            self.notify(
-                "notifications/cancelled",
-                json!({"requestId": id, "reason": "Nobody waits for it any more."}),
-            );
-        }
-        let Value::Object(mut response) = response? else {
-            return Err(Problem::network(format!(
-                "The server's answer to {method} is no object."
-            )));
-        };
-        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
-            let said = error.get("message").and_then(Value::as_str);
-            return Err(Problem::network(format!(
-                "The server answered {method} with an error: {}",
-                clipped(said.unwrap_or("it gave no reason."), MAX_WORDS)
-            )));
-        }
-        if response.get("id") != Some(&Value::from(id)) {
-            return Err(Problem::network(format!(
-                "The server answered {method} with the id of another request."
-            )));
-        }
-        match response.remove("result") {
-            Some(Value::Object(result)) => Ok(result),
-            _ => Err(Problem::network(format!(
-                "The server's answer to {method} has no result."
-            ))),
-        }
-    }
-
-    fn notify(&self, method: &str, params: Value) {
-        self.transport
-            .notify(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
-    }
+/// The parameters of `initialize`.
+pub(super) fn hello(inbound: &Inbound, version: &str) -> Value {
+    json!({
+        "protocolVersion": version,
+        "capabilities": inbound.capabilities(false),
+        "clientInfo": client_info(),
+    })
 }
 
-fn ends_waiting(problem: &Problem) -> bool {
-    use crate::base::problem::ProblemKind::{Cancelled, Timeout};
-    matches!(problem.kind, Cancelled | Timeout)
+/// Ends the handshake: what the server's answer to `initialize` says of it.
+///
+/// # Errors
+/// It speaks no version that is known here.
+pub(super) fn greeted(
+    answer: &Value,
+    inbound: &Inbound,
+    transport: &dyn Transport,
+) -> Outcome<ServerFacts> {
+    let version = answer.get("protocolVersion").and_then(Value::as_str);
+    let version = version.unwrap_or_default();
+    if !LEGACY.iter().any(|legacy| legacy.name == version) {
+        return Err(no_common(&inbound.server, &clipped(version, 40)));
+    }
+    transport.agreed(version);
+    transport.notify("notifications/initialized", &json!({}));
+    // A server that leaves them out has none.
+    let capabilities = match answer.get("capabilities") {
+        Some(Value::Object(own)) => Value::Object(own.clone()),
+        _ => json!({}),
+    };
+    Ok(ServerFacts {
+        info: answer.get("serverInfo").cloned().unwrap_or_default(),
+        version: version.to_owned(),
+        is_modern: false,
+        by_event_stream: false,
+        capabilities,
+        instructions: (answer.get("instructions").and_then(Value::as_str)).map(str::to_owned),
+        freshness: Freshness::default(),
+    })
 }
 
-impl<T: Transport> Connection for LegacyConnection<T> {
-    fn open(&self, wait: Wait<'_>) -> Outcome<ServerFacts> {
-        let known = LEGACY.each_ref().map(|legacy| legacy.name);
-        let [newest, ..] = known;
-        let hello = json!({
-            "protocolVersion": newest,
-            "capabilities": {},
-            "clientInfo": {"name": "marvin", "version": env!("CARGO_PKG_VERSION")},
-        });
-        let answer = self.ask("initialize", hello, wait)?;
-        let version = answer.get("protocolVersion").and_then(Value::as_str);
-        let version = version.unwrap_or_default();
-        if !known.contains(&version) {
-            return Err(Problem::network(format!(
-                "The server speaks version \"{}\" of the protocol, and Marvin {}.",
-                clipped(version, 40),
-                known.join(", ")
-            )));
-        }
-        self.notify("notifications/initialized", json!({}));
-        let capabilities = answer.get("capabilities");
-        let has_tools = capabilities
-            .and_then(|all| all.get("tools"))
-            .is_some_and(|tools| !tools.is_null());
-        Ok(ServerFacts {
-            info: answer.get("serverInfo").cloned().unwrap_or_default(),
-            has_tools,
-        })
-    }
-
-    fn tools_page(&self, cursor: Option<&str>, wait: Wait<'_>) -> Outcome<Value> {
-        let params = match cursor {
-            Some(cursor) => json!({ "cursor": cursor }),
-            None => json!({}),
-        };
-        self.ask("tools/list", params, wait).map(Value::Object)
-    }
-
-    fn call(&self, tool: &str, args: &Map<String, Value>, wait: Wait<'_>) -> Outcome<Value> {
-        let params = json!({"name": tool, "arguments": args});
-        self.ask("tools/call", params, wait).map(Value::Object)
-    }
+/// The parameters that ask for messages of the server's log, where it has one.
+pub(super) fn log_level(facts: &ServerFacts, wanted: Option<&str>) -> Option<Value> {
+    let has_log = facts.capabilities.get("logging").is_some();
+    has_log.then(|| json!({"level": wanted.unwrap_or(LOG_LEVEL)}))
 }

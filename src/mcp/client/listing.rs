@@ -1,23 +1,24 @@
-//! The whole list of a server's tools, page by page, as far as that goes.
+//! The whole of a server's list, page by page, as far as that goes.
 
 use std::time::Instant;
 
 use serde_json::Value;
 
-use super::connection::{Connection, Wait};
+use super::connection::{Connection, List, Wait};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
-const MAX_PAGES: usize = 100;
-const MAX_TOOLS: usize = 5_000;
+pub(super) const MAX_PAGES: usize = 100;
+const MAX_ITEMS: usize = 5_000;
 const MAX_BYTES: usize = 16 << 20;
 
-/// The tools of a server in its order, as far as they come `until` then, and why they are not all, if so.
+/// A list of a server in its order, as far as it comes `until` then, and why it is not all, if so.
 ///
 /// # Errors
 /// A page cannot be had.
-pub(super) fn tools(
+pub(crate) fn all(
     connection: &dyn Connection,
+    list: List,
     until: Instant,
     stop: &Cancel,
 ) -> Outcome<(Vec<Value>, Option<&'static str>)> {
@@ -29,18 +30,17 @@ pub(super) fn tools(
         if limit.is_zero() {
             return Ok((all, Some("its list takes too long")));
         }
-        let wait = Wait { limit, stop };
-        let mut page = connection.tools_page(cursor.as_deref(), wait)?;
-        let tools = page.get_mut("tools").map(Value::take);
-        let Some(Value::Array(tools)) = tools else {
-            return Ok((all, Some("a page of its list has no tools")));
+        let mut page = connection.page(list, cursor.as_deref(), Wait::new(limit, stop))?;
+        let items = page.get_mut(list.field()).map(Value::take);
+        let Some(Value::Array(items)) = items else {
+            return Ok((all, Some("a page of its list has no items")));
         };
-        for tool in tools {
-            bytes += tool.to_string().len();
-            if all.len() == MAX_TOOLS || bytes > MAX_BYTES {
+        for item in items {
+            bytes += item.to_string().len();
+            if all.len() == MAX_ITEMS || bytes > MAX_BYTES {
                 return Ok((all, Some("its list is too long")));
             }
-            all.push(tool);
+            all.push(item);
         }
         match page.get("nextCursor") {
             Some(Value::String(next)) if cursor.as_ref() == Some(next) => {

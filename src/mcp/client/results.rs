@@ -42,6 +42,22 @@ pub(super) fn outcome(result: &Value) -> Outcome<ToolOk> {
     }
 }
 
+/// All of a result as text, for people.
+pub(crate) fn whole_text(result: &Value) -> String {
+    let content = result.get("content").and_then(Value::as_array);
+    let content = content.map(Vec::as_slice).unwrap_or_default();
+    let mut parts: Vec<String> = content.iter().map(block).collect();
+    if let Some(structured) = result.get("structuredContent").filter(|own| !own.is_null())
+        && !content.iter().any(|block| holds(block, structured))
+    {
+        parts.push(structured.to_string());
+    }
+    match parts.is_empty() {
+        true => "(no output)".to_owned(),
+        false => parts.join("\n"),
+    }
+}
+
 /// Whether a block says that it is for people alone.
 fn is_for_user(block: &Value) -> bool {
     let audience = block.pointer("/annotations/audience");
@@ -57,7 +73,8 @@ fn holds(block: &Value, structured: &Value) -> bool {
         .is_some_and(|value| value == *structured)
 }
 
-fn block(block: &Value) -> String {
+/// A block of content as text.
+pub(crate) fn block(block: &Value) -> String {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "text" => clean(text("text")),
@@ -70,16 +87,18 @@ fn block(block: &Value) -> String {
             let name = clipped(text("name"), 100);
             format!("[resource {name} at {}{about}]", clipped(text("uri"), 300))
         }
-        "resource" => {
-            let resource = block.get("resource").unwrap_or(&Value::Null);
-            let text = |key: &str| resource.get(key).and_then(Value::as_str);
-            match (text("text"), text("blob")) {
-                (Some(text), _) => clean(text),
-                (None, Some(blob)) => media("resource", text("mimeType").unwrap_or_default(), blob),
-                (None, None) => "[a resource without content]".to_owned(),
-            }
-        }
+        "resource" => resource(block.get("resource").unwrap_or(&Value::Null)),
         other => format!("[a block of the type \"{}\"]", clipped(other, 40)),
+    }
+}
+
+/// The contents of a resource as text.
+pub(crate) fn resource(resource: &Value) -> String {
+    let text = |key: &str| resource.get(key).and_then(Value::as_str);
+    match (text("text"), text("blob")) {
+        (Some(text), _) => clean(text),
+        (None, Some(blob)) => media("resource", text("mimeType").unwrap_or_default(), blob),
+        (None, None) => "[a resource without content]".to_owned(),
     }
 }
 

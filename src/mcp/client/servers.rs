@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::connection::{Connection, ServerFacts, Wait};
+use super::connection::{Connection, List, ServerFacts, Wait};
 use super::text::clipped;
 use super::{listing, names, results, schema};
 use crate::base::cancel::Cancel;
@@ -75,12 +75,9 @@ impl Server {
     /// What it offers, and what is not as it should be.
     fn open(&self, stop: &Cancel) -> Outcome<(ServerFacts, Vec<Value>, Option<&'static str>)> {
         let until = Instant::now() + CONNECT_LIMIT;
-        let facts = self.connection.open(Wait {
-            limit: CONNECT_LIMIT,
-            stop,
-        })?;
-        let (tools, missing) = match facts.has_tools {
-            true => listing::tools(&*self.connection, until, stop)?,
+        let facts = self.connection.open(Wait::new(CONNECT_LIMIT, stop))?;
+        let (tools, missing) = match facts.has("tools") {
+            true => listing::all(&*self.connection, List::Tools, until, stop)?,
             false => (Vec::new(), None),
         };
         Ok((facts, tools, missing))
@@ -101,8 +98,7 @@ impl Server {
             rules: rules(tool).seconds(limit.as_secs().max(1)).of_run(),
             phrases: Arc::new([]),
             run: Box::new(move |ctx, args| {
-                let stop = &ctx.stop;
-                let result = connection.call(&raw, args, Wait { limit, stop })?;
+                let result = connection.call(&raw, args, Wait::new(limit, &ctx.stop))?;
                 results::outcome(&result)
             }),
         })

@@ -12,6 +12,8 @@ use serde_json::Value;
 pub(crate) struct ServerEntry {
     /// As the file has it.
     pub name: String,
+    /// SHA-256 of the entry as it stands in the file, in hexadecimal: what is remembered of the server is remembered under it.
+    pub hash: String,
     pub reach: Reach,
     pub limits: Limits,
     /// A revision that settles which era is spoken.

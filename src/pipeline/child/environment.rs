@@ -239,6 +239,15 @@ mod tests {
         map
     }
 
+    /// Everything that a child gets whose provider has no name.
+    fn of_unnamed(
+        session: &SessionContext,
+        root: &Root,
+        access: &Access,
+    ) -> Outcome<Vec<(String, String)>> {
+        variables(session, root, access, TEXTS, &model(""), Path::new("log"))
+    }
+
     fn get<'a>(map: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
         map.get(name).map(String::as_str)
     }
@@ -375,8 +384,7 @@ mod tests {
         let root = Root::open(dir.path()).unwrap();
         let refusal = |vars: &[(&str, &str)], names: &[&str]| {
             let session = session(vars, None, &root);
-            let log = Path::new("log");
-            variables(&session, &root, &files(names), TEXTS, &model(""), log).unwrap_err()
+            of_unnamed(&session, &root, &files(names)).unwrap_err()
         };
         let problem = refusal(&[("MARVIN_WRITABLE_FILES", "a.md")], &["b.md"]);
         assert_has(&problem.one_line(), &["It may write: a.md."]);
@@ -393,14 +401,7 @@ mod tests {
         for (depth, allowed) in [("0", true), ("4", true), ("5", false), ("9", false)] {
             let session = session(&[("MARVIN_DEPTH", depth)], None, &root);
             assert_eq!(check_depth(&session).is_ok(), allowed, "{depth}");
-            let list = variables(
-                &session,
-                &root,
-                &Access::Read,
-                TEXTS,
-                &model(""),
-                Path::new("log"),
-            );
+            let list = of_unnamed(&session, &root, &Access::Read);
             assert_eq!(list.is_ok(), allowed, "{depth}");
         }
     }
@@ -410,15 +411,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::open(dir.path()).unwrap();
         let session = session(&[("LLM_PROVIDER", "openai")], None, &root);
-        let list = variables(
-            &session,
-            &root,
-            &Access::Read,
-            TEXTS,
-            &model(""),
-            Path::new("log"),
-        )
-        .unwrap();
+        let list = of_unnamed(&session, &root, &Access::Read).unwrap();
         assert!(list.contains(&("LLM_PROVIDER".to_owned(), "openai".to_owned())));
     }
 }

@@ -221,6 +221,13 @@ fn arguments(run: &Run, start: &ChildStart<'_>, prompt: &PromptFile<'_>) -> Vec<
         "--prompt-file".into(),
         prompt.path().into(),
     ];
+    let session = &run.ctx.session;
+    if let Some(trust) = session.trust.for_child(&session.paths) {
+        arguments.push(format!("--inherit-trust={trust}").into());
+    }
+    if session.hooks.is_off() {
+        arguments.push("--no-hooks".into());
+    }
     // After `=`, a value may begin with a dash.
     if !start.model.model.is_empty() {
         arguments.push(format!("--model={}", start.model.model).into());

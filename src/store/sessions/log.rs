@@ -279,6 +279,12 @@ impl SharedLog {
 }
 
 impl TurnLog {
+    /// The session's file, or where that will be.
+    pub(crate) fn path(&self) -> PathBuf {
+        let state = self.shared.lock();
+        state.store.path(&state.id)
+    }
+
     /// Writes the user's message, after what is new in the `before` that it follows. It survives the end of this process, and a power cut once
     /// [`TurnLog::make_durable`] has run. Returns a notice for the user when writing begins to fail or to work again.
     pub(crate) fn say(

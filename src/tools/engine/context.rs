@@ -13,7 +13,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_CONTACT;
 use crate::chat::event::{CallState, Event, EventSink};
-use crate::chat::usage::Ledger;
+use crate::chat::ledger::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 use crate::net::guarded_client::GuardedClient;
@@ -27,7 +27,7 @@ use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
-use crate::tools::engine::approval::{Approval, ApprovalRequest};
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
@@ -35,7 +35,9 @@ use crate::tools::engine::hooks::hook_set::HookSet;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::permission::permissions::Permissions;
 use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::project_trust::SessionTrust;
 use crate::tools::engine::read_budget::ReadBudget;
+use crate::tools::engine::session_skills::SessionSkills;
 use crate::tools::engine::working_dir::WorkingDir;
 
 /// What the tools of one session share.
@@ -70,6 +72,10 @@ pub struct SessionContext {
     pub(crate) permissions: Permissions,
     /// What is asked or told before and after events of the session.
     pub(crate) hooks: HookSet,
+    /// What the session uses of what its project brings along.
+    pub(crate) trust: SessionTrust,
+    /// The skills that were found.
+    pub(crate) skills: SessionSkills,
     /// Shortens conversations with the session's model, if there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// Runs child Marvins, if there is a model.
@@ -189,6 +195,8 @@ impl SessionContext {
             approval: Approval::Approve,
             permissions: Permissions::default(),
             hooks: HookSet::default(),
+            trust: SessionTrust::default(),
+            skills: SessionSkills::default(),
             summarizer: RwLock::default(),
             agents: RwLock::default(),
             editor: None,
@@ -317,24 +325,6 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// Asks the user to approve `request` if they have to be asked. The call's timeout is paused meanwhile.
-    ///
-    /// # Errors
-    /// The user does not want it or cannot be asked, or the call was stopped.
-    pub fn approve(&self, request: ApprovalRequest) -> Outcome<()> {
-        match &self.approval {
-            _ if self.is_agreed => Ok(()),
-            Approval::UserInvoked | Approval::Approve => Ok(()),
-            Approval::Deny => Err(request.refused_unasked()),
-            Approval::Ask(approver) => {
-                self.say_state(CallState::Waiting);
-                let answer = self.pauses.during(|| approver.ask(request, &self.stop));
-                self.say_state(CallState::Running);
-                answer
-            }
-        }
-    }
-
     /// A context for tests: nobody listens to it, and nothing stops it.
     #[cfg(test)]
     pub(crate) fn for_tests(env: Env) -> Self {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
@@ -333,7 +333,11 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
 }
 
 /// Runs the function of a tool.
-fn run_tool(ctx: &ToolContext, tool: &ToolRef, args: &ParsedArguments) -> Outcome<ToolOk> {
+pub(super) fn run_tool(
+    ctx: &ToolContext,
+    tool: &ToolRef,
+    args: &ParsedArguments,
+) -> Outcome<ToolOk> {
     match (args, tool) {
         (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, map),
         (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, map),
@@ -348,30 +352,6 @@ fn run_tool(ctx: &ToolContext, tool: &ToolRef, args: &ParsedArguments) -> Outcom
             Err(Problem::internal(format!("{} takes no text.", tool.name())))
         }
     }
-}
-
-/// What a call with these arguments would change, if its tool can tell without changing anything.
-pub(crate) fn preview(
-    ctx: &ToolContext,
-    name: &str,
-    input: &Map<String, Value>,
-) -> Option<Display> {
-    let tool = ctx.session.registry().find(name)?;
-    if !tool.rules().previewed {
-        return None;
-    }
-    // One text comes under this name where a call is asked about.
-    let whole = input.get("input").and_then(Value::as_str);
-    let args = match whole.filter(|_| tool.is_freeform() && input.len() == 1) {
-        Some(text) => ParsedArguments::Whole(text.to_owned()),
-        None => ParsedArguments::Named(input.clone()),
-    };
-    let ctx = ToolContext {
-        is_preview: true,
-        ..ctx.clone()
-    };
-    let run = || run_tool(&ctx, &tool, &args).ok()?.display;
-    catch_unwind(AssertUnwindSafe(run)).ok()?
 }
 
 #[cfg(test)]

@@ -174,6 +174,7 @@ mod tests {
     use super::*;
     use crate::base::env::Env;
     use crate::chat::display::Display;
+    use crate::tools::engine::preview::preview;
     use crate::tools::engine::registry;
 
     /// Knows one file, and keeps what it was told to write.
@@ -307,8 +308,7 @@ mod tests {
             ("apply_patch", serde_json::json!({"input": freeform}), 2),
         ] {
             let args = args.as_object().unwrap();
-            let Some(Display::Changes { files: shown }) = registry::preview(&ctx, name, args)
-            else {
+            let Some(Display::Changes { files: shown }) = preview(&ctx, name, args) else {
                 panic!("{name}: no preview");
             };
             assert_eq!(shown.len(), files, "{name}");
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!(text, "one\ntwo\n", "{name}");
         }
         let args = serde_json::json!({"command": "touch made"});
-        assert!(registry::preview(&ctx, "run_command", args.as_object().unwrap()).is_none());
+        assert!(preview(&ctx, "run_command", args.as_object().unwrap()).is_none());
         assert!(!dir.path().join("made").exists());
     }
 }

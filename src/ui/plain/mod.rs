@@ -321,7 +321,7 @@ impl PlainUi {
             UiUpdate::ChooseSession { rows, at_start } if self.has_keys => {
                 self.choose_session(&rows, at_start);
             }
-            UiUpdate::Choose(list) | UiUpdate::Offer(list) if list.kind.is_set_up() => {
+            UiUpdate::Choose(list) | UiUpdate::Offer(list) if list.kind.is_question() => {
                 self.choose_step(&list);
             }
             UiUpdate::Prompt(prompt) => self.ask_line(&prompt),

@@ -38,10 +38,12 @@ impl PlainUi {
         let title = match list.kind {
             ChoiceKind::KeyProviders => "A key for which provider?",
             ChoiceKind::ServerModels => "Which model?",
+            ChoiceKind::Trust => "May this project act by itself?",
             _ => "No language model is set up. What should answer?",
         };
         let end = match list.kind {
             ChoiceKind::SetUp => "to go on without",
+            ChoiceKind::Trust => "for not in this session",
             _ => "to go back",
         };
         self.printer

@@ -182,9 +182,11 @@ impl Picker {
             ChoiceKind::SetUp => ("Language model", "chooses"),
             ChoiceKind::KeyProviders => ("Key for", "chooses"),
             ChoiceKind::ServerModels => ("Models of the server", "chooses"),
+            ChoiceKind::Trust => ("May this project act by itself?", "chooses"),
         };
         let end = match self.kind {
             ChoiceKind::SetUp => "goes on without",
+            ChoiceKind::Trust => "uses none of it",
             ChoiceKind::KeyProviders | ChoiceKind::ServerModels => "goes back",
             _ if self.at_start => "quits",
             _ => "closes",

@@ -1,6 +1,5 @@
 //! Reads what a report is made of: the record of events, the findings of reviews, the commits since the run began, documents and tests.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::matching::{self, Matcher, Requirement, TestCase};
 use crate::app::pipeline::event_log;
+use crate::app::pipeline::progress::{ChildProgress, MAX_COST, RunProgress, Usage};
 use crate::app::pipeline::status::no_run;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -29,8 +29,6 @@ const MAX_COMMITS: u64 = 2_000;
 const MAX_POINTS: usize = 400;
 /// Entries of one kind that a requirement lists.
 const MAX_LISTED: usize = 20;
-/// No child costs more US dollars; above is a fault in a number.
-const MAX_COST: f64 = 1e9;
 
 /// What a report says.
 #[derive(Debug, Default, Serialize)]
@@ -140,22 +138,14 @@ pub(crate) fn report(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<Ru
     Ok(report)
 }
 
-/// A child as far as the sums need it.
-#[derive(Default)]
-struct ChildSums {
-    phase: String,
-    model: String,
-    tokens: u64,
-    cost: f64,
-    seconds: u64,
-}
-
+/// Follows a run through all its starts.
 #[derive(Default)]
 struct Collector {
     report: RunReport,
     began: Option<Duration>,
-    phase: String,
-    children: BTreeMap<String, ChildSums>,
+    progress: RunProgress,
+    /// Of the starts before the last one.
+    earlier: Vec<ChildProgress>,
     points: Vec<(u64, u64)>,
 }
 
@@ -168,6 +158,7 @@ impl Collector {
                 phases,
                 ..
             } => {
+                self.earlier.extend_from_slice(&self.progress.children);
                 if self.began.is_none() || self.report.ticket != *ticket {
                     *self = Self {
                         began: Some(at),
@@ -182,7 +173,6 @@ impl Collector {
                 }
                 self.report.end = None;
                 self.report.done = false;
-                self.phase.clear();
                 for phase in phases.iter().filter(|phase| !phase.omitted) {
                     let known = self.phase_row(&phase.name);
                     if known.state.is_empty() {
@@ -192,7 +182,6 @@ impl Collector {
                 }
             }
             PipelineEvent::PhaseStarted { phase } => {
-                self.phase.clone_from(phase);
                 "begun".clone_into(&mut self.phase_row(phase).state);
             }
             PipelineEvent::PhaseDone { phase, seconds } => {
@@ -203,40 +192,10 @@ impl Collector {
             PipelineEvent::PhaseSkipped { phase, reason } => {
                 self.phase_row(phase).state = format!("skipped: {reason}");
             }
-            PipelineEvent::ChildStarted { id, model, .. } => {
-                let child = self.children.entry(id.clone()).or_default();
-                child.model.clone_from(model);
-                child.phase.clone_from(&self.phase);
-            }
-            PipelineEvent::ChildUsage {
-                id,
-                tokens,
-                cost,
-                estimated,
-            } => {
-                let child = self.children.entry(id.clone()).or_default();
-                let more = tokens.saturating_sub(child.tokens);
-                child.tokens = child.tokens.max(*tokens);
-                if cost.is_finite() {
-                    child.cost = child.cost.max(cost.clamp(0.0, MAX_COST));
-                }
-                self.report.cost_estimated |= estimated;
-                self.report.tokens = self.report.tokens.saturating_add(more);
-                // A clock that was set back must not draw backwards.
-                let last = self.points.last().map_or(0, |(at, _)| *at);
-                let since = at.saturating_sub(self.began.unwrap_or(at)).as_secs();
-                self.points.push((since.max(last), self.report.tokens));
-            }
-            PipelineEvent::ChildEnded { id, seconds, .. } => {
-                if let Some(child) = self.children.get_mut(id) {
-                    child.seconds = *seconds;
-                }
-            }
             PipelineEvent::TestsRun { passed, words } => {
                 let mark = if *passed { "passed" } else { "failed" };
                 self.report.tests = Some(format!("{mark}. {words}"));
             }
-            PipelineEvent::ProviderWait { .. } => {}
             PipelineEvent::Warning { words } => self.report.warnings.push(words.clone()),
             PipelineEvent::RunPaused { words, .. } => self.report.end = Some(words.clone()),
             PipelineEvent::RunEnded { done, words } => {
@@ -244,10 +203,22 @@ impl Collector {
                 self.report.end = Some(words.clone());
             }
             PipelineEvent::RoundStarted { .. }
+            | PipelineEvent::ChildStarted { .. }
             | PipelineEvent::ChildTools { .. }
+            | PipelineEvent::ChildUsage { .. }
+            | PipelineEvent::ChildEnded { .. }
+            | PipelineEvent::ProviderWait { .. }
             | PipelineEvent::Checkpoint { .. }
             | PipelineEvent::Steered { .. }
             | PipelineEvent::ApprovalAwaited { .. } => {}
+        }
+        self.progress.apply(event, at);
+        if matches!(event, PipelineEvent::ChildUsage { .. }) {
+            // A clock that was set back must not draw backwards.
+            let last = self.points.last().map_or(0, |(at, _)| *at);
+            let since = at.saturating_sub(self.began.unwrap_or(at)).as_secs();
+            let tokens = self.progress.all_usage().tokens;
+            self.points.push((since.max(last), tokens));
         }
     }
 
@@ -255,18 +226,21 @@ impl Collector {
         row(&mut self.report.phases, name)
     }
 
-    fn end(mut self) -> RunReport {
+    fn end(self) -> RunReport {
         let mut report = self.report;
-        for child in std::mem::take(&mut self.children).into_values() {
+        let used = self.progress.all_usage();
+        report.tokens = used.tokens;
+        report.cost = used.cost;
+        report.cost_estimated = used.estimated;
+        for child in self.earlier.iter().chain(&self.progress.children) {
             if !child.phase.is_empty() {
-                let phase = row(&mut report.phases, &child.phase);
-                phase.add(&child);
+                row(&mut report.phases, &child.phase).add(child.usage);
             }
+            let seconds = child.end.as_ref().map_or(0, |end| end.seconds);
             let model = row(&mut report.models, &child.model);
-            model.add(&child);
-            model.seconds = model.seconds.saturating_add(child.seconds);
-            report.cost = (report.cost + child.cost).min(MAX_COST);
-            report.child_seconds = report.child_seconds.saturating_add(child.seconds);
+            model.add(child.usage);
+            model.seconds = model.seconds.saturating_add(seconds);
+            report.child_seconds = report.child_seconds.saturating_add(seconds);
         }
         report.plot = thinned(&self.points);
         report
@@ -274,10 +248,10 @@ impl Collector {
 }
 
 impl Spending {
-    fn add(&mut self, child: &ChildSums) {
+    fn add(&mut self, usage: Usage) {
         self.children += 1;
-        self.tokens = self.tokens.saturating_add(child.tokens);
-        self.cost = (self.cost + child.cost).min(MAX_COST);
+        self.tokens = self.tokens.saturating_add(usage.tokens);
+        self.cost = (self.cost + usage.cost).min(MAX_COST);
     }
 }
 

@@ -11,6 +11,7 @@ use super::flow::Flow;
 use super::jobs::Jobs;
 use super::model::Model;
 use super::orders::Orders;
+use super::project_question::ProjectQuestion;
 use super::run::Run;
 use super::voice::Voice;
 use super::workplace::Workplace;
@@ -31,8 +32,8 @@ pub(crate) struct CommandSpec {
     is_word: bool,
     /// Works in shell mode without a mark too.
     in_shell_mode: bool,
-    /// It needs neither a screen nor somebody who answers, so that other programs can offer it.
-    pub is_for_programs: bool,
+    /// Its name for other programs, which can offer it: it needs neither a screen nor somebody who answers.
+    pub name_for_programs: Option<&'static str>,
     handler: CommandHandler,
 }
 
@@ -64,6 +65,7 @@ pub(super) struct Parts<'a> {
     pub(super) model: &'a mut Model,
     pub(super) voice: &'a mut Voice,
     pub(super) workplace: &'a mut Workplace,
+    pub(super) project: &'a mut ProjectQuestion,
 }
 
 /// What a command does, and the part that it does it with.
@@ -77,6 +79,7 @@ enum CommandHandler {
     Model(fn(&mut Model, &mut Call<'_>) -> Outcome<()>),
     Voice(fn(&mut Voice, &mut Call<'_>) -> Outcome<()>),
     Workplace(fn(&mut Workplace, &mut Call<'_>) -> Outcome<()>),
+    Project(fn(&mut ProjectQuestion, &mut Call<'_>) -> Outcome<()>),
 }
 
 const fn bare(
@@ -91,7 +94,7 @@ const fn bare(
         takes_text: false,
         is_word: false,
         in_shell_mode: false,
-        is_for_programs: false,
+        name_for_programs: None,
         handler,
     }
 }
@@ -115,8 +118,8 @@ impl CommandSpec {
         self
     }
 
-    const fn for_programs(mut self) -> Self {
-        self.is_for_programs = true;
+    const fn for_programs(mut self, name: &'static str) -> Self {
+        self.name_for_programs = Some(name);
         self
     }
 
@@ -183,6 +186,7 @@ impl SessionCommand<'_> {
             CommandHandler::Model(run) => run(parts.model, call),
             CommandHandler::Voice(run) => run(parts.voice, call),
             CommandHandler::Workplace(run) => run(parts.workplace, call),
+            CommandHandler::Project(run) => run(parts.project, call),
         }
     }
 }
@@ -294,9 +298,10 @@ pub(crate) fn typed() -> Vec<(String, &'static str)> {
     all
 }
 
-/// The commands that need no screen.
-pub(crate) fn for_programs() -> impl Iterator<Item = &'static CommandSpec> {
-    ROWS.iter().filter(|row| row.is_for_programs)
+/// The commands that need no screen, and their names for programs.
+pub(crate) fn for_programs() -> impl Iterator<Item = (&'static str, &'static CommandSpec)> {
+    let rows = ROWS.iter();
+    rows.filter_map(|row| Some((row.name_for_programs?, row)))
 }
 
 /// The commands with their arguments and what they do.

@@ -12,6 +12,7 @@ use crate::app::session::queued::{Queued, QueuedKind};
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::session::workplace;
 use crate::base::problem::{Outcome, Problem};
+use crate::tools::session::skills;
 
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
@@ -38,7 +39,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         }),
     )
-    .for_programs(),
+    .for_programs("tools"),
     taking(
         &["tool"],
         "NAME key=value …",
@@ -89,7 +90,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             flow.explain(call.orders);
             Ok(())
         }),
-    ),
+    )
+    .for_programs("why"),
     taking(
         &["profile"],
         "[NAME]",
@@ -111,7 +113,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             flow.memory_command(&words(call.rest)?, call.run, call.facts, call.orders)
         }),
     )
-    .for_programs(),
+    .for_programs("memory"),
     bare(
         &["blender"],
         "check the connection to Blender",
@@ -128,7 +130,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             call.orders.request(CoreRequest::NewSession);
             Ok(())
         }),
-    ),
+    )
+    .for_programs("clear"),
     taking(
         &["resume"],
         "[ID]",
@@ -152,14 +155,32 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             conversation.compact(call.run, call.facts, call.orders)
         }),
     )
-    .for_programs(),
+    .for_programs("compact"),
     bare(
         &["undo"],
         "take back the last exchange",
         CommandHandler::Conversation(|conversation, call| {
             conversation.undo(call.run, call.facts, call.orders)
         }),
-    ),
+    )
+    .for_programs("undo"),
+    taking(
+        &["trust"],
+        "[ANSWER]",
+        "what the project brings along, and whether it may act",
+        CommandHandler::Project(|project, call| project.command(call.rest, call.run, call.orders)),
+    )
+    .for_programs("trust"),
+    bare(
+        &["skills"],
+        "the skills, which /NAME calls",
+        CommandHandler::Free(|call| {
+            let list = skills::listing(&call.run.context.skills());
+            call.orders.show(UiUpdate::Listing(list));
+            Ok(())
+        }),
+    )
+    .for_programs("skills"),
     taking(
         &["theme"],
         "[NAME]",
@@ -174,7 +195,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         }),
     )
-    .for_programs(),
+    .for_programs("code"),
     bare(
         &["shell", SHELL],
         "shell mode on or off: each line is a command",
@@ -251,7 +272,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         }),
     )
     .word()
-    .for_programs(),
+    .for_programs("usage"),
     bare(
         &["quit", "exit"],
         "quit Marvin",

@@ -17,6 +17,7 @@ use crate::chat::tokens::TokenMeter;
 use crate::model_call::compaction::compact;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::hooks::turns::is_compacted_by_hand;
 
 const COMPACT: &str = "compact the conversation";
 
@@ -42,6 +43,7 @@ impl Conversation {
         let conversation = self.number;
         let make = move || {
             let _with_session = with_session;
+            is_compacted_by_hand(&ctx);
             let any = compact(&ctx, &mut messages, &mut TokenMeter::default(), goal)?;
             Ok(any.then_some(messages))
         };

@@ -19,6 +19,7 @@ use crate::chat::message::Message;
 use crate::chat::repair::cut_for_cap;
 use crate::chat::tokens::TokenMeter;
 use crate::store::chat_log::{self, LogEntry, LogRole};
+use crate::store::sessions::Replay;
 use crate::store::sessions::record::ContextCause;
 use saved_session::SavedSession;
 
@@ -56,8 +57,15 @@ impl Conversation {
     }
 
     /// Goes on with what was said before this process.
-    pub(super) fn resume_with(&mut self, messages: Vec<Message>) {
-        self.messages = messages;
+    pub(super) fn resume_with(&mut self, replay: &Replay) {
+        self.messages = replay.context();
+        self.sent = replay.user_texts();
+    }
+
+    /// The session goes on without what was said in it, which the model no longer gets.
+    pub(super) fn cleared(&self, orders: &mut Orders) {
+        self.save(ContextCause::Change, orders);
+        orders.remark("The conversation is empty: the model knows nothing of what was said.");
     }
 
     /// Adds a message of the user that nobody answers.

@@ -41,11 +41,11 @@ impl Conversation {
         let log = log_writer::open(&run.context, &profile)?;
         let (inbox, writer) = (Arc::clone(&run.inbox), run.log_writer.clone());
         let (session_log, conversation) = (self.saved.log().cloned(), self.number);
-        // What was said before the session was resumed is not at the end of the chat log.
-        let is_resumed = self.sent.len() <= self.saved.resumed_messages();
+        // What was said before the session was resumed is not at the end of the chat log, and what nobody was there for is not in it.
+        let is_elsewhere = run.is_one_shot || self.sent.len() <= self.saved.resumed_messages();
         let undo = move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let undone = if is_resumed || writer.take_back(&profile, &message) {
+            let undone = if is_elsewhere || writer.take_back(&profile, &message) {
                 Ok(())
             } else {
                 log.undo_last_exchange(Some(&message), &mut warn).map(drop)

@@ -18,7 +18,7 @@ impl Core {
     }
 
     /// Nothing of what was said, noted or begun goes on in the conversation that follows.
-    fn leave_conversation(&mut self, run: &Run) {
+    pub(super) fn leave_conversation(&mut self, run: &Run) {
         self.conversation.leave(run);
         self.turns.leave_conversation();
         self.flow.leave_conversation();

@@ -27,7 +27,7 @@ use crate::store::chat_log::LogRole;
 impl Core {
     /// Sends the next queued message, if nothing has to finish first.
     pub(super) fn send_next(&mut self, run: &Run, orders: &mut Orders) {
-        if orders.blocks_next_message() {
+        if orders.blocks_next_message() || self.project.is_open() {
             return;
         }
         let Some(kind) = self.turns.next_kind() else {

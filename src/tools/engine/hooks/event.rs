@@ -34,6 +34,11 @@ impl HookEvent {
         known.map(|(event, _)| *event)
     }
 
+    /// The names of all events.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(_, name)| *name)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         let known = NAMES.iter().find(|(event, _)| *event == self);
         known.map_or("", |(_, name)| name)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,6 +14,8 @@ use crate::base::problem::Outcome;
 
 /// The time that a hook has where nothing is said.
 pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
+/// What a hook has at the end of a session, where somebody waits for Marvin to leave.
+const LIMIT_AT_END: Duration = Duration::from_secs(5);
 /// The longest and the shortest time that may be set.
 const LONGEST: Duration = Duration::from_secs(600);
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -26,8 +28,13 @@ pub(crate) trait HookRunner: Send + Sync {
     /// There is no answer, its time is over, or `stop` fired.
     fn run(&self, input: &Value, limit: Duration, stop: &Cancel) -> Outcome<Value>;
 
-    /// What it is, for a message: "the command ./check.sh".
+    /// What it is, for a message: "the hook ./check.sh".
     fn name(&self) -> String;
+
+    /// Children read it themselves, so that it is asked about their calls too.
+    fn runs_in_children(&self) -> bool {
+        false
+    }
 }
 
 /// One hook.
@@ -66,7 +73,11 @@ impl Hook {
     }
 
     pub(super) fn run(&self, input: &Value, stop: &Cancel) -> Outcome<Value> {
-        self.runner.run(input, self.limit, stop)
+        let limit = match self.event {
+            HookEvent::SessionEnd => self.limit.min(LIMIT_AT_END),
+            _ => self.limit,
+        };
+        self.runner.run(input, limit, stop)
     }
 }
 
@@ -76,6 +87,8 @@ pub(crate) struct HookedSession {
     pub id: String,
     /// The session's file, if there is one.
     pub transcript: String,
+    /// How it began: startup, resume, clear or fork.
+    pub source: &'static str,
 }
 
 /// The hooks of a session, in the order in which they count.
@@ -85,6 +98,12 @@ pub(crate) struct HookSet {
     hooks: RwLock<Vec<Arc<Hook>>>,
     session: Mutex<HookedSession>,
     turn: Mutex<HookedTurn>,
+    /// Why calls that change something are refused, where a file that cannot be used wants that.
+    refusal: OnceLock<String>,
+    /// Hooks of files are switched off.
+    is_off: AtomicBool,
+    /// The session whose beginning hooks were told.
+    begun: Mutex<Option<String>>,
 }
 
 /// What hooks have said about the turn that runs.
@@ -120,6 +139,34 @@ impl HookSet {
         }
     }
 
+    /// Whether there is one for the event that children know nothing of.
+    pub(crate) fn has_here_alone(&self, event: HookEvent) -> bool {
+        self.any.load(Ordering::Acquire) && {
+            let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
+            let mut hooks = hooks.iter().filter(|hook| hook.event == event);
+            hooks.any(|hook| !hook.runner.runs_in_children())
+        }
+    }
+
+    /// Has calls that change something refused, and says why.
+    pub(crate) fn refuse_changes(&self, why: String) {
+        let _ = self.refusal.set(why);
+    }
+
+    /// Why calls that change something are refused, if they are.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refusal.get().map(String::as_str)
+    }
+
+    /// Hooks of files are switched off, here and in children.
+    pub(crate) fn switch_off(&self) {
+        self.is_off.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Relaxed)
+    }
+
     /// The hooks that are about the event and one of these names.
     pub(super) fn about(&self, event: HookEvent, names: &[&str]) -> Vec<Arc<Hook>> {
         let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
@@ -128,12 +175,28 @@ impl HookSet {
         hooks.cloned().collect()
     }
 
+    /// Whether there is any hook.
+    pub(super) fn has_any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Notes the session whose beginning hooks are told; returns the one before.
+    pub(super) fn note_begun(&self, begun: Option<String>) -> Option<String> {
+        let mut known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *known, begun)
+    }
+
+    pub(super) fn begun(&self) -> Option<String> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.clone()
+    }
+
     /// Sets what hooks are told of the session.
     pub(crate) fn set_session(&self, session: HookedSession) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 
-    pub(super) fn session(&self) -> HookedSession {
+    pub(crate) fn session(&self) -> HookedSession {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.clone()
     }

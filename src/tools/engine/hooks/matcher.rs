@@ -1,9 +1,12 @@
 //! Which names of an event's subject, mostly a tool, a hook is about.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+
+/// What a pattern may take in memory: far more than one for names of tools needs.
+const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Matcher {
@@ -29,7 +32,10 @@ impl Matcher {
             let names = text.split('|').filter(|name| !name.is_empty());
             return Ok(Self::Names(names.map(str::to_owned).collect()));
         }
-        let pattern = Regex::new(&format!("^(?:{text})$"));
+        let pattern = RegexBuilder::new(&format!("^(?:{text})$"))
+            .size_limit(MAX_PATTERN_BYTES)
+            .dfa_size_limit(MAX_PATTERN_BYTES)
+            .build();
         pattern.map(Self::Pattern).map_err(|error| {
             Problem::input(format!(
                 "The matcher \"{}\" of a hook is no regular expression.",
@@ -38,6 +44,21 @@ impl Matcher {
             .next("Give names with | between them, a regular expression, or * for every tool.")
             .because(error)
         })
+    }
+
+    /// As it is written in a file; empty for everything.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::Names(names) => names.join("|"),
+            Self::Pattern(pattern) => {
+                let whole = pattern.as_str();
+                let own = whole
+                    .strip_prefix("^(?:")
+                    .and_then(|own| own.strip_suffix(")$"));
+                own.unwrap_or(whole).to_owned()
+            }
+        }
     }
 
     /// Whether one of the names is meant. Without any it is about everything: the event has no subject.

@@ -84,6 +84,7 @@ impl Bench {
         session.hooks.set_session(HookedSession {
             id: "s1".to_owned(),
             transcript: "/t".to_owned(),
+            source: "startup",
         });
         let heard = Arc::new(Heard::default());
         let sink: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;

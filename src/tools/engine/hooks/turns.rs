@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::calls::as_told;
 use super::event::HookEvent;
 use super::fire::fire;
+use super::hook_set::HookedSession;
 use super::verdict::joined;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, Level};
@@ -13,18 +14,59 @@ use crate::tools::engine::context::ToolContext;
 /// How often hooks may keep a turn from ending.
 const MAX_STOPS: u32 = 5;
 
+/// A message of a session is about to be sent. The first one begins the session, and ends the one before. `session` has the id and the file of the session that is
+/// written, if one is; `has_earlier` says whether something was said in it before.
+pub(crate) fn message_begins(
+    ctx: &ToolContext,
+    session: Option<(String, String)>,
+    has_earlier: bool,
+    model: &str,
+) {
+    let set = &ctx.session.hooks;
+    if !set.has_any() {
+        return;
+    }
+    let known = set.session();
+    let session = match session {
+        Some((id, transcript)) if id != known.id => HookedSession {
+            id,
+            transcript,
+            source: match (has_earlier, known.id.is_empty()) {
+                (true, _) => "resume",
+                (false, true) => "startup",
+                (false, false) => "clear",
+            },
+        },
+        _ => known,
+    };
+    let begun = set.begun();
+    if begun.as_ref() == Some(&session.id) {
+        return;
+    }
+    if begun.is_some() {
+        session_ends(ctx, session.source);
+    }
+    set.set_session(session.clone());
+    session_starts(ctx, session.source, model);
+}
+
 /// The session begins, by one of the ways that the form has words for; what hooks say of it goes to the model with the first message.
 pub(crate) fn session_starts(ctx: &ToolContext, source: &str, model: &str) {
+    let set = &ctx.session.hooks;
+    set.note_begun(Some(set.session().id));
     let said = fire(ctx, HookEvent::SessionStart, &[source], || {
         object(json!({"source": source, "model": model}))
     });
     if let Some(context) = said.and_then(|said| said.context) {
-        ctx.session.hooks.tell_later(context);
+        set.tell_later(context);
     }
 }
 
-/// The session ends.
+/// The session ends, if hooks were told that it began.
 pub(crate) fn session_ends(ctx: &ToolContext, reason: &str) {
+    if ctx.session.hooks.note_begun(None).is_none() {
+        return;
+    }
     fire(ctx, HookEvent::SessionEnd, &[reason], || {
         object(json!({"reason": reason}))
     });
@@ -114,6 +156,13 @@ pub(crate) fn objects_to_compaction(ctx: &ToolContext) -> bool {
         object(json!({"trigger": "auto", "custom_instructions": null}))
     });
     said.is_some_and(|said| said.block.is_some())
+}
+
+/// The user has the conversation shortened, to which no hook can object.
+pub(crate) fn is_compacted_by_hand(ctx: &ToolContext) {
+    fire(ctx, HookEvent::PreCompact, &["manual"], || {
+        object(json!({"trigger": "manual", "custom_instructions": null}))
+    });
 }
 
 /// Somebody is about to be asked about a call.

@@ -99,6 +99,12 @@ pub(crate) fn clear(
     tool: &ToolRef,
     args: ParsedArguments,
 ) -> Outcome<ClearedCall> {
+    if let Some(why) = ctx.session.hooks.refusal() {
+        let call = facts(&ctx.session, tool, &args);
+        if CallKind::of(call.effect) != CallKind::Read {
+            return Err(refuse_by_hook(ctx, &call, why));
+        }
+    }
     match calls::concern(ctx, HookEvent::PreToolUse) {
         true => clear_with_hooks(ctx, tool, args),
         false => decide(ctx, tool, args),

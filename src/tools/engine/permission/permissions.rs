@@ -21,6 +21,8 @@ pub(crate) struct PermissionRules {
     pub inherited: Option<PermissionMode>,
     pub allow: Vec<Rule>,
     pub deny: Vec<Rule>,
+    /// What is allowed while this turn lasts.
+    pub allow_in_turn: Vec<Rule>,
 }
 
 #[derive(Default)]
@@ -114,6 +116,21 @@ impl Permissions {
         Ok(())
     }
 
+    /// Adds rules that allow until the turn ends: those of a skill that the user trusts. A sub-agent gets none.
+    pub(crate) fn allow_in_turn(&self, allow: Vec<Rule>) {
+        let mut rules = self.rules_mut();
+        if rules.inherited.is_none() {
+            rules.allow_in_turn.extend(allow);
+        }
+    }
+
+    /// The turn has ended.
+    pub(crate) fn end_turn(&self) {
+        if !self.rules().allow_in_turn.is_empty() {
+            self.rules_mut().allow_in_turn.clear();
+        }
+    }
+
     pub(crate) fn deny(&self, deny: Vec<Rule>) {
         self.rules_mut().deny.extend(deny);
     }
@@ -135,7 +152,10 @@ impl Permissions {
     /// Whether there is nothing to judge by, so that a call need not be looked at.
     pub(super) fn is_unset(&self) -> bool {
         let rules = self.rules();
-        rules.mode.is_none() && rules.allow.is_empty() && rules.deny.is_empty()
+        rules.mode.is_none()
+            && rules.allow.is_empty()
+            && rules.deny.is_empty()
+            && rules.allow_in_turn.is_empty()
     }
 
     /// What is done with a call: rules that deny, rules that allow, the mode.
@@ -144,7 +164,8 @@ impl Permissions {
             return Decision::Refuse(denial);
         }
         let rules = self.rules();
-        if rules.allow.iter().any(|rule| rule.allows(call)) {
+        let mut allow = rules.allow.iter().chain(&rules.allow_in_turn);
+        if allow.any(|rule| rule.allows(call)) {
             return Decision::Run { chosen: true };
         }
         let Some(mode) = rules.mode else {

@@ -11,6 +11,7 @@ use crate::base::redact;
 use crate::base::variables::SPOTIFY_CLIENT_SECRET;
 use crate::disk::lock::Lock;
 use crate::net::keys;
+use crate::net::oauth::callback::redirect;
 use crate::net::service::ServiceResponse;
 use crate::net::services::{KEY_ADVICE, SPOTIFY_ACCOUNTS};
 use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
@@ -32,7 +33,7 @@ pub(super) fn client(ctx: &ToolContext) -> Outcome<String> {
     SPOTIFY_ACCOUNTS.key_in(&ctx.session.env).ok_or_else(|| {
         Problem::config("SPOTIFY_CLIENT_ID is not set.").next(format!(
             "Make an application in Spotify's developer dashboard with the redirect address {}, and set SPOTIFY_CLIENT_ID to its client id.",
-            super::callback::redirect(super::callback::port(&ctx.session.env))
+            redirect(super::consent::port(&ctx.session.env))
         ))
         .next(KEY_ADVICE)
     })
@@ -132,7 +133,7 @@ pub(super) fn exchange_code(
     }
     let before = AccountToken {
         ours: true,
-        scope: super::pkce::SCOPES.join(" "),
+        scope: super::consent::SCOPES.join(" "),
         ..AccountToken::default()
     };
     let hidden = [code.to_owned(), pending.verifier.clone()];

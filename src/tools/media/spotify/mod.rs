@@ -3,11 +3,9 @@
 mod account;
 mod add;
 mod api;
-mod browser;
-mod callback;
+mod consent;
 mod create;
 mod link;
-mod pkce;
 mod rank;
 mod search;
 mod sign_in;

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::SpotifyAuth;
 use super::account::{access, client, exchange_code};
-use super::browser;
-use super::callback::{Callback, CallbackServer, port, redirect};
-use super::pkce::{AuthResponse, SCOPES, address, random_text};
+use super::consent::{SCOPES, address, port};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls};
 use crate::chat::event::{Event, Level};
+use crate::net::oauth::callback::{Callback, CallbackServer, redirect};
+use crate::net::oauth::pkce::random_text;
+use crate::net::oauth::redirect::AuthResponse;
 use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::proc::browser;
 use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
 use crate::tools::engine::context::ToolContext;
 
@@ -42,7 +44,7 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
             &pending.redirect,
         ));
     }
-    let server = match CallbackServer::open(wanted) {
+    let mut server = match CallbackServer::open(wanted) {
         Ok(server) => server,
         Err(reason) => {
             let pending = begin(&store, &id, wanted)?;
@@ -72,7 +74,12 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
         "waiting up to {} s for the browser",
         BROWSER_TIMEOUT.as_secs()
     ));
-    match server.wait(&pending.state, BROWSER_TIMEOUT, &ctx.stop)? {
+    // Forging a refusal gains nothing, and a user who refused should see the result at once.
+    let is_ours = |response: &AuthResponse| {
+        response.error.is_some()
+            || (response.code.is_some() && response.state.as_ref() == Some(&pending.state))
+    };
+    match server.wait(&is_ours, BROWSER_TIMEOUT, &ctx.stop)? {
         Some(callback) => finish(ctx, &store, &pending, callback),
         None => Err(Problem::limit(format!("Spotify did not redirect the browser back within {} s.", BROWSER_TIMEOUT.as_secs()))
             .next(format!("Open {url} and agree; then call spotify_auth with the address that the browser ends at as auth_code."))),

@@ -1,5 +1,6 @@
 //! What covers the conversation and takes its keys, the help and lists to choose from, and the folding of results.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::App;
@@ -14,8 +15,8 @@ const IN_TRANSIT: Duration = Duration::from_millis(500);
 /// A list that came by itself, at the first start.
 #[derive(Default)]
 pub(super) struct UnaskedList {
-    /// It waits until the input is empty.
-    held: Option<ChoiceList>,
+    /// They wait until the input is empty.
+    held: VecDeque<ChoiceList>,
     /// It is on the screen since then.
     shown: Option<(ChoiceList, Instant)>,
 }
@@ -23,14 +24,14 @@ pub(super) struct UnaskedList {
 impl App {
     /// Shows a list that nobody asked for, once no key can be meant for anything else.
     pub(super) fn offer_list(&mut self, list: ChoiceList) {
-        self.unasked_list.held = Some(list);
+        self.unasked_list.held.push_back(list);
         self.show_unasked_list();
     }
 
     /// Shows the list that waits, once nothing else is in its way.
     pub(super) fn show_unasked_list(&mut self) {
         let is_free = self.overlay.is_none() && self.editor.is_empty();
-        if is_free && let Some(list) = self.unasked_list.held.take() {
+        if is_free && let Some(list) = self.unasked_list.held.pop_front() {
             self.unasked_list.shown = Some((list.clone(), Instant::now()));
             self.overlay = Some(Overlay::List(Picker::new(list)));
         }
@@ -45,7 +46,7 @@ impl App {
             return false;
         };
         self.close_overlay();
-        self.unasked_list.held = Some(list);
+        self.unasked_list.held.push_front(list);
         true
     }
 

@@ -205,7 +205,7 @@ impl Model {
             ChoiceKind::KeyProviders | ChoiceKind::ServerModels => {
                 self.offer_set_up(false, run, orders);
             }
-            ChoiceKind::Sessions | ChoiceKind::Models | ChoiceKind::Themes => {}
+            ChoiceKind::Sessions | ChoiceKind::Models | ChoiceKind::Themes | ChoiceKind::Trust => {}
         }
     }
 

@@ -188,7 +188,7 @@ impl Drop for WebDriverSession {
             return;
         }
         let url = format!("{}{}", self.base, self.own(""));
-        if let Ok(mut response) = client(END_TIMEOUT).delete(&url, &self.stop) {
+        if let Ok(mut response) = client(END_TIMEOUT).delete(&url, &[], &self.stop) {
             let _ = response.read_some(1024);
         }
     }

@@ -1,5 +1,6 @@
 //! Opens an address in the user's browser without waiting for it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::base::cancel::Cancel;
@@ -15,11 +16,15 @@ const PROGRAMS: [&str; 4] = ["xdg-open", "wslview", "sensible-browser", "open"];
 const BROWSER_RUN_TIMEOUT: Duration = Duration::from_secs(7 * 86_400);
 
 /// Starts the program that opens `url`; false when there is none.
-pub(super) fn open(env: &Env, url: &str) -> bool {
-    let Some(program) = PROGRAMS.iter().find_map(|name| find_program(name, env)) else {
-        return false;
-    };
-    let mut run = ProgramSpec::new(program, [url], command_env(env));
+pub(crate) fn open(env: &Env, url: &str) -> bool {
+    PROGRAMS
+        .iter()
+        .find_map(|name| find_program(name, env))
+        .is_some_and(|program| start(env, program, vec![url.to_owned()]))
+}
+
+fn start(env: &Env, program: PathBuf, args: Vec<String>) -> bool {
+    let mut run = ProgramSpec::new(program, args, command_env(env));
     run.limit = BROWSER_RUN_TIMEOUT;
     run.leftovers = Leftovers::Leave;
     run.stdout = KeepLimits::first(0);

@@ -4,15 +4,10 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::pkce::AuthResponse;
+use super::redirect::AuthResponse;
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::variables::MARVIN_SPOTIFY_PORT;
 
-/// The default port of the callback address, and the variable that overrides it.
-const DEFAULT_PORT: u16 = 8888;
-const VARIABLE: &str = MARVIN_SPOTIFY_PORT.name;
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Maximum simultaneous connections; browsers open some that they never use.
 const MAX_CONNECTIONS: usize = 32;
@@ -22,20 +17,16 @@ const SENDING: Duration = Duration::from_secs(2);
 /// Maximum bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-pub(super) fn port(env: &Env) -> u16 {
-    let own = env.get(VARIABLE).and_then(|port| port.trim().parse().ok());
-    own.unwrap_or(DEFAULT_PORT)
-}
-
-/// The redirect address with this port. Spotify accepts only the numeric loopback address.
-pub(super) fn redirect(port: u16) -> String {
+/// The redirect address with this port: the numeric loopback address (RFC 8252 section 8.3), and the only one that Spotify accepts.
+pub(crate) fn redirect(port: u16) -> String {
     format!("http://127.0.0.1:{port}/callback")
 }
 
 /// The listener; dropping it frees the port.
-pub(super) struct CallbackServer {
+pub(crate) struct CallbackServer {
     listener: TcpListener,
     port: u16,
+    visits: Vec<Connection>,
 }
 
 struct Connection {
@@ -45,8 +36,8 @@ struct Connection {
 }
 
 /// A callback, and the browser connection that waits for a page.
-pub(super) struct Callback {
-    pub(super) response: AuthResponse,
+pub(crate) struct Callback {
+    pub(crate) response: AuthResponse,
     stream: TcpStream,
 }
 
@@ -55,36 +46,41 @@ impl CallbackServer {
     ///
     /// # Errors
     /// The port is in use.
-    pub(super) fn open(port: u16) -> std::io::Result<Self> {
+    pub(crate) fn open(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
-        Ok(Self { listener, port })
+        Ok(Self {
+            listener,
+            port,
+            visits: Vec::new(),
+        })
     }
 
     /// The port.
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Waits for a callback with this state; others are rejected. `None` on timeout.
+    /// Waits for a callback that is of this sign-in; others are rejected. `None` on timeout, after which the wait can go on.
     ///
     /// # Errors
     /// `Cancelled`; the socket fails.
-    pub(super) fn wait(
-        self,
-        state: &str,
+    pub(crate) fn wait(
+        &mut self,
+        is_ours: &dyn Fn(&AuthResponse) -> bool,
         limit: Duration,
         stop: &Cancel,
     ) -> Outcome<Option<Callback>> {
         let end = Instant::now() + limit;
-        let mut visits: Vec<Connection> = Vec::new();
         while Instant::now() < end {
             loop {
                 match self.listener.accept() {
                     Ok((stream, _)) => {
-                        if stream.set_nonblocking(true).is_ok() && visits.len() < MAX_CONNECTIONS {
-                            visits.push(Connection {
+                        if stream.set_nonblocking(true).is_ok()
+                            && self.visits.len() < MAX_CONNECTIONS
+                        {
+                            self.visits.push(Connection {
                                 stream,
                                 head: Vec::new(),
                                 since: Instant::now(),
@@ -103,11 +99,11 @@ impl CallbackServer {
                 }
             }
             let mut waiting = Vec::new();
-            for mut visit in visits {
+            for mut visit in std::mem::take(&mut self.visits) {
                 match visit.look() {
                     CallbackCheck::More => waiting.push(visit),
                     CallbackCheck::Gone => {}
-                    CallbackCheck::Asked(target) => match classify(&target, state) {
+                    CallbackCheck::Asked(target) => match classify(&target, is_ours) {
                         Ok(response) => {
                             return Ok(Some(Callback {
                                 response,
@@ -118,7 +114,7 @@ impl CallbackServer {
                     },
                 }
             }
-            visits = waiting;
+            self.visits = waiting;
             if !stop.sleep(POLL_INTERVAL) {
                 return Err(Problem::cancelled());
             }
@@ -171,34 +167,30 @@ fn target(head: &[u8]) -> Option<String> {
 }
 
 /// The callback in a request, or the status and text of its rejection.
-fn classify(target: &str, state: &str) -> Result<AuthResponse, (&'static str, &'static str)> {
+fn classify(
+    target: &str,
+    is_ours: &dyn Fn(&AuthResponse) -> bool,
+) -> Result<AuthResponse, (&'static str, &'static str)> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if path != "/callback" {
         return Err(("404 Not Found", "There is nothing here."));
     }
     let response = AuthResponse::read(query);
-    // Forging a refusal gains nothing, and a user who refused should see the result at once.
-    if response.error.is_some() {
+    if is_ours(&response) {
         return Ok(response);
     }
-    if response.code.is_none() {
-        return Err((
-            "400 Bad Request",
-            "This address contains no response from Spotify.",
-        ));
-    }
-    if response.state.as_deref() != Some(state) {
-        return Err((
-            "400 Bad Request",
-            "This answer does not belong to the sign-in that is under way (wrong state). It was not used.",
-        ));
-    }
-    Ok(response)
+    let words = match (&response.code, &response.error) {
+        (None, None) => "This address contains no response to a sign-in.",
+        _ => {
+            "This answer does not belong to the sign-in that is under way (wrong state). It was not used."
+        }
+    };
+    Err(("400 Bad Request", words))
 }
 
 impl Callback {
     /// Shows the result to the user.
-    pub(super) fn answer(self, words: &str) {
+    pub(crate) fn answer(self, words: &str) {
         page(self.stream, "200 OK", words);
     }
 }
@@ -236,9 +228,13 @@ mod tests {
         text
     }
 
+    fn with_state(response: &AuthResponse) -> bool {
+        response.code.is_some() && response.state.as_deref() == Some("S")
+    }
+
     #[test]
     fn other_requests_are_rejected_and_the_callback_is_accepted() {
-        let server = CallbackServer::open(0).unwrap();
+        let mut server = CallbackServer::open(0).unwrap();
         let port = server.port();
         std::thread::scope(|scope| {
             let browser = scope.spawn(move || {
@@ -251,19 +247,20 @@ mod tests {
                 text
             });
             let callback = server
-                .wait("S", Duration::from_secs(10), &Cancel::new())
+                .wait(&with_state, Duration::from_secs(10), &Cancel::new())
                 .unwrap()
                 .unwrap();
             assert_eq!(callback.response.code.as_deref(), Some("C"));
             callback.answer("Done.");
             assert!(browser.join().unwrap().contains("<p>Done.</p>"));
         });
+        drop(server);
         CallbackServer::open(port).unwrap();
     }
 
     #[test]
     fn cancellation_ends_the_wait_and_frees_the_port() {
-        let server = CallbackServer::open(0).unwrap();
+        let mut server = CallbackServer::open(0).unwrap();
         let port = server.port();
         assert!(CallbackServer::open(port).is_err());
         let stop = Cancel::new();
@@ -272,20 +269,21 @@ mod tests {
             scope.spawn(|| stop.fire());
             assert!(
                 server
-                    .wait("S", Duration::from_secs(60), &stop)
+                    .wait(&with_state, Duration::from_secs(60), &stop)
                     .is_err_and(|reason| reason.is_cancelled())
             );
         });
         assert!(start.elapsed() < Duration::from_millis(200));
+        drop(server);
         CallbackServer::open(port).unwrap();
     }
 
     #[test]
     fn the_wait_times_out() {
-        let server = CallbackServer::open(0).unwrap();
+        let mut server = CallbackServer::open(0).unwrap();
         assert!(
             server
-                .wait("S", Duration::from_millis(60), &Cancel::new())
+                .wait(&with_state, Duration::from_millis(60), &Cancel::new())
                 .unwrap()
                 .is_none()
         );
@@ -294,9 +292,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_callback_without_the_state_is_rejected(query in "[a-z=&%0-9]{0,60}") {
-            if let Ok(response) = classify(&format!("/callback?{query}"), "STATE") {
-                prop_assert!(response.error.is_some());
-            }
+            let callback = classify(&format!("/callback?{query}"), &with_state);
+            prop_assert!(callback.is_err());
         }
     }
 }

@@ -1,83 +1,43 @@
-//! Sign-in without a client secret (PKCE, RFC 7636): the verifier, its challenge, the authorization address, and the redirect's parameters.
+//! The parameters of an authorization response (RFC 6749 section 4.1.2, RFC 9207), from the redirect or from what the user pasted.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest::{SHA256, digest};
-
-use crate::base::problem::{Outcome, Problem};
 use crate::formats::address::decoded;
-use crate::net::service::encoded;
-
-pub(super) const SCOPES: [&str; 2] = ["playlist-modify-private", "playlist-modify-public"];
-
-/// 43 random characters.
-///
-/// # Errors
-/// The system provides no random bytes; there is no weaker fallback.
-pub(super) fn random_text() -> Outcome<String> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Problem::internal(format!("The system gives no random numbers: {error}."))
-    })?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
-}
-
-/// The challenge of a verifier (S256).
-pub(super) fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
-}
-
-/// The address at which the user gives consent; `accounts` is the base of Spotify's accounts service.
-pub(super) fn address(
-    accounts: &str,
-    id: &str,
-    redirect: &str,
-    state: &str,
-    verifier: &str,
-) -> String {
-    let pairs = [
-        ("client_id", id),
-        ("response_type", "code"),
-        ("redirect_uri", redirect),
-        ("scope", &SCOPES.join(" ")),
-        ("state", state),
-        ("code_challenge_method", "S256"),
-        ("code_challenge", &challenge(verifier)),
-    ];
-    let pairs = pairs.map(|(name, value)| format!("{name}={}", encoded(value)));
-    format!("{accounts}/authorize?{}", pairs.join("&"))
-}
 
 /// The parameters of the redirect.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct AuthResponse {
-    pub(super) code: Option<String>,
-    pub(super) state: Option<String>,
-    pub(super) error: Option<String>,
+pub(crate) struct AuthResponse {
+    pub(crate) code: Option<String>,
+    pub(crate) state: Option<String>,
+    pub(crate) error: Option<String>,
+    /// Who answers; an empty one is one.
+    pub(crate) iss: Option<String>,
 }
 
 impl AuthResponse {
-    /// Parses a query without its question mark.
-    pub(super) fn read(query: &str) -> Self {
+    /// Parses a query without its question mark. One that gives a parameter twice says nothing (RFC 6749 section 3.1).
+    pub(crate) fn read(query: &str) -> Self {
         let mut back = Self::default();
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decoded(&value.replace('+', " "));
-            if value.is_empty() {
+            let parameter = match name {
+                "code" => &mut back.code,
+                "state" => &mut back.state,
+                "error" => &mut back.error,
+                "iss" => &mut back.iss,
+                _ => continue,
+            };
+            if value.is_empty() && name != "iss" {
                 continue;
             }
-            match name {
-                "code" => back.code = Some(value),
-                "state" => back.state = Some(value),
-                "error" => back.error = Some(value),
-                _ => {}
+            if parameter.replace(value).is_some() {
+                return Self::default();
             }
         }
         back
     }
 
     /// Parses what the user pasted: a whole address, its query, or only the code, which has no state.
-    pub(super) fn pasted(text: &str) -> Self {
+    pub(crate) fn pasted(text: &str) -> Self {
         let text = text.trim().trim_matches(['"', '\'', '<', '>']);
         let whole = text.split('#').next().unwrap_or(text);
         if let Some((_, query)) = whole.split_once('?') {
@@ -95,7 +55,7 @@ impl AuthResponse {
     }
 
     /// True when it is only a code.
-    pub(super) fn is_bare(text: &str) -> bool {
+    pub(crate) fn is_bare(text: &str) -> bool {
         !text.contains(['?', '=', '/', '&'])
     }
 }
@@ -103,25 +63,15 @@ impl AuthResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::service::encoded;
     use proptest::prelude::*;
-
-    #[test]
-    fn the_challenge_matches_the_standard() {
-        // The example of RFC 7636, appendix B.
-        assert_eq!(
-            challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
-            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-        );
-        let (one, two) = (random_text().unwrap(), random_text().unwrap());
-        assert!(one.len() == 43 && one != two);
-    }
 
     #[test]
     fn pasted_input_is_parsed() {
         let both = AuthResponse {
             code: Some("A b/c".into()),
             state: Some("S".into()),
-            error: None,
+            ..AuthResponse::default()
         };
         for text in [
             "http://127.0.0.1:8888/callback?code=A%20b%2Fc&state=S",
@@ -145,6 +95,23 @@ mod tests {
             (denied.code, denied.error.as_deref()),
             (None, Some("access_denied"))
         );
+    }
+
+    #[test]
+    fn a_parameter_that_is_given_twice_says_nothing() {
+        for query in [
+            "code=A&code=B&state=S",
+            "code=A&state=S&state=S",
+            "iss=&iss=x&code=A",
+        ] {
+            assert_eq!(
+                AuthResponse::read(query),
+                AuthResponse::default(),
+                "{query}"
+            );
+        }
+        let read = AuthResponse::read("code=A&state=S&iss=");
+        assert_eq!(read.iss.as_deref(), Some(""));
     }
 
     proptest! {

@@ -1,0 +1,75 @@
+//! The commands that a prompt may begin with: those of the conversation that need no screen, and those of a session of an editor.
+
+use serde_json::{Value, json};
+
+use super::options;
+use super::session::AcpSession;
+use crate::app::session::commands;
+use crate::base::text::{clip, escape_controls};
+
+/// A command of these sessions alone.
+struct OwnCommand {
+    name: &'static str,
+    args: &'static str,
+    about: &'static str,
+    /// Says what it did, or what is wrong with the text after its name.
+    run: fn(&AcpSession, &str) -> String,
+}
+
+static OWN: [OwnCommand; 1] = [OwnCommand {
+    name: "model",
+    args: "[MODEL]",
+    about: "show or change the model",
+    run: model,
+}];
+
+/// The names of [`OWN`].
+pub(super) fn own_names() -> Vec<&'static str> {
+    OWN.iter().map(|own| own.name).collect()
+}
+
+/// The update that tells of all commands.
+pub(super) fn update() -> Value {
+    let shared = commands::for_programs().map(|(name, row)| (name, row.args, row.about));
+    let own = OWN.iter().map(|own| (own.name, own.args, own.about));
+    let command = |(name, args, about)| {
+        let input = match args {
+            "" => Value::Null,
+            args => json!({"hint": args}),
+        };
+        json!({"name": name, "description": about, "input": input})
+    };
+    let commands: Vec<Value> = shared.chain(own).map(command).collect();
+    json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
+}
+
+/// Runs a line that begins with a command of [`OWN`], and returns what it says.
+pub(super) fn run(session: &AcpSession, line: &str) -> Option<String> {
+    let line = line.strip_prefix('/')?;
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let own = OWN.iter().find(|own| own.name == name)?;
+    Some((own.run)(session, rest.trim()))
+}
+
+/// Shows the model and those that there are, or changes it.
+fn model(session: &AcpSession, name: &str) -> String {
+    let now = session.choice().model;
+    let names = session.shared.models.names(&now);
+    if name.is_empty() {
+        return match names.len() {
+            1 => format!("Model: {now}."),
+            _ => format!("Model: {now}. There are: {}.", names.join(", ")),
+        };
+    }
+    match options::change(session, options::MODEL, name) {
+        Ok(()) => {
+            session.tell(&options::options_update(session));
+            format!("Model: {name}, from the next message on.")
+        }
+        Err(_) => format!(
+            "There is no model \"{}\" here. There are: {}.",
+            clip(&escape_controls(name), 60),
+            names.join(", ")
+        ),
+    }
+}

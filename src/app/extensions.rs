@@ -1,0 +1,273 @@
+//! What the user's own files and a project bring into a session, hooks first: read when a session is opened, as far as it is trusted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::settings::Settings;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, counted, escape_controls, one_line};
+use crate::disk::atomic;
+use crate::disk::beneath::Root;
+use crate::disk::paths::{PROJECT_HOOKS, Paths};
+use crate::store::skills::{self, Skill};
+use crate::store::trusted_projects::{ProjectFolder, TrustDecision, TrustItem, TrustKind, digest};
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::hooks::command::{self, CommandSetting};
+use crate::tools::engine::hooks::event::HookEvent;
+use crate::tools::engine::hooks::file::{self, FileHook, MAX_FILE_BYTES};
+use crate::tools::engine::project_trust::RunTrust;
+
+/// A hooks file as it was read.
+pub(crate) struct ReadHooks {
+    /// Its SHA-256.
+    pub digest: String,
+    pub hooks: Outcome<Vec<FileHook>>,
+    /// Where it cannot be understood: it wants something to fail where a hook fails.
+    wants_blocking: bool,
+}
+
+impl ReadHooks {
+    fn new(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let hooks = match std::str::from_utf8(bytes) {
+            Ok(text) => file::parse(text),
+            Err(error) => {
+                let line = bytes.iter().take(error.valid_up_to());
+                let line = line.filter(|byte| **byte == b'\n').count() + 1;
+                Err(Problem::input(format!("Line {line} is not UTF-8 text.")))
+            }
+        };
+        Self {
+            digest: digest(bytes),
+            wants_blocking: hooks.is_err() && file::wants_blocking(&text),
+            hooks,
+        }
+    }
+
+    /// One that cannot even be read: nobody knows what it wants.
+    fn unreadable(problem: Problem) -> Self {
+        Self {
+            digest: String::new(),
+            hooks: Err(problem),
+            wants_blocking: false,
+        }
+    }
+
+    /// The hooks as the user is asked about them.
+    fn items(&self) -> Vec<TrustItem> {
+        let item = |words: String| TrustItem {
+            kind: TrustKind::Hook,
+            words,
+            digest: self.digest.clone(),
+        };
+        match &self.hooks {
+            Ok(hooks) => hooks.iter().map(|hook| item(hook.line())).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+/// The user's hooks file, if there is one.
+pub(crate) fn user_hooks(paths: &Paths) -> Option<ReadHooks> {
+    let path = paths.hooks().ok()?;
+    match atomic::read(&path, MAX_FILE_BYTES) {
+        Ok(None) => None,
+        Ok(Some(bytes)) => Some(ReadHooks::new(&bytes)),
+        Err(problem) => Some(ReadHooks::unreadable(problem)),
+    }
+}
+
+/// The hooks file of a project, if there is one. A link that leads out of the project is none.
+pub(crate) fn project_hooks(folder: &ProjectFolder) -> Option<ReadHooks> {
+    // Usually there is none.
+    std::fs::symlink_metadata(folder.path.join(PROJECT_HOOKS)).ok()?;
+    let read = || -> Outcome<Vec<u8>> {
+        let root = Root::open(&folder.path)?;
+        root.read(&root.check(PROJECT_HOOKS)?, MAX_FILE_BYTES)
+    };
+    Some(match read() {
+        Ok(bytes) => ReadHooks::new(&bytes),
+        Err(problem) => ReadHooks::unreadable(problem),
+    })
+}
+
+/// What a project brings along that acts by itself, in the order of the question about it. `dir` is the folder below the project's in which somebody works.
+pub(crate) fn items(folder: &ProjectFolder, dir: &Path) -> Vec<TrustItem> {
+    let hooks = project_hooks(folder);
+    let mut items: Vec<TrustItem> = hooks.iter().flat_map(ReadHooks::items).collect();
+    let skills = skills::of_project(dir, folder);
+    items.extend(
+        skills
+            .iter()
+            .filter(|skill| skill.is_usable())
+            .map(|skill| TrustItem {
+                kind: TrustKind::Skill,
+                words: skill_line(skill),
+                digest: skill.rules_digest(),
+            }),
+    );
+    items
+}
+
+/// A skill as the user is asked about it: its name, and the tools for which it wants no questions.
+fn skill_line(skill: &Skill) -> String {
+    let rules = skill.file.allowed_tools.join(" ");
+    match rules.is_empty() {
+        true => skill.name.clone(),
+        false => format!(
+            "{} (allowed-tools: {})",
+            skill.name,
+            clip(&one_line(&rules), 200)
+        ),
+    }
+}
+
+/// The same for the project in which a session began.
+pub(crate) fn items_of(session: &SessionContext) -> Vec<TrustItem> {
+    let dir = session.working_dir.first();
+    match (session.trust.folder(), dir) {
+        (Some(folder), Some(dir)) => items(folder, dir.path()),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads what a session begins with. What is wrong, and what was left out because nobody agreed to it, is told with `warn`.
+pub(crate) fn open(session: &SessionContext, settings: &Settings, warn: &mut dyn FnMut(String)) {
+    if session.trust.run() == RunTrust::Everything && session.trust.folder().is_some() {
+        session.trust.agree(&items_of(session));
+    }
+    if settings.without_hooks {
+        session.hooks.switch_off();
+    } else {
+        open_hooks(session, warn);
+    }
+}
+
+fn open_hooks(session: &SessionContext, warn: &mut dyn FnMut(String)) {
+    if let Some(read) = user_hooks(&session.paths) {
+        let path = session.paths.hooks();
+        let path = path.map_or_else(|_| String::new(), |path| path.display().to_string());
+        add(session, read, &path, warn);
+    }
+    open_project(session, warn);
+}
+
+/// Adds the hooks of the project, if it is trusted and they are not there yet.
+pub(crate) fn open_project(session: &SessionContext, warn: &mut dyn FnMut(String)) {
+    let Some(folder) = session.trust.folder().filter(|_| !session.hooks.is_off()) else {
+        return;
+    };
+    if let Some(read) = project_hooks(folder)
+        && (session.trust).agrees(&session.paths, TrustKind::Hook, &read.digest)
+        && session.trust.opens_hooks()
+    {
+        let path = folder.path.join(PROJECT_HOOKS).display().to_string();
+        add(session, read, &path, warn);
+    }
+}
+
+/// The events that a child's hooks are about: its messages are its parent's, not the user's.
+const EVENTS_OF_CHILDREN: [HookEvent; 5] = [
+    HookEvent::PreToolUse,
+    HookEvent::PostToolUse,
+    HookEvent::PostToolUseFailure,
+    HookEvent::PreCompact,
+    HookEvent::SubagentStop,
+];
+
+fn add(session: &SessionContext, read: ReadHooks, path: &str, warn: &mut dyn FnMut(String)) {
+    let mut hooks = match read.hooks {
+        Ok(hooks) => hooks,
+        Err(problem) => {
+            let words = format!("{path} cannot be used: {}", problem.one_line());
+            warn(match read.wants_blocking {
+                true => format!(
+                    "{words} It says that a failure blocks, so tools that change something are refused until it is fixed."
+                ),
+                false => format!("{words} The session goes on without its hooks."),
+            });
+            if read.wants_blocking {
+                session.hooks.refuse_changes(words);
+            }
+            return;
+        }
+    };
+    if session.policy.depth > 0 {
+        hooks.retain(|hook| EVENTS_OF_CHILDREN.contains(&hook.event));
+    }
+    let setting = CommandSetting {
+        env: session.env.clone(),
+        bounds: session.policy.child_variables(),
+        project: session.trust.folder().map(|folder| folder.path.clone()),
+        supervisor: session.supervisor.clone(),
+    };
+    session.hooks.add(command::hooks(hooks, &Arc::new(setting)));
+}
+
+/// [`open`] where nobody can be asked: what the project has that is not used is told too.
+pub(crate) fn open_unasked(
+    session: &SessionContext,
+    settings: &Settings,
+    warn: &mut dyn FnMut(String),
+) {
+    open(session, settings, warn);
+    if let Some(words) = left_out(session, settings) {
+        session.trust.note_left_out(words.clone());
+        warn(words);
+    }
+}
+
+/// What the project has that this session does not use, in a sentence; `None` where there is nothing, or somebody said no.
+fn left_out(session: &SessionContext, settings: &Settings) -> Option<String> {
+    let folder = session.trust.folder()?;
+    if settings.is_leashed || is_refused(session) {
+        return None;
+    }
+    let words = summary(&unused(session))?;
+    let dir = escape_controls(&clip(&folder.path.display().to_string(), 200));
+    Some(format!(
+        "Not used, because nobody said that this project is trusted: {words}. \"marvin trust {dir}\" trusts it, --trust-project does for a run."
+    ))
+}
+
+/// Whether somebody has said that nothing of the project is used.
+pub(crate) fn is_refused(session: &SessionContext) -> bool {
+    let stored = |folder: &ProjectFolder| {
+        let known = session.trust.known(&session.paths).of(folder);
+        known.is_some_and(|known| known.decision == TrustDecision::Refused)
+    };
+    match session.trust.run() {
+        RunTrust::AsStored => session.trust.folder().is_some_and(stored),
+        run => run == RunTrust::Nothing,
+    }
+}
+
+/// What the project has and the session does not use.
+pub(crate) fn unused(session: &SessionContext) -> Vec<TrustItem> {
+    let mut items = items_of(session);
+    items.retain(|item| !(session.trust).agrees(&session.paths, item.kind, &item.digest));
+    items
+}
+
+/// How many hooks and servers, and which skills.
+pub(crate) fn summary(items: &[TrustItem]) -> Option<String> {
+    let count = |kind: TrustKind| {
+        let items = items.iter().filter(|item| item.kind == kind);
+        items.count() as u64
+    };
+    let mut parts = Vec::new();
+    for (kind, word) in [
+        (TrustKind::Hook, "hook"),
+        (TrustKind::Server, "MCP server"),
+        (TrustKind::Skill, "skill"),
+    ] {
+        if count(kind) > 0 {
+            parts.push(counted(count(kind), word));
+        }
+    }
+    let last = parts.pop()?;
+    Some(match parts.is_empty() {
+        true => last,
+        false => format!("{} and {last}", parts.join(", ")),
+    })
+}

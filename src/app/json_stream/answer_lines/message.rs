@@ -1,0 +1,222 @@
+//! The message that a model is writing: its blocks as they grow, and its end.
+
+use serde_json::Map;
+
+use super::{AnswerLines, TurnState};
+use crate::app::json_stream::content_blocks::ContentBlock;
+use crate::app::json_stream::line_forms::{
+    BlockDelta, MessageFields, MessageLine, StopFields, StreamEvent,
+};
+use crate::app::json_stream::line_writer::{MAX_TEXT, head_in_json, length_in_json};
+use crate::base::ids;
+use crate::chat::event::{Event, StopReason};
+use crate::chat::message::ToolCall;
+use crate::chat::usage::Tokens;
+
+/// A message that the model is writing.
+pub(super) struct OpenMessage {
+    id: String,
+    /// The index of the next block.
+    next: usize,
+    block: Option<OpenBlock>,
+    pub(super) usage: Tokens,
+    /// The model has come to its end, and calls may follow.
+    stop: Option<StopReason>,
+}
+
+struct OpenBlock {
+    is_thinking: bool,
+    text: String,
+    /// Bytes of the text as JSON.
+    length: usize,
+}
+
+/// Whether an event is a part of a message, or of what a sub-agent says beside it.
+pub(in crate::app::json_stream) fn is_part(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Delta(_)
+            | Event::Thinking(_)
+            | Event::Turn(_)
+            | Event::ReplyEnded(_)
+            | Event::ToolsStarted(_)
+            | Event::ChildLine { .. }
+    )
+}
+
+impl AnswerLines {
+    /// A piece of text or of a thought.
+    pub(super) fn piece(&self, state: &mut TurnState, is_thinking: bool, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        if !is_thinking {
+            state.tally.text.push_str(piece);
+        }
+        self.open_message(state);
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let Some(message) = &mut state.message else {
+                return;
+            };
+            // A block fits into a line; the next one has the rest.
+            let block = message.block.as_mut();
+            let now = block.map_or("", |block| match block.is_thinking == is_thinking {
+                true => head_in_json(rest, MAX_TEXT.saturating_sub(block.length)),
+                false => "",
+            });
+            if now.is_empty() {
+                self.close_block(state);
+                self.open_block(state, is_thinking);
+                continue;
+            }
+            let index = message.next;
+            if let Some(block) = &mut message.block {
+                block.text.push_str(now);
+                block.length += length_in_json(now);
+            }
+            self.stream_event(StreamEvent::ContentBlockDelta {
+                index,
+                delta: match is_thinking {
+                    true => BlockDelta::Thinking { thinking: now },
+                    false => BlockDelta::Text { text: now },
+                },
+            });
+            rest = rest.get(now.len()..).unwrap_or_default();
+        }
+    }
+
+    pub(super) fn open_message(&self, state: &mut TurnState) {
+        if state.message.is_some() {
+            return;
+        }
+        let message = OpenMessage {
+            id: format!("msg_{}", ids::hex(12)),
+            next: 0,
+            block: None,
+            usage: std::mem::take(&mut state.usage),
+            stop: None,
+        };
+        self.stream_event(StreamEvent::MessageStart {
+            message: MessageFields::new(&message.id, &state.model, [], Tokens::default()),
+        });
+        state.message = Some(message);
+    }
+
+    fn open_block(&self, state: &mut TurnState, is_thinking: bool) {
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        message.block = Some(OpenBlock {
+            is_thinking,
+            text: String::new(),
+            length: 0,
+        });
+        let content_block = match is_thinking {
+            true => ContentBlock::Thinking {
+                thinking: String::new(),
+                signature: "",
+            },
+            false => ContentBlock::Text {
+                text: String::new(),
+            },
+        };
+        self.stream_event(StreamEvent::ContentBlockStart {
+            index: message.next,
+            content_block: &content_block,
+        });
+    }
+
+    /// The open block, if there is one, is whole.
+    pub(super) fn close_block(&self, state: &mut TurnState) {
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        let Some(block) = message.block.take() else {
+            return;
+        };
+        self.stream_event(StreamEvent::ContentBlockStop {
+            index: message.next,
+        });
+        message.next += 1;
+        let block = match block.is_thinking {
+            true => ContentBlock::Thinking {
+                thinking: block.text,
+                signature: "",
+            },
+            false => ContentBlock::Text { text: block.text },
+        };
+        self.assistant(state, &block);
+    }
+
+    pub(super) fn call(&self, state: &mut TurnState, call: &ToolCall) {
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        let index = message.next;
+        message.next += 1;
+        let block = ContentBlock::of_call(call);
+        if let ContentBlock::ToolUse { id, name, input } = &block {
+            let begun = ContentBlock::ToolUse {
+                id: id.clone(),
+                name: name.clone(),
+                input: Map::new(),
+            };
+            self.stream_event(StreamEvent::ContentBlockStart {
+                index,
+                content_block: &begun,
+            });
+            let partial_json = serde_json::to_string(input).unwrap_or_default();
+            self.stream_event(StreamEvent::ContentBlockDelta {
+                index,
+                delta: BlockDelta::InputJson {
+                    partial_json: &partial_json,
+                },
+            });
+            self.stream_event(StreamEvent::ContentBlockStop { index });
+        }
+        self.assistant(state, &block);
+    }
+
+    fn assistant(&self, state: &TurnState, block: &ContentBlock) {
+        let Some(message) = &state.message else {
+            return;
+        };
+        self.line(&MessageLine {
+            kind: "assistant",
+            message: MessageFields::new(&message.id, &state.model, [block], message.usage),
+            parent_tool_use_id: (),
+        });
+    }
+
+    pub(super) fn close_message(&self, state: &mut TurnState) {
+        self.close_block(state);
+        let Some(message) = state.message.take() else {
+            return;
+        };
+        self.stream_event(StreamEvent::MessageDelta {
+            delta: StopFields {
+                stop_reason: message.stop,
+                stop_sequence: (),
+            },
+            usage: message.usage.into(),
+        });
+        self.stream_event(StreamEvent::MessageStop);
+    }
+
+    /// A reply that calls tools stays open until they are known.
+    pub(super) fn end_reply(&self, state: &mut TurnState, stop: StopReason) {
+        self.end_message(state, stop);
+        self.close_block(state);
+        if stop != StopReason::ToolUse {
+            self.close_message(state);
+        }
+    }
+
+    pub(super) fn end_message(&self, state: &mut TurnState, stop: StopReason) {
+        state.tally.stop = Some(stop);
+        if let Some(message) = &mut state.message {
+            message.stop = Some(stop);
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Hooks of files, with the real binary and real commands: when they run, what they are told, and what comes of what they say.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::agents;
+use crate::support::conversation::{calls, last_sent, playing, says};
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::server::Server;
+
+/// Writes the user's hooks file.
+fn user_hooks(home: &Home, hooks: &Value) {
+    let file = json!({ "hooks": hooks });
+    fs::create_dir_all(home.config()).unwrap();
+    fs::write(home.config().join("hooks.json"), file.to_string()).unwrap();
+}
+
+/// Writes the project's hooks file, in a folder that nobody else may write.
+fn project_hooks(home: &Home, hooks: &Value) -> PathBuf {
+    fs::set_permissions(home.work(), Permissions::from_mode(0o755)).unwrap();
+    let path = home.work().join(".marvin/hooks.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, json!({ "hooks": hooks }).to_string()).unwrap();
+    path
+}
+
+fn command(command: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "command": command}]}])
+}
+
+/// A hook for every event that adds a line to a file.
+fn recorded(path: &str) -> Value {
+    let events = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "Stop",
+        "SubagentStop",
+        "PreCompact",
+        "Notification",
+        "SessionEnd",
+    ];
+    let record = command(&format!("cat >> {path}"));
+    Value::Object(
+        events
+            .iter()
+            .map(|event| ((*event).to_owned(), record.clone()))
+            .collect(),
+    )
+}
+
+/// The events that were recorded.
+fn records(home: &Home, path: &str) -> Vec<Value> {
+    let text = home.read(path);
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn names(records: &[Value]) -> Vec<&str> {
+    records
+        .iter()
+        .map(|record| record["hook_event_name"].as_str().unwrap())
+        .collect()
+}
+
+fn working(server: &Server) -> String {
+    server.url("/v1")
+}
+
+#[test]
+fn every_event_of_a_run_is_told_in_its_order() {
+    let home = Home::new();
+    user_hooks(&home, &recorded("events"));
+    let server = playing([
+        calls("create_file", json!({"path": "a.md", "content": "text"})),
+        calls("read_file", json!({"path": "missing.md"})),
+        says("Done."),
+    ]);
+    home.ask(&working(&server), "work").run().expect(0);
+    let all = records(&home, "work/events");
+    let expected = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PreToolUse",
+        "PostToolUseFailure",
+        "Stop",
+        "SessionEnd",
+    ];
+    assert_eq!(names(&all), expected);
+    let id = all[0]["session_id"].as_str().unwrap();
+    assert!(!id.is_empty());
+    for record in &all {
+        assert_eq!(record["session_id"], id);
+        let cwd = home.work().canonicalize().unwrap();
+        assert_eq!(record["cwd"], cwd.to_str().unwrap());
+        assert_eq!(record["permission_mode"], "bypassPermissions");
+    }
+    assert_eq!(all[0]["source"], "startup");
+    assert_eq!(all[0]["model"], "test-model");
+    assert_eq!(all[1]["prompt"], "work");
+    assert_eq!(all[2]["tool_name"], "create_file");
+    assert_eq!(all[2]["tool_input"]["path"], "a.md");
+    assert!(all[3]["tool_response"].as_str().unwrap().contains("a.md"));
+    assert!(all[5]["error"].as_str().unwrap().contains("missing.md"));
+    assert_eq!(all[6]["last_assistant_message"], "Done.");
+    // Switched off, nothing is told.
+    fs::remove_file(home.work().join("events")).unwrap();
+    for is_flag in [true, false] {
+        let server = playing([says("Done.")]);
+        let run = home.ask(&working(&server), "work");
+        let run = match is_flag {
+            true => run.arg("--no-hooks"),
+            false => run.env("MARVIN_NO_HOOKS", "1"),
+        };
+        run.run().expect(0);
+        assert!(!home.has("work/events"));
+    }
+}
+
+#[test]
+fn status_2_keeps_a_call_and_a_message_and_gives_the_model_the_words() {
+    let home = Home::new();
+    user_hooks(
+        &home,
+        &json!({
+            "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "grep -q 'rm ' && { echo 'Nothing is removed here.' >&2; exit 2; }; exit 0"}]}],
+            "UserPromptSubmit": command("grep -q secret && { echo 'Not with this word.' >&2; exit 2; }; echo 'Mind the gap.'"),
+            "Stop": command("grep -q 'stop_hook_active\":false' && { echo 'Say it louder.' >&2; exit 2; }; exit 0"),
+        }),
+    );
+    let server = playing([
+        calls(
+            "run_command",
+            json!({"command": "rm -rf kept; echo gone > result"}),
+        ),
+        calls("run_command", json!({"command": "echo done > result"})),
+        says("done"),
+        says("DONE"),
+    ]);
+    let done = home.ask(&working(&server), "work").run().expect(0);
+    done.stdout_has(&["DONE"]);
+    assert!(last_sent(&server, 0).contains("[A hook of the user says: Mind the gap.]"));
+    assert!(last_sent(&server, 1).contains("Nothing is removed here."));
+    assert_eq!(home.read("work/result"), "done\n");
+    assert!(last_sent(&server, 3).contains("Say it louder."));
+    let done = home
+        .ask("http://127.0.0.1:9/v1", "a secret")
+        .run()
+        .expect(1);
+    done.stderr_has(&["did not let the message be sent: Not with this word."]);
+}
+
+#[test]
+fn hooks_of_a_project_run_once_it_is_trusted_and_until_they_change() {
+    let home = Home::new();
+    let file = project_hooks(
+        &home,
+        &json!({"UserPromptSubmit": command("echo ran >> $MARVIN_PROJECT_DIR/log; echo 'From the project.'")}),
+    );
+    let asked = |more: &[&str]| {
+        let server = playing([says("Yes.")]);
+        let done = home
+            .ask(&working(&server), "work")
+            .args(more.to_vec())
+            .run()
+            .expect(0);
+        (
+            last_sent(&server, 0).contains("From the project."),
+            done.errors(),
+        )
+    };
+    let (ran, errors) = asked(&[]);
+    assert!(!ran && !home.has("work/log"));
+    assert!(
+        errors.contains("nobody said that this project is trusted: 1 hook."),
+        "{errors}"
+    );
+    assert!(asked(&["--trust-project"]).0);
+    assert!(!asked(&["--trust-project", "--no-hooks"]).0);
+    assert!(!asked(&["--trust-project", "--setting-sources", "user"]).0);
+    assert!(!asked(&[]).0, "a run trusts for itself alone");
+    let trusted = home.marvin().arg("trust").run().expect(0);
+    trusted.stdout_has(&["is trusted", "hook UserPromptSubmit: echo ran"]);
+    let (ran, errors) = asked(&[]);
+    assert!(ran && !errors.contains("trusted"), "{errors}");
+    // What has changed was not agreed to.
+    fs::write(
+        &file,
+        fs::read_to_string(&file).unwrap().replace("ran", "run"),
+    )
+    .unwrap();
+    let (ran, errors) = asked(&[]);
+    assert!(!ran && errors.contains("1 hook."), "{errors}");
+    home.marvin().arg("trust").run().expect(0);
+    assert!(asked(&[]).0);
+    // Nor does it count where others may write.
+    fs::set_permissions(home.work(), Permissions::from_mode(0o777)).unwrap();
+    assert!(!asked(&[]).0);
+    home.marvin()
+        .arg("trust")
+        .fails(&["everybody may write there", "--trust-project"]);
+    assert!(asked(&["--trust-project"]).0);
+}
+
+#[test]
+fn a_file_with_a_fault_is_refused_and_may_close_what_changes_something() {
+    let home = Home::new();
+    fs::create_dir_all(home.config()).unwrap();
+    let path = home.config().join("hooks.json");
+    let script = || {
+        playing([
+            calls("create_file", json!({"path": "a.md", "content": "text"})),
+            calls("tree", json!({})),
+            says("Done."),
+        ])
+    };
+    fs::write(&path, "{\"hooks\":\n {\"PretoolUse\": []}}").unwrap();
+    let server = script();
+    let done = home.ask(&working(&server), "work").run().expect(0);
+    done.stderr_has(&[
+        "hooks.json cannot be used: Line 2, column",
+        "did you mean PreToolUse?",
+        "goes on without its hooks",
+    ]);
+    assert!(home.has("work/a.md"));
+    fs::remove_file(home.work().join("a.md")).unwrap();
+    fs::write(
+        &path,
+        "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"onFailure\": \"block\",",
+    )
+    .unwrap();
+    let server = script();
+    let done = home.ask(&working(&server), "work").run().expect(0);
+    done.stderr_has(&["tools that change something are refused until it is fixed"]);
+    assert!(!home.has("work/a.md"));
+    assert!(last_sent(&server, 1).contains("cannot be used"));
+    assert!(
+        !last_sent(&server, 2).contains("cannot be used"),
+        "reading is open"
+    );
+    // Ten megabytes are not read.
+    fs::write(&path, " ".repeat(10 << 20)).unwrap();
+    let done = home.marvin().arg("hooks").run().expect(0);
+    done.stdout_has(&["cannot be used", "larger than"]);
+}
+
+#[test]
+fn settings_of_another_program_are_printed_as_a_file() {
+    let home = Home::new();
+    home.write(
+        "work/settings.json",
+        r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check", "timeout": 5}, {"type": "prompt", "prompt": "?"}]}]}}"#,
+    );
+    let done = home
+        .marvin()
+        .args(["hooks", "import", "settings.json"])
+        .run()
+        .expect(0);
+    done.stderr_has(&["Left out: PreToolUse"]);
+    fs::create_dir_all(home.config()).unwrap();
+    fs::write(home.config().join("hooks.json"), done.text()).unwrap();
+    let listed = home.marvin().arg("hooks").run().expect(0);
+    listed.stdout_has(&["PreToolUse (Bash): ./check"]);
+}
+
+#[test]
+fn a_sub_agent_runs_the_hooks_that_its_parent_runs_about_its_own_calls() {
+    let home = Home::new();
+    let record = "cat >> $HOME/events";
+    let file = project_hooks(
+        &home,
+        &json!({"PreToolUse": command(record), "UserPromptSubmit": command(record), "SubagentStop": command(record)}),
+    );
+    let repo = Repo::at(&home.work());
+    repo.file("README.md", "# Here\n").commit("First");
+    assert!(file.exists());
+    agents::ticket(&home, "top-1", "open", "");
+    let server = playing([
+        calls(
+            "launch_agent",
+            json!({"ticket_id": "top-1", "prompt": "Read the README."}),
+        ),
+        calls("read_file", json!({"path": "README.md"})),
+        says("Read."),
+        says("Done."),
+    ]);
+    home.ask(&working(&server), "go")
+        .args(["--trust-project", "--tools", "all"])
+        .run()
+        .expect(0);
+    let all = records(&home, "events");
+    let expected = [
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PreToolUse",
+        "SubagentStop",
+    ];
+    assert_eq!(names(&all), expected);
+    assert_eq!(all[1]["tool_name"], "launch_agent");
+    assert_eq!(all[2]["tool_name"], "read_file");
+    // Of its own accord a child trusts nothing, whatever the file of trusted projects says.
+    home.marvin().arg("trust").run().expect(0);
+    let server = playing([
+        calls("read_file", json!({"path": "README.md"})),
+        says("Read."),
+    ]);
+    home.ask(&working(&server), "go")
+        .env("MARVIN_DEPTH", "1")
+        .run()
+        .expect(0);
+    assert_eq!(records(&home, "events").len(), all.len());
+}
