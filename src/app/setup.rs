@@ -101,7 +101,7 @@ pub(crate) fn registry() -> Registry {
 }
 
 /// The home folder and `/` are not projects.
-fn is_project(env: &Env, dir: &Path) -> bool {
+pub(crate) fn is_project(env: &Env, dir: &Path) -> bool {
     let home = env.get("HOME").map(Path::new);
     let same = |other: &Path| {
         other == dir

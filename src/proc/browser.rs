@@ -8,7 +8,7 @@ use crate::base::env::Env;
 use crate::proc::capture::KeepLimits;
 use crate::proc::child::{Leftovers, ProgramSpec};
 use crate::proc::child_env::command_env;
-use crate::proc::program::find_program;
+use crate::proc::program::{find_program, user_command};
 
 /// Programs that open an address, the desktop's own first.
 const PROGRAMS: [&str; 4] = ["xdg-open", "wslview", "sensible-browser", "open"];
@@ -21,6 +21,23 @@ pub(crate) fn open(env: &Env, url: &str) -> bool {
         .iter()
         .find_map(|name| find_program(name, env))
         .is_some_and(|program| start(env, program, vec![url.to_owned()]))
+}
+
+/// The same with the command in `$BROWSER`, which gets the address as its last argument. Without it nothing is opened where nobody would see it: over ssh, or without a display.
+pub(crate) fn open_seen(env: &Env, url: &str) -> bool {
+    if let Some(command) = env.get("BROWSER") {
+        return user_command("BROWSER", command, env).is_ok_and(|(program, mut args)| {
+            args.push(url.to_owned());
+            start(env, program, args)
+        });
+    }
+    let is_set = |name: &&str| env.get(name).is_some();
+    let is_remote = ["SSH_CONNECTION", "SSH_TTY"].iter().any(is_set);
+    let has_display = cfg!(target_os = "macos")
+        || ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]
+            .iter()
+            .any(is_set);
+    !is_remote && has_display && open(env, url)
 }
 
 fn start(env: &Env, program: PathBuf, args: Vec<String>) -> bool {

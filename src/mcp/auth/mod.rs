@@ -5,8 +5,6 @@
 //! [`client`] (as whom), [`scope`] (how much), [`browser`] (the user agrees), [`token`] (what is granted). All ask by [`requests`], as their addresses come from servers. What is
 //! granted is kept by [`crate::store::mcp_tokens`]. It knows no terminal: whoever can ask the user hands in a [`policy`].
 
-#![allow(dead_code, reason = "its callers are still being written")]
-
 mod browser;
 mod client;
 mod issuer;
