@@ -106,6 +106,7 @@
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]), nor does a daemon that left its group ([`proc::descendants`]); none that a project's tests started outlives their run in a pipeline.
 //! - Servers of the Model Context Protocol end with the session that uses them ([`mcp::session`]), whose end is before every exit.
+//! - A command that a model wrote and nobody read runs in [`proc::sandbox`], or does not run.
 //! - The Copilot CLI ends with Marvin: [`llm::copilot::close_all`] runs before every exit, and a killed Marvin closes its standard input.
 //! - Every path from a model goes through [`disk::beneath`]; every program that is run for its output through [`proc::child`]; the others in [`proc`] hold a pipe or give up the terminal.
 //! - Tools know what their session shares ([`crate::tools::engine::context`]), never the session: what they want of it are effects. Providers know tools only as schemas.
@@ -152,6 +153,11 @@ use std::ffi::OsString;
 
 /// Runs Marvin with the arguments after its name and the environment; returns the exit status.
 pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
+    if let [first, words @ ..] = args.as_slice()
+        && first == proc::sandbox::layer::SUBCOMMAND
+    {
+        return proc::sandbox::layer::run(words);
+    }
     let status = match cli::run::run(args, base::env::Env::new(vars), &ui::HELP_TABLES) {
         cli::run::CliOutcome::Done(status) => status,
         cli::run::CliOutcome::Interactive(settings) => ui::run(*settings),
@@ -162,5 +168,6 @@ pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsStri
     llm::copilot::close_all(llm::copilot::CLOSE_TIMEOUT);
     mcp::session::end_all();
     proc::descendants::end_all(proc::descendants::GRACE);
+    proc::sandbox::private_dir::remove();
     status
 }

@@ -105,6 +105,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         if let Some(status) = late.end(status) {
             copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
             session_servers::end_all();
+            crate::proc::sandbox::private_dir::remove();
             descendants::end_all(Duration::ZERO);
             std::process::exit(status.into());
         }

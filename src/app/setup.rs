@@ -106,6 +106,9 @@ pub(crate) fn session(
         };
         session.working_dir.add(given, root.called(name));
     }
+    let added = session.working_dir.added();
+    let added: Vec<_> = added.iter().map(|root| root.path().to_owned()).collect();
+    session.sandbox = settings.sandbox.session(&added, &session.paths, warn)?;
     Ok(session)
 }
 

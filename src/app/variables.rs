@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use crate::base::env::Env;
 use crate::base::text;
-use crate::base::variables::{MARVIN_LEASH, TABLE};
+use crate::base::variables::{
+    MARVIN_LEASH, MARVIN_SANDBOX, MARVIN_SANDBOX_EXCLUDE_TMP, MARVIN_SANDBOX_LOCAL_SOCKETS,
+    MARVIN_SANDBOX_NETWORK, MARVIN_SANDBOX_WRITABLE, TABLE,
+};
 use crate::disk::paths::Paths;
 use crate::disk::yaml;
 use crate::llm::catalog::{self, ROWS, UrlForm};
@@ -141,6 +144,10 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     };
     let known: Vec<Variable> = all().collect();
     let mut warnings = Vec::new();
+    let mut map = map;
+    if let Some(sandbox) = map.shift_remove(SANDBOX_KEY) {
+        sandbox_values(&sandbox, env, &mut warnings);
+    }
     for (name, value) in &map {
         let shown = text::escape_controls(&text::clip(name, 60));
         match known.iter().find(|variable| variable.name == *name) {
@@ -161,6 +168,47 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     warnings
 }
 
+/// The key of `config.yaml` that holds all of the sandbox's settings.
+const SANDBOX_KEY: &str = "sandbox";
+
+/// The settings in that key's value, as variables.
+fn sandbox_values(value: &Value, env: &mut Env, warnings: &mut Vec<String>) {
+    let Value::Object(fields) = value else {
+        warnings.push("config.yaml: sandbox must be a list of \"key: value\" lines.".to_owned());
+        return;
+    };
+    for (name, value) in fields {
+        let variable = match name.as_str() {
+            "mode" => MARVIN_SANDBOX.name,
+            "network" => MARVIN_SANDBOX_NETWORK.name,
+            "writable" => MARVIN_SANDBOX_WRITABLE.name,
+            "exclude_tmp" => MARVIN_SANDBOX_EXCLUDE_TMP.name,
+            "local_sockets" => MARVIN_SANDBOX_LOCAL_SOCKETS.name,
+            _ => {
+                let shown = text::escape_controls(&text::clip(name, 60));
+                warnings.push(format!(
+                    "config.yaml: sandbox has no setting \"{shown}\". It has mode, network, writable, exclude_tmp and local_sockets."
+                ));
+                continue;
+            }
+        };
+        let text = match value {
+            Value::String(text) => text.clone(),
+            // YAML reads on and off as yes and no.
+            Value::Bool(is_on) => if *is_on { "on" } else { "off" }.to_owned(),
+            Value::Array(list) => {
+                let words = list.iter().filter_map(Value::as_str);
+                words.collect::<Vec<_>>().join(":")
+            }
+            _ => {
+                warnings.push(format!("config.yaml: {name} of sandbox must be one value."));
+                continue;
+            }
+        };
+        env.set_below(variable, text);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +226,24 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn the_sandbox_can_be_one_key_of_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(
+            dir.path().join("config.yaml"),
+            "sandbox: {mode: workspace-write, network: off, writable: [~/a, /b], exclude_tmp: true, speed: 3}\n",
+        )
+        .unwrap();
+        let mut env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
+        let warnings = layer(&mut env);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("\"speed\""), "{warnings:?}");
+        assert_eq!(MARVIN_SANDBOX.read(&env), Some("workspace-write"));
+        assert_eq!(MARVIN_SANDBOX_NETWORK.read(&env), Some("off"));
+        assert_eq!(MARVIN_SANDBOX_WRITABLE.read(&env), Some("~/a:/b"));
+        assert!(MARVIN_SANDBOX_EXCLUDE_TMP.read(&env) && !MARVIN_SANDBOX_LOCAL_SOCKETS.read(&env));
     }
 
     #[test]

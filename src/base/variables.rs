@@ -143,6 +143,13 @@ variables! {
     MARVIN_PERMISSION_MODE: Text, "which calls run unasked, as --permission-mode";
     MARVIN_ALLOWED_TOOLS: Text, "rules of calls that run unasked, as --allowed-tools";
     MARVIN_DISALLOWED_TOOLS: Text, "rules of calls that are refused, as --disallowed-tools and beside it";
+    MARVIN_SANDBOX: Text, "what commands of the model may change, as --sandbox: read-only, workspace-write or danger-full-access";
+    MARVIN_SANDBOX_NETWORK: Text, "whether they have the network, as --sandbox-network: on or off";
+    MARVIN_SANDBOX_WRITABLE: Text, "folders that they may change beside the workspace, separated by colons";
+    MARVIN_SANDBOX_EXCLUDE_TMP: Switch, "1 keeps them from changing /tmp and /var/tmp";
+    MARVIN_SANDBOX_LOCAL_SOCKETS: Switch, "1 lets them reach programs of this machine by Unix sockets, such as Docker, which can undo the sandbox";
+    MARVIN_SANDBOX_ACTIVE: Text, "the mode of the sandbox around this process; set by Marvin for commands";
+    MARVIN_SANDBOX_NETWORK_ACTIVE: Text, "whether there is network in it; set by Marvin for commands";
     MARVIN_NO_HOOKS: Switch, "1 runs no hooks, as --no-hooks";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
     MARVIN_RECORD_COMMAND: Text, "command that records for /v and /voice, with {file} and {seconds}, instead of arecord, sox, ffmpeg or pw-record";

@@ -94,7 +94,8 @@ fn bash() -> String {
             | Complete::Group
             | Complete::Phase
             | Complete::Approval
-            | Complete::PermissionMode => format!(
+            | Complete::PermissionMode
+            | Complete::SandboxMode => format!(
                 "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
                 words(flag.complete).join(" ")
             ),
@@ -164,7 +165,8 @@ fn zsh() -> String {
                     | Complete::Group
                     | Complete::Phase
                     | Complete::Approval
-                    | Complete::PermissionMode => {
+                    | Complete::PermissionMode
+                    | Complete::SandboxMode => {
                         format!("({})", words(flag.complete).join(" "))
                     }
                 };
@@ -273,7 +275,8 @@ fn fish() -> String {
             | Complete::Group
             | Complete::Phase
             | Complete::Approval
-            | Complete::PermissionMode => {
+            | Complete::PermissionMode
+            | Complete::SandboxMode => {
                 let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
             }
             Complete::File | Complete::Session | Complete::Nothing => {}

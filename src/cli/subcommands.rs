@@ -67,7 +67,7 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "NAME [key=value …] [--json '{…}'] [--working-dir DIR]\trun it; coding tools work in the folder\n\
          NAME --help\tshow its parameters",
     )
-    .flags(&["working-dir"]),
+    .flags(&["working-dir", "sandbox", "sandbox-network", "add-dir"]),
     subcommand(
         "tools",
         "List the tools.",
@@ -96,6 +96,9 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "model",
         "effort",
         "tools",
+        "sandbox",
+        "sandbox-network",
+        "add-dir",
         "permission-mode",
         "dangerously-skip-permissions",
         "allowed-tools",

@@ -18,6 +18,7 @@ use crate::disk::beneath::RelPath;
 use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
 use crate::proc::child_env::{NO_BYTE_CODE, command_env};
 use crate::proc::program::find_program;
+use crate::proc::sandbox::git_watch::GitWatch;
 use crate::proc::shell::shell;
 use crate::store::project_texts;
 
@@ -249,18 +250,36 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     let mut variables = command_env(&session.env);
     variables.extend(session.child_variables());
     variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
+    let sandbox = session
+        .sandbox
+        .for_command(run.root().path(), &session.env)?;
+    if let Some(sandbox) = &sandbox {
+        sandbox.adjust(&mut variables);
+    }
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
+    let watch = sandbox
+        .as_ref()
+        .map(|_| GitWatch::note(run.root().path(), Vec::new()));
+    program.sandbox = sandbox.map(|sandbox| sandbox.policy);
     program.supervisor.clone_from(&session.supervisor);
     program.leftovers = Leftovers::KillDaemons;
     program.dir = Some(run.root().path().to_owned());
     program.limit = limit;
     let mut output = TestOutput::default();
-    let done = program
-        .run_split(&run.ctx.stop, b'\n', &mut |line| {
-            output.line(line);
-            ControlFlow::Continue(())
-        })?
-        .unless_cancelled()?;
+    let done = program.run_split(&run.ctx.stop, b'\n', &mut |line| {
+        output.line(line);
+        ControlFlow::Continue(())
+    });
+    if let Some(watch) = watch {
+        let changed = watch.changes().git;
+        for path in watch.put_back(&changed) {
+            run.warn(format!(
+                "The tests changed {}, which git runs, and it could not be put back.",
+                path.display()
+            ));
+        }
+    }
+    let done = done?.unless_cancelled()?;
     Ok(TestRun::Ran {
         command,
         executed: output.executed,

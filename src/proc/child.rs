@@ -23,6 +23,9 @@ use super::child_pid::{on_exit, pid_of};
 use super::last_lines::LastLines;
 use super::program::find_on_path;
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
+use super::sandbox::policy::Policy;
+use super::sandbox::report::LayerReport;
+use super::sandbox::{cannot_fence, landlock_abi, layer};
 use super::spawn::{spawn_in_new_group, spawn_in_new_session};
 use super::supervise::{self, SupervisedInput};
 use crate::base::cancel::Cancel;
@@ -80,6 +83,8 @@ pub(crate) struct ProgramSpec {
     pub supervisor: Option<PathBuf>,
     /// It never opens the terminal, so that it need not be kept from it, which takes longer than many a call of git.
     pub may_keep_terminal: bool,
+    /// What it and everything that it starts may do, where that is less than the user can.
+    pub sandbox: Option<Policy>,
     /// When its group gets TERM.
     pub limit: Duration,
     /// Time that the limit does not count, as it grows.
@@ -122,6 +127,7 @@ impl ProgramSpec {
             stdin: Stdin::Null,
             supervisor: None,
             may_keep_terminal: false,
+            sandbox: None,
             limit: Duration::from_secs(30),
             pauses: None,
             grace: GRACE,
@@ -137,7 +143,8 @@ impl ProgramSpec {
     /// Runs it until it exits, its limit expires or `stop` fires; a non-zero exit status is not a `Problem`.
     ///
     /// # Errors
-    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system refuses.
+    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system refuses,
+    /// `Refused` when its sandbox cannot be set up.
     pub(crate) fn run(&self, stop: &Cancel) -> Outcome<ProgramOutput> {
         self.start(stop, Delivery::Kept)
     }
@@ -181,7 +188,11 @@ impl ProgramSpec {
         stop.check()?;
         let name = self.program.to_string_lossy().into_owned();
         let cannot = |error| Problem::system(format!("Cannot run {name}"), error);
-        let command = self.command(&name)?;
+        let mut report = match &self.sandbox {
+            Some(_) => Some(LayerReport::open().map_err(cannot)?),
+            None => None,
+        };
+        let command = self.command(&name, report.as_ref())?;
         let (wake, waker) = io::pipe().map_err(cannot)?;
         let for_closer = waker.try_clone().map_err(cannot)?;
         // Keep one writer open: once both others are closed, `poll` would report the pipe as ready forever.
@@ -203,6 +214,9 @@ impl ProgramSpec {
             }
             _ => cannot(error),
         })?;
+        if let Some(report) = &mut report {
+            report.started();
+        }
         if let Some(ceiling) = self.ceiling {
             ceiling.set(&child);
         }
@@ -261,6 +275,11 @@ impl ProgramSpec {
         };
         let serving = serving.map_err(cannot)?;
         let (stdout, stderr) = pump.finish();
+        if let Some(reason) = report.and_then(LayerReport::reason) {
+            return Err(Problem::refused(format!(
+                "The sandbox could not be set up: {reason}. {name} was not run."
+            )));
+        }
         let signal = status.and_then(|status| status.signal());
         Ok(ProgramOutput {
             code: status.and_then(|status| status.code()),
@@ -275,13 +294,25 @@ impl ProgramSpec {
         })
     }
 
-    fn command(&self, name: &str) -> Outcome<Command> {
+    fn command(&self, name: &str, report: Option<&LayerReport>) -> Outcome<Command> {
         let program = if name.contains('/') {
             PathBuf::from(&self.program)
         } else {
             let path = self.env.iter().find(|(name, _)| name == "PATH");
             path.and_then(|(_, path)| find_on_path(name, path))
                 .ok_or_else(|| missing(name))?
+        };
+        let (program, layer) = match &self.sandbox {
+            Some(policy) => {
+                landlock_abi().map_err(cannot_fence)?;
+                let policy = Policy {
+                    report: report.and_then(LayerReport::number),
+                    ..policy.clone()
+                };
+                let layer = layer::arguments(policy.to_json()?, program.as_os_str());
+                (PathBuf::from(layer::SELF), Some(layer))
+            }
+            None => (program, None),
         };
         let mut command = match &self.supervisor {
             Some(supervisor) => {
@@ -314,6 +345,7 @@ impl ProgramSpec {
             Stdin::Null => Stdio::null(),
         };
         command
+            .args(layer.into_iter().flatten())
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))

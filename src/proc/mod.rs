@@ -21,6 +21,7 @@ pub(crate) mod last_lines;
 pub(crate) mod piped;
 pub(crate) mod program;
 pub(crate) mod pump;
+pub(crate) mod sandbox;
 pub(crate) mod shell;
 mod spawn;
 pub(crate) mod supervise;

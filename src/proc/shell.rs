@@ -7,6 +7,7 @@ use super::capture::KeepLimits;
 use super::child::{ProgramOutput, ProgramSpec};
 use super::last_lines::LastLines;
 use super::program::{find_program, is_executable};
+use super::sandbox::session_sandbox::CommandSandbox;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -43,6 +44,8 @@ pub(crate) struct ShellCommand<'a> {
     pub spill: &'a Path,
     /// As in [`ProgramSpec::supervisor`].
     pub supervisor: Option<&'a Path>,
+    /// What it may do, where that is less than the user can.
+    pub sandbox: Option<&'a CommandSandbox>,
 }
 
 impl ShellCommand<'_> {
@@ -59,10 +62,14 @@ impl ShellCommand<'_> {
     ) -> Outcome<ShellOutput> {
         let mut variables = command_env(env);
         variables.extend(self.variables);
+        if let Some(sandbox) = self.sandbox {
+            sandbox.adjust(&mut variables);
+        }
         let mut run = ProgramSpec::new(shell(env)?, ["-c", self.text], variables);
         run.dir = Some(self.dir.to_owned());
         run.limit = self.limit;
         run.supervisor = self.supervisor.map(Path::to_owned);
+        run.sandbox = self.sandbox.map(|sandbox| sandbox.policy.clone());
         let id = crate::base::ids::hex(4);
         let keep = |name: &str| KeepLimits {
             spill: Some(self.spill.join(format!("command-{id}-{name}.txt"))),

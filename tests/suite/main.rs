@@ -133,6 +133,8 @@ mod review_jobs;
 mod rounds;
 mod run_command;
 mod run_folder;
+mod sandbox;
+mod sandbox_choice;
 mod sdk_requests;
 mod search_web;
 mod server_selftest;

@@ -45,6 +45,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
         }
         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
         session_servers::end_all();
+        crate::proc::sandbox::private_dir::remove();
         descendants::end_all(Duration::ZERO);
         std::process::exit(status.into());
     });

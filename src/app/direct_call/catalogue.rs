@@ -160,7 +160,7 @@ fn row(tool: &ToolRef) -> CatalogueRow<'_> {
         name: tool.name(),
         module: tool.module(),
         summary: tool.about(),
-        parameters: serde_json::from_str(tool.schema()).unwrap_or_default(),
+        parameters: serde_json::from_str(&tool.schema()).unwrap_or_default(),
         flags,
         annotations: rules.annotations(),
         service: rules.service,

@@ -39,6 +39,10 @@ impl EventSink for StderrSink {
 /// The directory does not exist, or a tool group does not.
 pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
     let mut session = setup::session(settings, &mut |words| say(&format!("Warning: {words}")))?;
+    if !settings.sandbox.holds_for_the_user() {
+        // They typed the call themselves.
+        session.sandbox = Default::default();
+    }
     let is_given = settings.working_dir.is_some();
     if let (None, false, Some(current)) = (
         session.working_dir.root(),

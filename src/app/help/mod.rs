@@ -34,6 +34,7 @@ const SOURCES: &str = concat!(
     include_str!("topics/hooks.md"),
     include_str!("topics/skills.md"),
     include_str!("topics/fence.md"),
+    include_str!("topics/sandbox.md"),
     include_str!("topics/scripts.md"),
     include_str!("topics/json.md"),
     include_str!("topics/acp.md"),

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::line_writer::LineWriter;
+use crate::proc::sandbox::landlock_abi;
+use crate::proc::sandbox::session_sandbox::SessionSandbox;
 
 /// The version of the form that the lines have.
 const FORM_VERSION: &str = "2.1.0";
@@ -18,6 +20,8 @@ pub(super) struct InitFacts<'a> {
     pub(super) permission_mode: &'a str,
     /// The provider's key was found, or it needs none.
     pub(super) has_key: bool,
+    /// What holds the commands.
+    pub(super) sandbox: &'a SessionSandbox,
     /// What the project has and the session does not use.
     pub(super) left_out: Option<&'a str>,
     /// The skills that the model is told of.
@@ -72,8 +76,25 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
         agents: [],
         claude_code_version: FORM_VERSION,
         marvin_version: env!("CARGO_PKG_VERSION"),
-        // Programs run with the rights of the user.
-        sandbox: json!({"mode": "danger-full-access", "network": true, "abi": null, "writable": []}),
+        sandbox: sandbox(facts.sandbox),
         marvin_left_out: facts.left_out,
     });
+}
+
+/// What is held, and with which version of Landlock; null where there is none, and commands are refused then.
+fn sandbox(sandbox: &SessionSandbox) -> Value {
+    let Some(choice) = sandbox.fence() else {
+        // Programs run with the rights of the user.
+        return json!({"mode": "danger-full-access", "network": true, "abi": null, "writable": []});
+    };
+    let writable = choice
+        .writable
+        .iter()
+        .map(|path| path.display().to_string());
+    json!({
+        "mode": choice.mode.word(),
+        "network": choice.network,
+        "abi": landlock_abi().ok(),
+        "writable": writable.collect::<Vec<_>>(),
+    })
 }

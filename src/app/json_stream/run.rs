@@ -331,6 +331,7 @@ impl JsonRun {
                 model: &target.model,
                 permission_mode: self.session.permissions.mode().word(),
                 has_key: target.provider.is_model() && !target.local,
+                sandbox: &self.session.sandbox,
                 left_out: self.session.trust.left_out(),
                 skills: &skills,
                 slash_commands: &slash_commands,

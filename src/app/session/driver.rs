@@ -83,6 +83,8 @@ impl Session {
             };
             (context.modules.get::<SessionServers>()).set_questions(Arc::new(questions));
         }
+        let is_person = matches!(asking, AskMode::Person);
+        context.policy.can_leave_sandbox = is_person && context.sandbox.fence().is_some();
         // An agent of a sub-agent must not outlive the task that it is for.
         if context.policy.depth == 0 {
             let inbox = Arc::clone(&inbox);

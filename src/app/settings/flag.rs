@@ -8,6 +8,7 @@ use crate::llm::choose;
 use crate::llm::provider::Effort;
 use crate::pipeline::approval;
 use crate::pipeline::phase::PHASES;
+use crate::proc::sandbox::policy::SandboxMode;
 use crate::tools::engine::permission::mode::MODES;
 
 /// Whether a flag takes a value.
@@ -41,6 +42,8 @@ pub(crate) enum Complete {
     Approval,
     /// Permission modes.
     PermissionMode,
+    /// Modes of the sandbox.
+    SandboxMode,
 }
 
 /// Flags of one subject, as the help lists them.
@@ -162,6 +165,7 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
         Complete::Phase => PHASES.iter().map(|phase| phase.name).collect(),
         Complete::Approval => approval::POINTS.map(|(point, _)| point).to_vec(),
         Complete::PermissionMode => MODES.iter().map(|row| row.word).collect(),
+        Complete::SandboxMode => SandboxMode::ALL.map(SandboxMode::word).to_vec(),
         Complete::Nothing | Complete::File | Complete::Folder | Complete::Session => Vec::new(),
     }
 }

@@ -336,7 +336,7 @@ pub(super) static FLAGS: &[Flag] = &[
         "add-dir",
         FlagGroup::Prompt,
         ValueMode::Value("DIR"),
-        "Let file tools read and write in this folder too, by absolute paths; repeatable.",
+        "Let file tools and commands in the sandbox write in this folder too, by absolute paths; repeatable.",
         |args, value| {
             args.json.added_dirs.push(PathBuf::from(value));
             Ok(())

@@ -9,6 +9,7 @@ pub(crate) mod flags;
 pub(crate) mod json_flags;
 mod permissions;
 mod prompt;
+pub(crate) mod sandbox;
 pub(crate) mod session;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use crate::tools::engine::project_trust::RunTrust;
 use json_flags::JsonFlags;
 use permissions::{PermissionFlags, PermissionSettings};
 use prompt::PromptSource;
+use sandbox::{SandboxFlags, SandboxSettings};
 use session::SessionFlags;
 
 /// The interface to use.
@@ -91,6 +93,8 @@ pub(crate) struct Settings {
     pub tools: Option<String>,
     /// Which calls run, are asked about and are refused.
     pub permissions: PermissionSettings,
+    /// What commands of the model may change.
+    pub sandbox: SandboxSettings,
     /// What is used of what a project brings along.
     pub trust: RunTrust,
     /// No hook of a file runs.
@@ -151,6 +155,7 @@ impl Settings {
             effort,
             tools,
             permissions,
+            sandbox,
             trust,
             without_project,
             without_hooks,
@@ -168,6 +173,8 @@ impl Settings {
             version: _,
         } = args;
         let set = |variable: Text| variable.read(&env).map(str::to_owned);
+        let permissions = PermissionSettings::new(permissions, &env);
+        let is_unattended = non_interactive || permissions.is_bypassing();
         Self {
             prompt: PromptSource {
                 text: prompt,
@@ -204,7 +211,8 @@ impl Settings {
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
-            permissions: PermissionSettings::new(permissions, &env),
+            permissions,
+            sandbox: SandboxSettings::new(sandbox, &env, is_unattended),
             trust: match trust {
                 _ if without_project => RunTrust::Nothing,
                 // A child uses what its parent says, and nothing of its own accord.
@@ -269,6 +277,8 @@ pub(crate) struct CliArgs {
     pub tools: Option<String>,
     /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
     pub permissions: PermissionFlags,
+    /// `--sandbox`, `--sandbox-network`.
+    pub sandbox: SandboxFlags,
     /// `--trust-project`, and what the Marvin above says.
     pub trust: RunTrust,
     /// `--setting-sources` without `project`.

@@ -45,6 +45,12 @@ impl PermissionSettings {
         }
     }
 
+    /// Whether nobody is asked about calls because the user wants that.
+    pub(super) fn is_bypassing(&self) -> bool {
+        let of_variable = || PermissionMode::parse(self.mode.as_deref()?).ok();
+        self.flags.mode.or_else(of_variable) == Some(PermissionMode::Bypass)
+    }
+
     /// The rules and the mode, for a session with these tools.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod flow;
 mod model;
 mod outside;
 mod provider;
+mod sandbox;
 mod voice;
 
 use crate::app::settings::Settings;
@@ -126,6 +127,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         findings.insert(1, copilot::model(settings));
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
+    findings.push(sandbox::holds(settings));
     findings.push(blender::answers(&settings.env));
     findings.extend(voice::findings(&settings.env));
     findings.extend(outside::findings(&settings.env));

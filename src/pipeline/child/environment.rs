@@ -9,8 +9,9 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     LLM_PROVIDER, MARVIN_ALLOWED_TOOLS, MARVIN_DEPTH, MARVIN_DISALLOWED_TOOLS, MARVIN_LEASH,
     MARVIN_MODEL, MARVIN_PARENT_SOCKET, MARVIN_PERMISSION_MODE, MARVIN_PROJECT_TEXTS,
-    MARVIN_READONLY, MARVIN_SUBAGENT_LOG, MARVIN_TELL_LINES, MARVIN_TICKET, MARVIN_TOOLS,
-    MARVIN_WITHHELD_WORDS, MARVIN_WRITABLE_FILES,
+    MARVIN_READONLY, MARVIN_SANDBOX, MARVIN_SANDBOX_EXCLUDE_TMP, MARVIN_SANDBOX_LOCAL_SOCKETS,
+    MARVIN_SANDBOX_NETWORK, MARVIN_SANDBOX_WRITABLE, MARVIN_SUBAGENT_LOG, MARVIN_TELL_LINES,
+    MARVIN_TICKET, MARVIN_TOOLS, MARVIN_WITHHELD_WORDS, MARVIN_WRITABLE_FILES,
 };
 use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
@@ -67,7 +68,7 @@ pub(crate) fn variables(
         let found = bounds.iter().find(|(bound, _)| bound == name);
         found.map(|(_, value)| value.clone())
     };
-    let set: [(&str, Option<String>); 13] = [
+    let set: [(&str, Option<String>); 18] = [
         (MARVIN_DEPTH.name, bound(MARVIN_DEPTH.name)),
         (MARVIN_MODEL.name, Some(model.model.clone())),
         (
@@ -112,6 +113,23 @@ pub(crate) fn variables(
         (
             MARVIN_DISALLOWED_TOOLS.name,
             bound(MARVIN_DISALLOWED_TOOLS.name),
+        ),
+        (MARVIN_SANDBOX.name, bound(MARVIN_SANDBOX.name)),
+        (
+            MARVIN_SANDBOX_NETWORK.name,
+            bound(MARVIN_SANDBOX_NETWORK.name),
+        ),
+        (
+            MARVIN_SANDBOX_WRITABLE.name,
+            bound(MARVIN_SANDBOX_WRITABLE.name),
+        ),
+        (
+            MARVIN_SANDBOX_EXCLUDE_TMP.name,
+            bound(MARVIN_SANDBOX_EXCLUDE_TMP.name),
+        ),
+        (
+            MARVIN_SANDBOX_LOCAL_SOCKETS.name,
+            bound(MARVIN_SANDBOX_LOCAL_SOCKETS.name),
         ),
         (
             MARVIN_SUBAGENT_LOG.name,

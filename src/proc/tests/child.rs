@@ -29,6 +29,7 @@ fn command<'a>(text: &'a str, dir: &'a Path) -> ShellCommand<'a> {
         limit: Duration::from_secs(60),
         spill: dir,
         supervisor: None,
+        sandbox: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ pub trait Approver: Send + Sync {
 }
 
 /// An action that needs approval. Equal requests are about exactly the same action.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     question: &'static str,
     act: &'static str,
@@ -70,6 +71,34 @@ pub struct ApprovalRequest {
     version: Vec<u8>,
     /// The answer may be a text.
     takes_text: bool,
+    /// Why the model wants it: no part of what is agreed to.
+    reason: String,
+}
+
+impl ApprovalRequest {
+    /// What tells one action from another.
+    fn action(&self) -> impl Eq + Hash + '_ {
+        let of_subject = (&self.subject, &self.detail, &self.version);
+        (
+            (self.question, self.act, self.takes_text),
+            of_subject,
+            &self.dir,
+        )
+    }
+}
+
+impl PartialEq for ApprovalRequest {
+    fn eq(&self, other: &Self) -> bool {
+        self.action() == other.action()
+    }
+}
+
+impl Eq for ApprovalRequest {}
+
+impl Hash for ApprovalRequest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.action().hash(state);
+    }
 }
 
 impl Serialize for ApprovalRequest {
@@ -95,7 +124,15 @@ impl ApprovalRequest {
             detail: String::new(),
             version: Vec::new(),
             takes_text: false,
+            reason: String::new(),
         }
+    }
+
+    /// Adds the reason that the model gives.
+    #[must_use]
+    pub fn because(mut self, reason: &str) -> Self {
+        reason.trim().clone_into(&mut self.reason);
+        self
     }
 
     /// Adds the folder in which it would happen.
@@ -143,13 +180,15 @@ impl ApprovalRequest {
         self.act
     }
 
-    /// The subject, with control characters made visible.
+    /// The subject and the reason, with control characters made visible.
     pub fn text(&self) -> String {
-        escape_controls(&format!(
-            "{}{}",
-            self.subject.to_string_lossy(),
-            self.detail
-        ))
+        let subject = self.subject.to_string_lossy();
+        let mut text = escape_controls(&format!("{subject}{}", self.detail));
+        if !self.reason.is_empty() {
+            text.push_str("\n\nThe model's reason: ");
+            text.push_str(&escape_controls(&self.reason));
+        }
+        text
     }
 
     /// The folder in which it would happen, if there is one.
@@ -265,6 +304,9 @@ mod tests {
         assert_eq!(raw.text(), escaped.text());
         assert_ne!(raw, escaped);
         assert_ne!(request("make"), request("make").in_dir(Path::new("/")));
+        let reasoned = request("make").because("It builds.");
+        assert_eq!(reasoned, request("make"));
+        assert!(reasoned.text().ends_with("reason: It builds."));
         assert_eq!(
             request("make").in_dir(Path::new("/")).dir(),
             Some(Path::new("/"))

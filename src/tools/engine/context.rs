@@ -23,6 +23,7 @@ use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
 use crate::net::user_agent::contact;
 use crate::proc::last_lines::LastLines;
+use crate::proc::sandbox::session_sandbox::SessionSandbox;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
@@ -91,6 +92,8 @@ pub struct SessionContext {
     pub supervisor: Option<PathBuf>,
     /// How long this process waits for a provider that cannot answer, if it is the child of another one.
     pub(crate) patience: Option<ChildPatience>,
+    /// What commands of the model may change.
+    pub(crate) sandbox: SessionSandbox,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -203,6 +206,7 @@ impl SessionContext {
             agent_host: None,
             supervisor: None,
             patience: None,
+            sandbox: SessionSandbox::default(),
             modules: ModuleState::default(),
             env,
         }
@@ -278,6 +282,7 @@ impl SessionContext {
     pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
         let mut variables = self.policy.child_variables();
         variables.extend(self.permissions.child_variables());
+        variables.extend(self.sandbox.child_variables());
         variables
     }
 

@@ -1,5 +1,6 @@
 //! Tools registered at run time, and a reference to a tool of either kind.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -90,11 +91,12 @@ impl ToolRef {
         }
     }
 
-    /// JSON Schema of its parameters.
-    pub(crate) fn schema(&self) -> &str {
+    /// JSON Schema of the parameters that it always has.
+    pub(crate) fn schema(&self) -> Cow<'_, str> {
         match self {
-            Self::BuiltIn(tool) => tool.schema,
-            Self::Owned(tool) => tool.schema.get(),
+            Self::BuiltIn(tool) if tool.rules.attended.is_empty() => tool.schema.into(),
+            Self::BuiltIn(tool) => without(tool.schema, tool.rules.attended).into(),
+            Self::Owned(tool) => tool.schema.get().into(),
         }
     }
 
@@ -138,13 +140,27 @@ impl ToolRef {
         }
     }
 
+    /// The tool as it is offered to a model where somebody can be asked about leaving the sandbox, or not.
+    pub(crate) fn offered_where(&self, can_leave_sandbox: bool) -> Offered {
+        let mut offered = self.offered();
+        if let Self::BuiltIn(tool) = self
+            && can_leave_sandbox
+        {
+            offered.params_json = tool.schema.into();
+        }
+        offered
+    }
+
     /// The tool as it is offered to a model, without copying anything of a built-in one.
     pub(crate) fn offered(&self) -> Offered {
         match self {
             Self::BuiltIn(tool) => Offered {
                 name: tool.name.into(),
                 about_json: tool.summary_json.into(),
-                params_json: tool.schema.into(),
+                params_json: match tool.rules.attended {
+                    [] => tool.schema.into(),
+                    names => without(tool.schema, names).into(),
+                },
                 phrases: Phrases::BuiltIn(tool.phrases),
             },
             Self::Owned(tool) => Offered {
@@ -155,4 +171,13 @@ impl ToolRef {
             },
         }
     }
+}
+
+/// A schema without some of its properties, none of which is required.
+fn without(schema: &str, names: &[&str]) -> String {
+    let mut schema: Value = serde_json::from_str(schema).unwrap_or_default();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.retain(|name, _| !names.contains(&name.as_str()));
+    }
+    schema.to_string()
 }

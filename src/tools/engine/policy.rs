@@ -22,6 +22,8 @@ pub struct ToolPolicy {
     pub groups: Option<Vec<&'static str>>,
     /// `--disallowed-tools`: tools about which one of these says everything are not offered. What they say else is for the permissions.
     pub(crate) disallowed: Vec<Rule>,
+    /// Commands run in a sandbox, and a person can be asked to let one run outside.
+    pub(crate) can_leave_sandbox: bool,
 }
 
 impl ToolPolicy {
@@ -39,6 +41,7 @@ impl ToolPolicy {
             depth: MARVIN_DEPTH.read(env, warn),
             groups: None,
             disallowed: Vec::new(),
+            can_leave_sandbox: false,
         }
     }
 

@@ -160,7 +160,11 @@ impl Registry {
             *left = left.saturating_sub(1);
             fits
         });
-        Offer::new(offered.map(|tool| tool.offered()).collect())
+        Offer::new(
+            offered
+                .map(|tool| tool.offered_where(bounds.can_leave_sandbox))
+                .collect(),
+        )
     }
 
     /// The tools that the policy allows, in the order of [`Registry::all`].

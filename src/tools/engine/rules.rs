@@ -71,6 +71,8 @@ pub struct Rules {
     pub limit: Duration,
     /// The parameter (in seconds) that sets the timeout instead.
     pub limit_from: Option<&'static str>,
+    /// Parameters that are offered only where a person can be asked about leaving the sandbox.
+    pub attended: &'static [&'static str],
     /// The program or outside service it needs, for the catalogue.
     pub service: Option<&'static str>,
     /// The outside services it uses.
@@ -153,6 +155,7 @@ impl Rules {
             long: false,
             limit: Duration::from_secs(30),
             limit_from: None,
+            attended: &[],
             service: None,
             asks: &[],
             compact: false,
@@ -311,6 +314,12 @@ impl Rules {
     /// Can take long.
     pub const fn slow(mut self) -> Self {
         self.long = true;
+        self
+    }
+
+    /// Offers these parameters only where a person can be asked about leaving the sandbox.
+    pub const fn attended(mut self, names: &'static [&'static str]) -> Self {
+        self.attended = names;
         self
     }
 

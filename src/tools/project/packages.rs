@@ -14,10 +14,12 @@ use crate::proc::capture::KeepLimits;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
+use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::project::shell;
 
 tools! { "packages", in_children;
     /// Add packages to the project.
@@ -133,12 +135,23 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
         "install these packages",
         commands.join("\n"),
     );
-    ctx.approve(request.in_dir(root.path()))?;
+    let sandbox = shell::sandbox_for(ctx, root.path())?;
+    match &sandbox {
+        Some(sandbox) if !sandbox.policy.network => {
+            return Err(Problem::refused(
+                "Packages come from the network, and commands have none here.",
+            )
+            .next("The caller can allow it: --sandbox-network on."));
+        }
+        Some(_) => {}
+        None => ctx.approve(request.in_dir(root.path()))?,
+    }
+    let sandbox = sandbox.as_ref();
     let mut lines = Vec::new();
     let mut installed = 0;
     for (index, name) in packages.iter().enumerate() {
         ctx.progress(format!("{name} ({} of {})", index + 1, packages.len()));
-        match install_one(ctx, manager, &program, &root, name, args.dev)? {
+        match install_one(ctx, manager, &program, &root, sandbox, name, args.dev)? {
             Ok(what) => {
                 installed += 1;
                 lines.push(format!("{name}: {what}"));
@@ -255,6 +268,7 @@ fn install_one(
     manager: &Manager,
     program: &Path,
     root: &Root,
+    sandbox: Option<&CommandSandbox>,
     name: &str,
     dev: bool,
 ) -> Outcome<Result<String, String>> {
@@ -275,7 +289,11 @@ fn install_one(
         more.iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
     );
+    if let Some(sandbox) = sandbox {
+        sandbox.adjust(&mut vars);
+    }
     let mut run = ProgramSpec::new(program, arguments(manager, name, dev), vars);
+    run.sandbox = sandbox.map(|sandbox| sandbox.policy.clone());
     run.dir = Some(root.path().to_owned());
     run.limit = INSTALL_TIMEOUT;
     run.supervisor.clone_from(&ctx.session.supervisor);

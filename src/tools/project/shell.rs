@@ -1,16 +1,20 @@
 //! Module `shell`: commands in the working directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::escape_controls;
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_LOGS;
+use crate::disk::paths::{PROJECT_FOLDER, PROJECT_LOGS};
 use crate::proc::child_env::NO_BYTE_CODE;
+use crate::proc::sandbox::git_watch::GitWatch;
+use crate::proc::sandbox::session_sandbox::CommandSandbox;
+use crate::proc::sandbox::words;
 use crate::proc::shell::{ShellCommand, ShellOutput};
-use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
 use crate::tools::project::scratch;
@@ -18,11 +22,15 @@ use crate::tools::{PROGRAMS, ToolOk};
 
 tools! { "shell", in_children;
     /// Run a shell command in the working directory.
-    run_command(RunCommand; PROGRAMS.direct().coding().seconds(60).long("timeout")) {
+    run_command(RunCommand; PROGRAMS.direct().coding().seconds(60).long("timeout").attended(&["outside_sandbox", "reason"])) {
         /// shell text
         command: String, example: "cargo test", alias: &["cmd"];
         /// seconds
         timeout: u64 = 60, min: 1, alias: &["timeout_s", "seconds"];
+        /// run it outside the sandbox: the user is asked
+        outside_sandbox: bool = false;
+        /// why it has to run outside
+        reason: String = "";
     } => run, says ["run {command}"];
 }
 
@@ -59,9 +67,32 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         );
     }
     let root = ctx.root()?;
-    let request = ApprovalRequest::new("Run this command?", "run this command", command);
-    ctx.approve(request.in_dir(root.path()))?;
+    let sandbox = match sandbox_for(ctx, root.path())? {
+        Some(sandbox) if args.outside_sandbox => {
+            let request = ApprovalRequest::new(
+                "Run this command outside the sandbox?",
+                "run this command outside the sandbox",
+                command,
+            );
+            leave_sandbox(
+                ctx,
+                request.in_dir(root.path()).because(&args.reason),
+                &sandbox,
+            )?;
+            None
+        }
+        None => {
+            let request = ApprovalRequest::new("Run this command?", "run this command", command);
+            ctx.approve(request.in_dir(root.path()))?;
+            None
+        }
+        fenced => fenced,
+    };
     let spill = logs(ctx, &root)?;
+    let watch = sandbox.as_ref().map(|_| {
+        let own = Path::new(PROJECT_FOLDER).join("hooks.json");
+        GitWatch::note(root.path(), vec![own])
+    });
     let output = ShellCommand {
         text: command,
         dir: root.path(),
@@ -69,13 +100,23 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         limit: Duration::from_secs(args.timeout.min(24 * 3600)),
         spill: &spill,
         supervisor: ctx.session.supervisor.as_deref(),
+        sandbox: sandbox.as_ref(),
     }
     .run(&ctx.session.env, &ctx.stop, &mut |lines| ctx.output(lines));
     // Long output was spilled, which created the folder.
     if spill.is_dir() {
         scratch::hide(ctx);
     }
-    let output = output?;
+    let remarks = watch.map(|watch| settle(ctx, &watch)).unwrap_or_default();
+    let mut output = output?;
+    output.text.push_str(&remarks);
+    if let Some(sandbox) = &sandbox
+        && output.code != Some(0)
+        && let Some(hint) = sandbox.policy.hint(&output.text)
+    {
+        output.text.push('\n');
+        output.text.push_str(&hint);
+    }
     if output.cancelled {
         // A failure, so that it is not mistaken for the complete output.
         return Err(Problem::cancelled().facts(output.text));
@@ -84,6 +125,73 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         end: end(&output),
         ..output.text.into()
     })
+}
+
+/// The sandbox of a command of this call that runs in `dir`; none when a person agrees to it or typed it.
+///
+/// # Errors
+/// The folder may not be writable, or there is none for temporary files.
+pub(super) fn sandbox_for(ctx: &ToolContext, dir: &Path) -> Outcome<Option<CommandSandbox>> {
+    ctx.session.sandbox.for_command(dir, &ctx.session.env)
+}
+
+/// Asks the person whether a command may run outside; an agreement to the call as a whole is none to this.
+///
+/// # Errors
+/// They do not want it, or nobody can be asked.
+fn leave_sandbox(
+    ctx: &ToolContext,
+    request: ApprovalRequest,
+    sandbox: &CommandSandbox,
+) -> Outcome<()> {
+    if !ctx.session.policy.can_leave_sandbox || !matches!(ctx.approval, Approval::Ask(_)) {
+        let summary = sandbox.policy.summary();
+        return Err(
+            Problem::refused(format!("Commands run in the sandbox here ({summary})."))
+                .next(words::WAYS),
+        );
+    }
+    let asked = ToolContext {
+        is_agreed: false,
+        ..ctx.clone()
+    };
+    asked.approve(request)
+}
+
+/// Puts back what a command changed of what git runs, unless a person wants to keep it; the remarks for the result.
+fn settle(ctx: &ToolContext, watch: &GitWatch) -> String {
+    let changes = watch.changes();
+    let list = |paths: &[PathBuf]| {
+        let paths = paths.iter().map(|path| path.display().to_string());
+        escape_controls(&paths.collect::<Vec<_>>().join(", "))
+    };
+    let mut remarks = String::new();
+    if !changes.git.is_empty() {
+        let shown = list(&changes.git);
+        let request = ApprovalRequest::new(
+            "Keep what the command changed of what git runs?",
+            "keep what the command changed of what git runs",
+            &shown,
+        );
+        let can_be_asked = matches!(ctx.approval, Approval::Ask(_)) && !ctx.is_agreed;
+        if !(can_be_asked && ctx.approve(request).is_ok()) {
+            let failed = watch.put_back(&changes.git);
+            remarks = match failed.is_empty() {
+                true => format!("\n[{shown}: put back; a command may not change what git runs.]"),
+                false => format!(
+                    "\n[{shown}: a command may not change what git runs, and {} could not be put back. Tell the user, before they use git here.]",
+                    list(&failed)
+                ),
+            };
+        }
+    }
+    if !changes.told.is_empty() {
+        remarks.push_str(&format!(
+            "\n[The command changed {}, which other programs run or obey. Tell the user.]",
+            list(&changes.told)
+        ));
+    }
+    remarks
 }
 
 /// What bounds a Marvin that the command starts; and in a child, whose tests and corrections follow each other quickly, no byte code of Python.

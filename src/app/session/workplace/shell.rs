@@ -38,6 +38,7 @@ pub(super) fn run(
         },
         spill: logs,
         supervisor: None,
+        sandbox: None,
     };
     Ok(command.run(&context.env, stop, show)?.text)
 }

@@ -22,7 +22,6 @@ pub(super) fn entry(reach: Reach) -> ServerEntry {
     ServerEntry {
         hash: String::new(),
         name: "calc".to_owned(),
-        hash: String::new(),
         reach,
         limits: Limits {
             startup: LIMIT,

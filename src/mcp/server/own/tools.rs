@@ -125,7 +125,7 @@ fn listed(tool: &ToolRef) -> Value {
         "name": tool.name(),
         "title": capitalize(&tool.name().replace('_', " ")),
         "description": tool.about(),
-        "inputSchema": serde_json::from_str(tool.schema()).unwrap_or_else(|_| json!({"type": "object"})),
+        "inputSchema": serde_json::from_str(&tool.schema()).unwrap_or_else(|_| json!({"type": "object"})),
         "annotations": tool.rules().annotations(),
     })
 }

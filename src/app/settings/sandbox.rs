@@ -1,0 +1,209 @@
+//! What flags and environment say about the sandbox of commands. A sub-agent is told by its parent, and can only hold its commands closer.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{
+    MARVIN_DEPTH, MARVIN_SANDBOX, MARVIN_SANDBOX_ACTIVE, MARVIN_SANDBOX_EXCLUDE_TMP,
+    MARVIN_SANDBOX_LOCAL_SOCKETS, MARVIN_SANDBOX_NETWORK, MARVIN_SANDBOX_NETWORK_ACTIVE,
+    MARVIN_SANDBOX_WRITABLE, Text,
+};
+use crate::disk::paths::Paths;
+use crate::proc::sandbox::policy::SandboxMode;
+use crate::proc::sandbox::session_sandbox::{SandboxChoice, SessionSandbox, UserFolders};
+
+/// The flags as typed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SandboxFlags {
+    /// `--sandbox`.
+    pub mode: Option<SandboxMode>,
+    /// `--sandbox-network`.
+    pub network: Option<bool>,
+}
+
+/// What they mean together with the environment, before anything is looked at on the disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SandboxSettings {
+    flags: SandboxFlags,
+    mode: Option<String>,
+    network: Option<String>,
+    writable: Option<String>,
+    exclude_tmp: bool,
+    local_sockets: bool,
+    /// The environment is that of a sub-agent: its parent has set it.
+    is_inherited: bool,
+    /// The sandbox that is around this process already.
+    around: Option<(String, bool)>,
+    /// Nobody reads the commands of this run, so that they are fenced unless somebody said otherwise.
+    is_unattended: bool,
+}
+
+impl SandboxSettings {
+    pub(super) fn new(flags: SandboxFlags, env: &Env, is_unattended: bool) -> Self {
+        let set = |variable: Text| variable.read(env).map(str::to_owned);
+        let around = set(MARVIN_SANDBOX_ACTIVE).map(|mode| {
+            let network = MARVIN_SANDBOX_NETWORK_ACTIVE.read(env) != Some("off");
+            (mode, network)
+        });
+        Self {
+            flags,
+            mode: set(MARVIN_SANDBOX),
+            network: set(MARVIN_SANDBOX_NETWORK),
+            writable: set(MARVIN_SANDBOX_WRITABLE),
+            exclude_tmp: MARVIN_SANDBOX_EXCLUDE_TMP.read(env),
+            local_sockets: MARVIN_SANDBOX_LOCAL_SOCKETS.read(env),
+            is_inherited: MARVIN_DEPTH.read(env, &mut |_| {}) > 0,
+            around,
+            is_unattended,
+        }
+    }
+
+    /// Whether it holds commands that the user types too: they asked for it on the line, or a parent did.
+    pub(crate) fn holds_for_the_user(&self) -> bool {
+        let is_on_the_line = self.flags.mode.is_some() || self.flags.network.is_some();
+        is_on_the_line || self.is_inherited
+    }
+
+    /// The sandbox of a session whose `--add-dir` folders are `added`, real paths.
+    ///
+    /// # Errors
+    /// A value is none, a folder may not be writable, or a sub-agent is to hold less than its parent.
+    pub(crate) fn session(
+        &self,
+        added: &[PathBuf],
+        paths: &Paths,
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<SessionSandbox> {
+        let mode = self.mode.as_deref().map(SandboxMode::parse).transpose();
+        let mode = mode.map_err(|problem| of_variable(problem, MARVIN_SANDBOX))?;
+        let network = self.network.as_deref().map(|word| {
+            on_or_off(word).ok_or_else(|| {
+                let problem = Problem::input(format!("\"{word}\" is neither on nor off."));
+                of_variable(problem, MARVIN_SANDBOX_NETWORK)
+            })
+        });
+        let network = network.transpose()?;
+        if self.is_inherited {
+            self.check_not_weaker(mode, network)?;
+        }
+        // Who speaks of the network only wants a sandbox too.
+        let by_network = self.flags.network.map(|_| SandboxMode::WorkspaceWrite);
+        let mut chosen = self.flags.mode.or(mode).or(by_network);
+        let network = self.flags.network.or(network);
+        if network == Some(false)
+            && self.flags.network.is_some()
+            && chosen == Some(SandboxMode::DangerFullAccess)
+        {
+            return Err(Problem::input(
+                "--sandbox-network off needs a sandbox, and danger-full-access is none.",
+            )
+            .next("Give --sandbox workspace-write, or leave --sandbox-network out."));
+        }
+        if chosen.is_none() && self.is_unattended {
+            chosen = Some(SandboxMode::WorkspaceWrite);
+        }
+        let mut is_open = true;
+        if let Some((around, network)) = &self.around {
+            // What holds this process holds its commands too, and nothing here can change that.
+            let around = SandboxMode::parse(around).unwrap_or(SandboxMode::WorkspaceWrite);
+            chosen = chosen.map(|mode| mode.min(around));
+            is_open = *network;
+        }
+        let folders = UserFolders {
+            home: paths.home().ok().map(Path::to_owned),
+            config: paths.config().ok().map(Path::to_owned),
+            cache: paths.cache().ok(),
+        };
+        let Some(mode) = chosen else {
+            return Ok(SessionSandbox::new(None, folders));
+        };
+        let writable = match mode {
+            SandboxMode::WorkspaceWrite => self.writable(added, &folders, paths, warn)?,
+            SandboxMode::ReadOnly | SandboxMode::DangerFullAccess => Vec::new(),
+        };
+        let choice = SandboxChoice {
+            mode,
+            network: is_open && mode != SandboxMode::ReadOnly && network.unwrap_or(true),
+            writable,
+            exclude_tmp: self.exclude_tmp,
+            local_sockets: self.local_sockets,
+        };
+        Ok(SessionSandbox::new(Some(choice), folders))
+    }
+
+    fn check_not_weaker(&self, mode: Option<SandboxMode>, network: Option<bool>) -> Outcome<()> {
+        if let (Some(own), Some(of_parent)) = (self.flags.mode, mode)
+            && own > of_parent
+        {
+            return Err(weaker("--sandbox", of_parent.word()));
+        }
+        if self.flags.network == Some(true) && network == Some(false) {
+            return Err(weaker("--sandbox-network", "network off"));
+        }
+        Ok(())
+    }
+
+    /// Real paths of the folders that may be changed beside the workspace.
+    fn writable(
+        &self,
+        added: &[PathBuf],
+        folders: &UserFolders,
+        paths: &Paths,
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<Vec<PathBuf>> {
+        let mut writable = Vec::new();
+        let listed = self.writable.iter().flat_map(|list| list.split(':'));
+        let listed = listed.filter(|path| !path.is_empty()).filter_map(|path| {
+            let path = match (path.strip_prefix('~'), paths.home()) {
+                (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => {
+                    home.join(rest.trim_start_matches('/'))
+                }
+                _ => PathBuf::from(path),
+            };
+            match path.canonicalize() {
+                Ok(real) => Some(real),
+                Err(_) => {
+                    warn(format!(
+                        "The folder {}, which commands may change, does not exist.",
+                        path.display()
+                    ));
+                    None
+                }
+            }
+        });
+        for real in added.iter().cloned().chain(listed) {
+            if let Some(objection) = folders.objection(&real) {
+                return Err(Problem::config(format!(
+                    "Commands in the sandbox cannot be allowed to change {}: {objection}.",
+                    real.display()
+                ))
+                .next("Name the folders in it that they need (--add-dir, MARVIN_SANDBOX_WRITABLE), or give --sandbox danger-full-access."));
+            }
+            if !writable.contains(&real) {
+                writable.push(real);
+            }
+        }
+        Ok(writable)
+    }
+}
+
+/// `on` or `off` as a word.
+pub(crate) fn on_or_off(word: &str) -> Option<bool> {
+    match word.trim() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn of_variable(problem: Problem, variable: Text) -> Problem {
+    problem.next(format!("It is in {}.", variable.name))
+}
+
+fn weaker(flag: &str, of_parent: &str) -> Problem {
+    Problem::refused(format!(
+        "{flag} would hold the commands of this sub-agent less than the Marvin that started it, which has {of_parent}."
+    ))
+    .next("Leave it out; a stricter one can be given.")
+}

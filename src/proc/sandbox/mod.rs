@@ -1,0 +1,45 @@
+//! The sandbox of commands that a model wrote: what they may change is held by the kernel.
+//!
+//! [`session_sandbox`] is what a session has chosen, and makes the policy and the environment of a command; [`policy`] is that policy; [`layer`] is Marvin
+//! started once more in front of the command, where [`kernel`] sets Landlock's rules and a filter of system calls; [`report`] tells the layer's own failures
+//! from the command's; [`words`] is what is said of it; [`git_watch`] puts back what
+//! git would run. Entered by [`super::child::ProgramSpec`]; chosen by `app`, used by `tools` and `pipeline`. It asks nobody and knows no tool.
+
+pub(crate) mod git_watch;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod kernel;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "no_kernel.rs"]
+mod kernel;
+pub(crate) mod layer;
+mod linked_worktree;
+pub(crate) mod policy;
+pub(crate) mod private_dir;
+pub(in crate::proc) mod report;
+pub(crate) mod session_sandbox;
+pub(crate) mod words;
+
+use std::sync::OnceLock;
+
+use crate::base::problem::Problem;
+
+/// What holds on this machine, asked of the kernel once: Landlock's version, or why there is none.
+pub(crate) fn landlock_abi() -> Result<u32, &'static str> {
+    static ABI: OnceLock<Result<u32, String>> = OnceLock::new();
+    let abi = ABI.get_or_init(kernel::landlock_abi).as_ref();
+    abi.copied().map_err(String::as_str)
+}
+
+/// The refusal of a command where nothing can hold it.
+pub(crate) fn cannot_fence(reason: &str) -> Problem {
+    Problem::refused(format!(
+        "This system cannot fence commands (Landlock: {reason}). Commands are refused."
+    ))
+    .next("To run them unfenced: --sandbox danger-full-access, or MARVIN_SANDBOX=danger-full-access; in a container of your own that is the usual choice.")
+}

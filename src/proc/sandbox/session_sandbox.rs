@@ -1,0 +1,260 @@
+//! What a session has chosen for the commands of its model, and the policy and environment that follow for one command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::linked_worktree::LinkedWorktree;
+use super::policy::{Policy, SandboxMode};
+use super::private_dir;
+use crate::base::env::Env;
+use crate::base::ids::stable_hash;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{
+    MARVIN_SANDBOX, MARVIN_SANDBOX_ACTIVE, MARVIN_SANDBOX_EXCLUDE_TMP,
+    MARVIN_SANDBOX_LOCAL_SOCKETS, MARVIN_SANDBOX_NETWORK, MARVIN_SANDBOX_NETWORK_ACTIVE,
+    MARVIN_SANDBOX_WRITABLE,
+};
+use crate::base::word_list::WordList;
+
+/// The folders for temporary files that everybody shares.
+const SHARED_TMP: [&str; 2] = ["/tmp", "/var/tmp"];
+
+/// Variables that lead to programs outside which would do what a command may not.
+const SOCKETS: WordList = WordList(
+    "SSH_AUTH_SOCK SSH_AGENT_PID DBUS_SESSION_BUS_ADDRESS WSL_INTEROP DISPLAY WAYLAND_DISPLAY XAUTHORITY",
+);
+
+/// A variable that names a cache, the folder beneath the cache folder of the sandbox, and beneath home where the cache is without the variable.
+const CACHES: [(&str, &str, &str); 3] = [
+    ("XDG_CACHE_HOME", "", ".cache"),
+    ("npm_config_cache", "npm", ".npm"),
+    ("GOCACHE", "go-build", ".cache/go-build"),
+];
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SandboxChoice {
+    pub mode: SandboxMode,
+    pub network: bool,
+    /// Real paths of folders that may be changed beside the workspace.
+    pub writable: Vec<PathBuf>,
+    /// The shared folders for temporary files may not be changed.
+    pub exclude_tmp: bool,
+    pub local_sockets: bool,
+}
+
+/// Folders that commands must not be able to change, and where their caches may be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UserFolders {
+    pub home: Option<PathBuf>,
+    /// Marvin's own files.
+    pub config: Option<PathBuf>,
+    /// Marvin's cache.
+    pub cache: Option<PathBuf>,
+}
+
+impl UserFolders {
+    /// Why `dir`, a real path, is too much to be writable.
+    pub(crate) fn objection(&self, dir: &Path) -> Option<String> {
+        if dir == Path::new("/") {
+            return Some("it is the whole system".to_owned());
+        }
+        let holds = |folder: &Option<PathBuf>| {
+            let folder = folder.as_ref()?;
+            let real = folder.canonicalize();
+            real.as_deref()
+                .unwrap_or(folder)
+                .starts_with(dir)
+                .then_some(())
+        };
+        if holds(&self.home).is_some() {
+            return Some("it holds your home folder".to_owned());
+        }
+        let of_config = holds(&self.config).map(|()| "it holds Marvin's own files".to_owned());
+        of_config.or_else(|| {
+            let config = self.config.as_ref()?.canonicalize().ok()?;
+            dir.starts_with(config)
+                .then(|| "it belongs to Marvin's own files".to_owned())
+        })
+    }
+}
+
+/// The sandbox of a session.
+#[derive(Debug, Default)]
+pub(crate) struct SessionSandbox {
+    /// None where each command is asked for, or the user types them.
+    choice: Option<SandboxChoice>,
+    folders: UserFolders,
+}
+
+impl SessionSandbox {
+    pub(crate) fn new(choice: Option<SandboxChoice>, folders: UserFolders) -> Self {
+        Self { choice, folders }
+    }
+
+    /// The choice, where it holds anything.
+    pub(crate) fn fence(&self) -> Option<&SandboxChoice> {
+        self.choice
+            .as_ref()
+            .filter(|choice| choice.mode != SandboxMode::DangerFullAccess)
+    }
+
+    /// The variables that a Marvin which this process starts takes as its own.
+    pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
+        let Some(choice) = &self.choice else {
+            return Vec::new();
+        };
+        let mut variables = vec![
+            (MARVIN_SANDBOX.name, choice.mode.word().to_owned()),
+            (
+                MARVIN_SANDBOX_NETWORK.name,
+                on_or_off(choice.network).to_owned(),
+            ),
+        ];
+        let writable = choice.writable.iter().filter_map(|path| path.to_str());
+        let writable = writable.collect::<Vec<_>>().join(":");
+        if !writable.is_empty() {
+            variables.push((MARVIN_SANDBOX_WRITABLE.name, writable));
+        }
+        for (is_set, variable) in [
+            (choice.exclude_tmp, MARVIN_SANDBOX_EXCLUDE_TMP),
+            (choice.local_sockets, MARVIN_SANDBOX_LOCAL_SOCKETS),
+        ] {
+            if is_set {
+                variables.push((variable.name, "1".to_owned()));
+            }
+        }
+        let owned = |(name, value): (&str, String)| (name.to_owned(), value);
+        variables.into_iter().map(owned).collect()
+    }
+
+    /// The sandbox of a command that runs in `dir`, a real path; none when it runs outside.
+    ///
+    /// # Errors
+    /// `dir` may not be writable, no folder for temporary files can be made, or a path is not UTF-8.
+    pub(crate) fn for_command(&self, dir: &Path, env: &Env) -> Outcome<Option<CommandSandbox>> {
+        let Some(choice) = self.fence() else {
+            return Ok(None);
+        };
+        let tmp = private_dir::path()?;
+        let mut writable = vec![tmp.clone()];
+        let mut caches = tmp.join("cache");
+        if choice.mode == SandboxMode::WorkspaceWrite {
+            if let Some(objection) = self.folders.objection(dir) {
+                return Err(Problem::refused(format!(
+                    "Commands cannot be held to {}: {objection}.",
+                    dir.display()
+                ))
+                .next("Start Marvin in the project's own folder, or with --sandbox read-only or danger-full-access."));
+            }
+            writable.push(dir.to_owned());
+            writable.extend(
+                LinkedWorktree::of(dir)
+                    .iter()
+                    .flat_map(LinkedWorktree::writable),
+            );
+            writable.extend(choice.writable.iter().filter(|path| path.exists()).cloned());
+            if !choice.exclude_tmp {
+                let shared = SHARED_TMP.iter().map(Path::new);
+                writable.extend(shared.filter_map(|path| path.canonicalize().ok()));
+            }
+            if let Some(own) = self.cache_of(dir) {
+                writable.push(own.clone());
+                caches = own;
+            }
+        }
+        writable.dedup();
+        let text = |path: &PathBuf| {
+            path.to_str().map(str::to_owned).ok_or_else(|| {
+                Problem::input(format!(
+                    "The folder {} cannot be made writable for commands: its name is not UTF-8.",
+                    path.display()
+                ))
+                .next("Rename it.")
+            })
+        };
+        let writable = writable.iter().map(text).collect::<Outcome<Vec<_>>>()?;
+        let policy = Policy {
+            mode: choice.mode,
+            network: choice.network,
+            local_sockets: choice.local_sockets,
+            writable,
+            readable: None,
+            dir: None,
+            max_abi: None,
+            report: None,
+        };
+        Ok(Some(CommandSandbox {
+            set: self.variables(choice, &tmp, &caches, env),
+            policy,
+        }))
+    }
+
+    /// The cache folder of the commands in `dir`: one that was shared with the outside would carry code out.
+    fn cache_of(&self, dir: &Path) -> Option<PathBuf> {
+        let base = self.folders.cache.as_ref()?.join("sandbox");
+        let hash = stable_hash(&dir.to_string_lossy());
+        let own = base.join(format!("{hash:016x}"));
+        fs::create_dir_all(&own).ok()?;
+        own.canonicalize().ok()
+    }
+
+    fn variables(
+        &self,
+        choice: &SandboxChoice,
+        tmp: &Path,
+        caches: &Path,
+        env: &Env,
+    ) -> Vec<(String, String)> {
+        let mut set = vec![
+            ("TMPDIR".to_owned(), tmp.display().to_string()),
+            (
+                MARVIN_SANDBOX_ACTIVE.name.to_owned(),
+                choice.mode.word().to_owned(),
+            ),
+            (
+                MARVIN_SANDBOX_NETWORK_ACTIVE.name.to_owned(),
+                on_or_off(choice.network).to_owned(),
+            ),
+        ];
+        for (name, own, beneath_home) in CACHES {
+            let named = env.get(name).map(PathBuf::from);
+            let usual = || Some(self.folders.home.as_ref()?.join(beneath_home));
+            let is_writable = named.or_else(usual).is_some_and(|cache| {
+                let real = cache.canonicalize().unwrap_or(cache);
+                choice.writable.iter().any(|path| real.starts_with(path))
+            });
+            if !is_writable {
+                set.push((name.to_owned(), caches.join(own).display().to_string()));
+            }
+        }
+        set
+    }
+}
+
+/// The sandbox of one command.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandSandbox {
+    pub policy: Policy,
+    set: Vec<(String, String)>,
+}
+
+impl CommandSandbox {
+    /// Makes of a command's variables those that it gets inside.
+    pub(crate) fn adjust(&self, variables: &mut Vec<(String, String)>) {
+        variables.retain(|(name, _)| {
+            let is_set = self.set.iter().any(|(own, _)| own == name);
+            let is_socket = !self.policy.local_sockets && SOCKETS.has(name);
+            !is_set && !is_socket
+        });
+        variables.extend(self.set.iter().cloned());
+    }
+}
+
+/// As flags and variables say it.
+pub(crate) fn on_or_off(is_on: bool) -> &'static str {
+    match is_on {
+        true => "on",
+        false => "off",
+    }
+}

@@ -1,0 +1,131 @@
+//! What is said of the sandbox: what it lets a command do, when that may be why one failed, and what this kernel holds.
+
+use super::policy::{Policy, SandboxMode};
+
+/// Where in a command's output a refusal is looked for, from its end, in bytes.
+const LOOKED_AT_BYTES: usize = 64 << 10;
+/// What programs say when the system refused them something.
+const SIGNS: [&str; 7] = [
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "EACCES",
+    "EPERM",
+    "EXDEV",
+    "Network is unreachable",
+];
+
+/// The three ways in which whoever started Marvin can allow more.
+pub(crate) const WAYS: &str =
+    "The caller can allow more: --add-dir DIR, --sandbox-network on, --sandbox danger-full-access.";
+
+impl Policy {
+    /// The mode and the network, as in parentheses.
+    pub(crate) fn summary(&self) -> String {
+        let network = if self.network {
+            "network"
+        } else {
+            "no network"
+        };
+        format!("{}, {network}", self.mode.word())
+    }
+
+    /// What a command that failed with `output` is told besides, when the sandbox may be why.
+    pub(crate) fn hint(&self, output: &str) -> Option<String> {
+        let mut from = output.len().saturating_sub(LOOKED_AT_BYTES);
+        while !output.is_char_boundary(from) {
+            from += 1;
+        }
+        let end = output.get(from..).unwrap_or_default();
+        if !SIGNS.iter().any(|sign| end.contains(sign)) {
+            return None;
+        }
+        let network = match self.network {
+            true => "there is network, and Unix sockets cannot be made",
+            false => "there is no network",
+        };
+        Some(format!(
+            "[Commands run in a sandbox here ({}). It may be why this was refused. They can change: {}; {network}. {WAYS}]",
+            self.mode.word(),
+            self.writable.join(", ")
+        ))
+    }
+}
+
+/// What Landlock of version `abi` holds, and what it does not, each as a list.
+pub(crate) fn held(abi: u32) -> (String, String) {
+    let since: [(u32, &str); 5] = [
+        (
+            1,
+            "changes of files outside, sockets, calls into the kernel",
+        ),
+        (2, "links and renames between folders one by one"),
+        (3, "truncation one by one"),
+        (5, "requests to devices"),
+        (6, "signals to processes outside"),
+    ];
+    let part = |is_held: bool| {
+        let rows = since.iter().filter(|(first, _)| (*first <= abi) == is_held);
+        rows.map(|(_, what)| *what).collect::<Vec<_>>()
+    };
+    let mut open = part(false);
+    open.extend([
+        "reading",
+        "mode, owner, times and attributes of files outside (but read-only)",
+    ]);
+    (part(true).join(", "), open.join(", "))
+}
+
+/// The policy with which `marvin doctor` tries the layer.
+pub(crate) fn trial() -> Policy {
+    Policy {
+        mode: SandboxMode::ReadOnly,
+        network: false,
+        local_sockets: false,
+        writable: Vec::new(),
+        readable: None,
+        dir: None,
+        max_abi: None,
+        report: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_near_the_end_of_the_output_brings_a_hint_and_nothing_else_does() {
+        let policy = Policy {
+            writable: vec!["/work".to_owned()],
+            ..trial()
+        };
+        for output in [
+            "touch: cannot touch 'x': Permission denied\nexit code: 1",
+            "Error: EACCES: permission denied, open '/x'",
+            "connect: Network is unreachable",
+        ] {
+            let hint = policy.hint(output).unwrap();
+            for part in [
+                "read-only",
+                "may be why",
+                "/work",
+                "no network",
+                "--add-dir",
+            ] {
+                assert!(hint.contains(part), "{hint}");
+            }
+        }
+        assert_eq!(policy.hint("error: expected `;`"), None);
+        let early = format!("Permission denied\n{}", "é\n".repeat(LOOKED_AT_BYTES / 2));
+        assert_eq!(policy.hint(&early), None);
+    }
+
+    #[test]
+    fn newer_kernels_hold_more() {
+        let lists: Vec<(String, String)> = (1..=7).map(held).collect();
+        assert!(lists.is_sorted_by_key(|(holds, _)| holds.len()));
+        assert!(lists[0].1.contains("signals") && lists[6].0.contains("signals"));
+        assert!(lists.iter().all(|(_, open)| open.contains("reading")));
+    }
+}
