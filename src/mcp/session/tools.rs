@@ -90,6 +90,13 @@ fn register_one(
         name,
         connection,
     )?;
+    let tool = match entry.is_always_loaded {
+        true => OwnedTool {
+            rules: tool.rules.direct(),
+            ..tool
+        },
+        false => tool,
+    };
     let tokens = tokens::estimate(tool.name.len() + tool.summary.len() + tool.schema.get().len());
     registry.register(asking(tool, servers, server, (raw, definition)))?;
     Ok(tokens)
