@@ -47,6 +47,12 @@
 //! them. [`ui::term`] owns the terminal and restores it on every exit path. The non-interactive mode has the same core answer its one message
 //! ([`app::session::one_shot`]).
 //!
+//! # Life of what a project brings along
+//! Hooks, skills and servers of a project act by themselves, so they are closed at first → [`app::extensions`] reads hooks files as a session is opened, and asks
+//! [`tools::engine::project_trust`] what of the project is agreed to: in [`store::trusted_projects`], by `--trust-project`, or by the Marvin above → where somebody is there,
+//! `app::session::project_question` asks them before the first message is sent → a hook runs as [`tools::engine::hooks`] says; skills are found by
+//! [`tools::session::skills`] when the first turn begins.
+//!
 //! # Life of a permission question
 //! A tool builds an [`ApprovalRequest`](crate::tools::engine::approval::ApprovalRequest) and calls `ToolContext::approve`, on the call's thread → the session's
 //! [`app::session::approve`] sends it to the inbox and waits, while the call's time limit is paused → the interface shows it and sends the verdict back; dropping the

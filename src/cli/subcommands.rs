@@ -121,7 +121,7 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     .flags(&["working-dir", "feature", "provider", "model", "max-cost"]),
     subcommand(
         "mcp",
-        "Use the servers of others, and offer Marvin's tools (Model Context Protocol).",
+        "Use others' MCP servers, and offer Marvin's tools as one.",
         super::mcp::FORMS,
     )
     .flags(&["working-dir", "tools"]),

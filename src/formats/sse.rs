@@ -33,6 +33,8 @@ pub struct Events {
     begun: bool,
     cap: usize,
     last_id: String,
+    /// That of the event that has begun.
+    next_id: Option<String>,
     retry: Option<u64>,
 }
 
@@ -66,11 +68,12 @@ impl Events {
             begun: false,
             cap,
             last_id: String::new(),
+            next_id: None,
             retry: None,
         }
     }
 
-    /// The id that came last, from which a stream can be resumed; empty without one.
+    /// The id of the last event that is whole, after which a stream can be resumed; empty without one.
     pub fn last_id(&self) -> &str {
         &self.last_id
     }
@@ -126,6 +129,7 @@ impl Events {
                 return Ok(());
             }
         }
+        self.next_id = None;
         self.take(SseField::Blank, &mut None, on_item).map(drop)
     }
 
@@ -149,6 +153,9 @@ impl Events {
                 self.data.extend_from_slice(data);
             }
             SseField::Blank => {
+                if let Some(id) = self.next_id.take() {
+                    self.last_id = id;
+                }
                 let mut flow = ControlFlow::Continue(());
                 if std::mem::take(&mut self.any) {
                     let data = in_place.take().unwrap_or(&self.data);
@@ -168,7 +175,7 @@ impl Events {
             }
             SseField::Id(id) => {
                 if !id.contains(&0) {
-                    self.last_id = String::from_utf8_lossy(id).into_owned();
+                    self.next_id = Some(String::from_utf8_lossy(id).into_owned());
                 }
             }
             SseField::Retry(time) => {
@@ -262,7 +269,7 @@ mod tests {
 
     #[test]
     fn an_id_and_a_retry_time_stay_until_the_next() {
-        let text = b"id: 1\nretry: 50\ndata\n\nid: 2\nretry: x\n\nid: \0\n";
+        let text = b"id: 1\nretry: 50\ndata\n\nid: 2\nretry: x\n\nid: \0\n\nid: 3\ndata: 3";
         for at in 0..text.len() {
             let (one, two) = text.split_at(at);
             let mut events = Events::default();

@@ -1,4 +1,4 @@
-//! What tests of stages share: a stage model, a model server, a listener to the trace, a catalogue, a memory, a session with notes, and the test that time grows with the input.
+//! What tests of stages share: a stage model, a model server, a listener to the trace, a catalogue, a memory, a session with notes.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::base::clock::Clock;
-use crate::base::cpu_time::CpuTime;
 use crate::base::embedding::Embedding;
 use crate::base::env::Env;
 use crate::base::ids::stable_hash;
@@ -140,22 +139,6 @@ pub(crate) fn session_with_notes(home: &Path, notes: &[(&str, &str)]) -> Session
     let session = SessionContext::new(env, ToolPolicy::default());
     session.set_coding(false);
     session
-}
-
-/// Fails when `work` takes much more than twenty times as long for texts of twenty times the length. `texts` makes those of about a length.
-pub(crate) fn assert_linear(texts: impl Fn(usize) -> Vec<String>, work: impl Fn(&str)) {
-    let time = |texts: &[String]| {
-        let start = CpuTime::now();
-        texts.iter().for_each(|text| work(text));
-        start.elapsed()
-    };
-    let (short, long) = (texts(5_000), texts(100_000));
-    let short = (0..5).map(|_| time(&short)).min().unwrap_or_default();
-    let long = time(&long);
-    assert!(
-        long < short * 20 * 4 + Duration::from_millis(50),
-        "{short:?}, then {long:?}"
-    );
 }
 
 /// A server that gives listed answers to requests, one after the other, and keeps the requests.

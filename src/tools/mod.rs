@@ -26,8 +26,8 @@ pub(crate) mod engine {
     pub(crate) mod parameter;
     pub(crate) mod permission;
     pub(crate) mod policy;
-    pub(crate) mod project_trust;
     pub(crate) mod preview;
+    pub(crate) mod project_trust;
     pub(crate) mod read_budget;
     pub(crate) mod registry;
     pub(crate) mod result;

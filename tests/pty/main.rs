@@ -31,6 +31,7 @@ mod pickers;
 mod picture;
 mod pipeline;
 mod plain;
+mod project_trust;
 mod pty_selftest;
 mod random;
 mod reply;

@@ -11,6 +11,7 @@ use crate::support::conversation::{calls, last_sent, playing, says};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::server::Server;
+use crate::support::stages::{ollama_by_stage, ollama_says};
 
 /// Writes the user's hooks file.
 fn user_hooks(home: &Home, hooks: &Value) {
@@ -318,4 +319,59 @@ fn a_sub_agent_runs_the_hooks_that_its_parent_runs_about_its_own_calls() {
         .run()
         .expect(0);
     assert_eq!(records(&home, "events").len(), all.len());
+}
+
+/// What a small model says of the text that it gets.
+fn small_model() -> Server {
+    ollama_by_stage(|stage, body| {
+        let text = match stage {
+            "router" => "read_note",
+            "planner" => "read_note path=heron.md\nReply to the user.",
+            "chat" if body.to_string().contains("Say it again.") => "Once more: at nine.",
+            "chat" => "At nine.",
+            _ => "NONE",
+        };
+        ollama_says(body, text)
+    })
+}
+
+#[test]
+fn the_reply_flow_asks_the_same_hooks() {
+    let home = Home::new();
+    home.write("Notes/heron.md", "The heron was seen at nine.");
+    home.write(
+        "config/reply.json",
+        json!({"memory_enabled": false}).to_string(),
+    );
+    let mut hooks = recorded("$HOME/events");
+    hooks["Stop"] = command(
+        "cat >> $HOME/events; tail -1 $HOME/events | grep -q 'stop_hook_active\":false' && { echo 'Say it again.' >&2; exit 2; }; exit 0",
+    );
+    user_hooks(&home, &hooks);
+    let model = small_model();
+    let done = home
+        .marvin()
+        .env("LLM_PROVIDER", "ollama")
+        .env("OLLAMA_URL", model.url(""))
+        .env("OLLAMA_MODEL", "gemma4:e2b")
+        .arg("--plain")
+        .stdin("When was the heron seen?\n")
+        .run()
+        .expect(0);
+    done.stdout_has(&["At nine.", "Once more: at nine."]);
+    let all = records(&home, "events");
+    let told = names(&all);
+    assert_eq!(told[..2], ["SessionStart", "UserPromptSubmit"]);
+    let call = all
+        .iter()
+        .find(|record| record["hook_event_name"] == "PreToolUse")
+        .unwrap();
+    assert_eq!(call["tool_name"], "read_note");
+    assert!(told.contains(&"PostToolUse"), "{told:?}");
+    assert_eq!(
+        told.iter().filter(|name| **name == "Stop").count(),
+        2,
+        "{told:?}"
+    );
+    assert_eq!(told.last(), Some(&"SessionEnd"));
 }

@@ -14,7 +14,7 @@ use crate::support::shared::skip;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The folder of the peers, or nothing, which is said.
-fn peers(test: &str) -> Option<PathBuf> {
+pub(super) fn peers(test: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("MARVIN_TEST_MCP_PEERS") {
         return Some(PathBuf::from(path));
     }

@@ -71,6 +71,15 @@ fn the_model_is_told_of_skills_and_reads_them() {
     let refused = last_sent(&server, 3);
     assert!(!refused.contains("no skill's"), "{refused}");
     assert!(last_sent(&server, 4).contains("There is no skill"));
+    let server = playing([
+        calls("use_skill", json!({"name": "release"})),
+        says("Done."),
+    ]);
+    home.ask(&server.url("/v1"), "work")
+        .args(["--disallowed-tools", "Skill(release)"])
+        .run()
+        .expect(0);
+    assert!(last_sent(&server, 1).contains("--disallowed-tools"));
     // Those of the project, once it is trusted; what their descriptions order stays inside of the marks.
     let server = playing([says("Done.")]);
     home.ask(&server.url("/v1"), "work")

@@ -4,12 +4,10 @@ mod conversation;
 mod data;
 mod properties;
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 
 use super::{redact, rules, scrub};
-use crate::base::cpu_time::CpuTime;
+use crate::base::testing::assert_linear;
 
 /// A secret of each shape, and what becomes of it.
 const SECRETS: &[(&str, &str)] = &[
@@ -332,24 +330,10 @@ fn adversarial(len: usize) -> Vec<String> {
 
 #[test]
 fn time_grows_with_the_length_and_no_faster() {
-    let time = |text: &str, times: usize| {
-        let start = CpuTime::now();
-        for _ in 0..times {
-            scrub(text);
-            redact(text);
-        }
-        start.elapsed()
-    };
-    let all = adversarial(10_000).into_iter().zip(adversarial(200_000));
-    for (short, long) in all {
-        time(&short, 1);
-        let piece: String = short.chars().take(40).collect();
-        let (short, long) = (time(&short, 20), time(&long, 1));
-        assert!(
-            long < short * 4 + Duration::from_millis(100),
-            "{piece:?}: {short:?}, then {long:?}"
-        );
-    }
+    assert_linear(adversarial, |text| {
+        scrub(text);
+        redact(text);
+    });
 }
 
 proptest! {

@@ -25,7 +25,6 @@ use crate::store::trusted_projects::{ProjectFolder, TrustKind, TrustedProjects};
 ///
 /// # Errors
 /// There is none, its entry is wrong, or the user has not agreed to that of a project.
-#[allow(dead_code, reason = "its callers are still being written")]
 pub(super) fn find(
     name: &str,
     settings: &Settings,
@@ -93,7 +92,6 @@ pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
 }
 
 /// The folder that servers may work in: the given one, or the current one if it is a project.
-#[allow(dead_code, reason = "its callers are still being written")]
 pub(super) fn working_dir(settings: &Settings) -> Option<PathBuf> {
     let current = settings.process.current.as_ref();
     let current = current.filter(|current| is_project(&settings.env, current));

@@ -3,14 +3,19 @@
 //! A command is a row of [`COMMANDS`] and its lines in [`FORMS`], from which usage, help, completions and the manual page are made.
 
 mod add;
+mod call;
 mod console;
 mod entry;
 mod list;
 mod login;
+mod prompt;
+mod read;
 mod remove;
 mod serve;
 mod switch;
 mod target;
+mod test;
+mod used_server;
 
 use crate::app::settings::Settings;
 use crate::base::problem::{Outcome, Problem};
@@ -25,6 +30,10 @@ const COMMANDS: &[Command] = &[
     ("remove", remove::run),
     ("enable", switch::enable),
     ("disable", switch::disable),
+    ("test", test::run),
+    ("call", call::run),
+    ("read", read::run),
+    ("prompt", prompt::run),
     ("login", login::login),
     ("logout", login::logout),
     ("serve", serve::run),
@@ -37,6 +46,10 @@ add NAME [--env K=V]… [--header 'K: V']… [--project] [--] COMMAND ARGS…\ta
 add NAME --url URL [--sse] [--header 'K: V']… [--project]\tadd one that is an address
 remove NAME [--project]\tremove one
 enable|disable NAME [--project]\tstart it from now on, or not
+test NAME [--json] [--login]\tconnect to it, and show its era, version, tools and what else it has
+call SERVER TOOL [k=v]… [--json '{…}'] [--raw] [--answers JSON] [--timeout S] [--login]\tcall a tool; --answers has the values for what it asks
+read SERVER URI [--raw] [--answers JSON] [--login]\tprint a resource
+prompt SERVER NAME [k=v]… [--raw] [--answers JSON] [--login]\tprint the messages of a prompt
 login NAME\tsign in to one that is an address, in the browser
 logout NAME\trevoke and forget the sign-in
 serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output

@@ -102,18 +102,29 @@ impl Opening<'_> {
         })
     }
 
-    /// A server of the modern era: what it says of itself.
-    pub(super) fn discover(&self, transport: &Arc<dyn Transport>) -> Result<Live, Failure> {
+    /// A server of the modern era: what it says of itself. Where the entry settles the era, it need not say anything.
+    pub(super) fn discover(
+        &self,
+        transport: &Arc<dyn Transport>,
+        is_settled: bool,
+    ) -> Result<Live, Failure> {
         let result = self.ask(&**transport, DISCOVER, &self.meta(), Some(MODERN));
         let facts = match result {
+            Ok(result) if is_settled => modern::facts(&result),
             Ok(result) => {
-                // Whoever has settled the era knows better than the list.
-                modern::facts(&result)
+                match modern::common(result.get("supportedVersions"), self.server()).transpose()? {
+                    Some(Versions::Modern) => modern::facts(&result),
+                    _ => {
+                        let words = format!("{} speaks another version by now.", self.server());
+                        return Err(Failure::Status(200, None, Problem::network(words)));
+                    }
+                }
             }
-            Err(Failure::Rpc(error)) => self.undiscovered(&error)?,
+            Err(Failure::Rpc(error) | Failure::Status(_, Some(error), _)) if is_settled => {
+                self.undiscovered(&error)?
+            }
             Err(failure) => return Err(failure),
         };
-        transport.agreed(MODERN);
         Ok(Live {
             transport: Arc::clone(transport),
             facts,
@@ -138,10 +149,10 @@ impl Opening<'_> {
     /// Opens a connection to a process.
     pub(super) fn stdio(&self, start: &Start<'_>) -> Outcome<Live> {
         let begin = || Stdio::start(start, self.inbound, self.env, self.supervisor);
-        let settled = |version: &str| -> Result<Live, Failure> {
+        let settled = |version: &str, is_settled: bool| -> Result<Live, Failure> {
             let transport: Arc<dyn Transport> = begin()?;
             let live = match version {
-                MODERN => self.discover(&transport),
+                MODERN => self.discover(&transport, is_settled),
                 version => self.greet(&transport, version),
             };
             live.inspect_err(|_| transport.close())
@@ -158,10 +169,10 @@ impl Opening<'_> {
             }
         };
         if let Some(version) = self.protocol {
-            return settled(version).map_err(told);
+            return settled(version, true).map_err(told);
         }
         if let Some(spoken) = self.remembered {
-            match settled(&spoken.version) {
+            match settled(&spoken.version, false) {
                 Ok(live) => return Ok(live),
                 Err(Failure::Other(problem)) if problem.is_cancelled() => return Err(problem),
                 // It may have been updated since.
@@ -175,7 +186,7 @@ impl Opening<'_> {
                 transport: stdio,
                 facts,
             }),
-            Probed::Died => settled(legacy::newest()).map_err(told),
+            Probed::Died => settled(legacy::newest(), true).map_err(told),
         }
     }
 

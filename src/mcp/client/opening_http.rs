@@ -22,16 +22,16 @@ impl Opening<'_> {
             return self.event_stream(web).map_err(told);
         }
         if let Some(version) = self.protocol {
-            return self.settled(web, version).map_err(told);
+            return self.settled(web, version, true).map_err(told);
         }
         if let Some(spoken) = self.remembered {
             let live = match spoken.by_event_stream {
                 true => self.event_stream(web),
-                false => self.settled(web, &spoken.version),
+                false => self.settled(web, &spoken.version, false),
             };
             match live {
                 Ok(live) => return Ok(live),
-                // It may have been updated since, and says so by a status or an error.
+                // It may have been updated since, and says so.
                 Err(Failure::Status(..) | Failure::Rpc(_)) => {}
                 Err(failure) => return Err(told(failure)),
             }
@@ -39,10 +39,10 @@ impl Opening<'_> {
         self.probe_http(web).map_err(told)
     }
 
-    fn settled(&self, web: &Arc<Web>, version: &str) -> Result<Live, Failure> {
+    fn settled(&self, web: &Arc<Web>, version: &str, is_settled: bool) -> Result<Live, Failure> {
         let transport: Arc<dyn Transport> = Streamable::new(Arc::clone(web));
         match version {
-            MODERN => self.discover(&transport),
+            MODERN => self.discover(&transport, is_settled),
             version => self.greet(&transport, version),
         }
     }

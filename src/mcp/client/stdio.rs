@@ -256,7 +256,10 @@ fn read_all(
 fn with_last_words(sentence: &str, inbound: &Inbound) -> String {
     let mut lines = inbound.ring.lines(1);
     match lines.pop() {
-        Some(line) => format!("{sentence} It wrote last: {line}"),
+        Some(line) if line.ends_with(['.', '!', '?']) => {
+            format!("{sentence} It wrote last: {line}")
+        }
+        Some(line) => format!("{sentence} It wrote last: {line}."),
         None => format!("{sentence} It wrote nothing."),
     }
 }

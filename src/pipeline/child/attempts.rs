@@ -11,6 +11,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::{counted, tail};
+use crate::base::variables::MARVIN_PROVIDER_PAUSE;
 use crate::chat::failure_report::ProviderOutage;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::pipeline::Run;
@@ -109,12 +110,18 @@ fn tries(
         if attempt > OWN_ATTEMPTS || failed.is_final {
             return Err(gave_up(run, task, attempt, failed, &child));
         }
-        if failed.is_worth_a_wait && !run.ctx.stop.sleep(RETRY_WAIT.saturating_mul(attempt)) {
+        if failed.is_worth_a_wait && !run.ctx.stop.sleep(retry_wait(run).saturating_mul(attempt)) {
             return Err(Problem::cancelled());
         }
         failure = Some(failed);
         attempt += 1;
     }
+}
+
+/// The wait after a first failure: no longer than whoever started the run wants to pause for a provider.
+fn retry_wait(run: &Run) -> Duration {
+    let pause = MARVIN_PROVIDER_PAUSE.read(&run.ctx.session.env, &mut |words| run.warn(words));
+    RETRY_WAIT.min(Duration::from_secs(pause))
 }
 
 /// Why an attempt did not do the work.

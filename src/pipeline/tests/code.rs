@@ -13,7 +13,7 @@ const FINDINGS_ONCE: &str = r#"
 case "$NAME" in
   implementer-*) mkdir -p src; echo 'fn main() {}' > src/main.rs;;
   review-*-conformance-*) report SPEC_CONFORMANT;;
-  review-*) if grep -q "round 1 of 3" "$PROMPT"; then report "src/main.rs:1 does nothing." REVIEW_FAILED; else report REVIEW_CLEAN; fi;;
+  review-*) if told "round 1 of 3"; then report "src/main.rs:1 does nothing." REVIEW_FAILED; else report REVIEW_CLEAN; fi;;
   *-fixer-*) echo "// Corrected." >> ${MARVIN_WRITABLE_FILES:-src/main.rs};;
 esac
 "#;
@@ -149,7 +149,7 @@ fn a_fixer_of_code_may_say_that_nothing_is_to_be_changed() {
         r#"
         case "$NAME" in
           review-*-conformance-*) report SPEC_CONFORMANT;;
-          review-*) if grep -q "The caller checks it" "$PROMPT"; then report REVIEW_CLEAN; else report "It is wrong." REVIEW_FAILED; fi;;
+          review-*) if told "The caller checks it"; then report REVIEW_CLEAN; else report "It is wrong." REVIEW_FAILED; fi;;
           *-fixer-*) echo "The caller checks it."; echo NOTHING_TO_CHANGE;;
         esac"#,
     );
@@ -260,8 +260,8 @@ fn only_a_blocker_keeps_a_review_going_and_every_finding_is_recorded() {
         r#"
         case "$NAME" in
           review-*-conformance-*) report "- [MAJOR] The README is old." REVIEW_FAILED;;
-          review-*) if grep -q "round 1 of 3" "$PROMPT"; then report "- [BLOCKER] src/main.rs:1 does nothing." "- [MINOR] A word." REVIEW_FAILED;
-                    elif grep -q "round 2 of 3" "$PROMPT"; then report "* **[blocker]** src/main.rs:1 does nothing" "- [MINOR] Another word." REVIEW_FAILED;
+          review-*) if told "round 1 of 3"; then report "- [BLOCKER] src/main.rs:1 does nothing." "- [MINOR] A word." REVIEW_FAILED;
+                    elif told "round 2 of 3"; then report "* **[blocker]** src/main.rs:1 does nothing" "- [MINOR] Another word." REVIEW_FAILED;
                     else report "- [MINOR] Left." REVIEW_CLEAN; fi;;
           *-fixer-*) date +%N >> src/main.rs;;
         esac"#,

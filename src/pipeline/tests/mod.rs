@@ -31,20 +31,24 @@ use crate::proc::tests::program;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::policy::ToolPolicy;
 
-/// What stands before every script. `is LABEL` asks which child it plays, `nth LABEL` how often that one was started; `document FILE` writes one that
-/// is long enough, `report` prints one, and `called TOOL END` records a call of a tool.
+/// What stands before every script. `is LABEL` asks which child it plays, `nth LABEL` how often that one was started, `told WORDS` whether its prompt has
+/// them; `document FILE` writes one that is long enough, `report` prints one, and `called TOOL END` records a call of a tool. What the shell does itself
+/// starts no program: a run has dozens of children.
 const PRELUDE: &str = r#"#!/bin/bash
 while [ $# -gt 0 ]; do
   case "$1" in --prompt-file) PROMPT=$2; shift;; esac
   shift
 done
 NAME=${MARVIN_SUBAGENT_LOG##*/}
-CALL="$CALLS/$(date +%s%N)-$$"
-cp "$PROMPT" "$CALL.prompt"
+now() { local time=$EPOCHREALTIME; REPLY=${time/[.,]/}; [ "$REPLY" ] || REPLY=$(date +%s%6N); }
+now; CALL="$CALLS/$REPLY-$$"
+IFS= read -r -d '' TOLD < "$PROMPT"
+printf '%s' "$TOLD" > "$CALL.prompt"
 echo "$NAME readonly=$MARVIN_READONLY writable=$MARVIN_WRITABLE_FILES ticket=$MARVIN_TICKET model=$MARVIN_MODEL" > "$CALL.call"
 is() { case "$NAME" in "$1"-[0-9]*) return 0;; esac; return 1; }
-nth() { [ "$(cat "$CALLS"/*.call | grep -c "^$1-[0-9]")" = "$2" ]; }
-document() { mkdir -p "${1%/*}"; for i in $(seq 60); do echo "Line $i of the document that $NAME wrote."; done > "$1"; }
+told() { [[ $TOLD == *"$1"* ]]; }
+nth() { local count=0 call; for call in "$CALLS"/*.call; do read -r call < "$call"; [[ $call == "$1"-[0-9]* ]] && : $((count++)); done; [ $count = "$2" ]; }
+document() { [ -d "${1%/*}" ] || mkdir -p "${1%/*}"; for ((i = 1; i <= 60; i++)); do echo "Line $i of the document that $NAME wrote."; done > "$1"; }
 called() { echo "{\"ts\":\"\",\"tool\":\"$1\",\"args\":\"\",\"result\":\"\",\"end\":\"$2\",\"elapsed_ms\":1}" >> "$MARVIN_SUBAGENT_LOG"; }
 report() { for i in 1 2 3 4 5; do echo "Section $i was read from its beginning to its end."; done; for line in "$@"; do echo "$line"; done; }
 "#;
@@ -98,6 +102,7 @@ impl Stage {
             ("PATH", search.as_str()),
             ("HOME", home.as_str()),
             ("CALLS", calls.as_str()),
+            ("MARVIN_PROVIDER_PAUSE", "0"),
         ];
         all.extend(variables);
         let env = Env::new(
@@ -150,6 +155,17 @@ impl Stage {
             program: self.run.program.clone(),
             supervisor: None,
             steering: Steering::default(),
+        }
+    }
+
+    /// The same up to a phase.
+    pub(super) fn request_until(&self, phase: &'static str) -> RunRequest {
+        RunRequest {
+            steering: Steering {
+                until: Some(phase),
+                ..Steering::default()
+            },
+            ..self.request()
         }
     }
 

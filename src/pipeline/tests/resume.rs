@@ -10,7 +10,7 @@ use crate::pipeline::{
     implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
 };
 
-/// Writers write, reviewers are satisfied in the second round; with a file `stop` nobody can work.
+/// Writers write, the reviewers of documents are satisfied in the second round and those of code at once; with a file `stop` nobody can work.
 pub(super) const WORKERS: &str = r#"
 if [ -e stop ]; then exit 127; fi
 case "$NAME" in
@@ -18,44 +18,49 @@ case "$NAME" in
   ux-writer-*) document .marvin/ux.md;;
   design-writer-*) document .marvin/design.md;;
   implementer-*) mkdir -p src; echo 'fn main() {}' >> src/main.rs;;
-  review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+  review-code-*) report REVIEW_CLEAN;;
+  review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
   *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
 esac
 true"#;
 
 fn start(stage: &Stage, allow_dirty: bool) -> Outcome<()> {
-    start_below(stage, allow_dirty, None)
+    let request = RunRequest {
+        allow_dirty,
+        ..stage.request()
+    };
+    run::run(&stage.run.ctx, request).map(drop)
 }
 
-fn start_below(stage: &Stage, allow_dirty: bool, max_cost: Option<f64>) -> Outcome<()> {
-    run::run(
-        &stage.run.ctx,
-        RunRequest {
-            allow_dirty,
-            max_cost,
-            ..stage.request()
-        },
-    )
-    .map(drop)
+fn start_below(stage: &Stage, max_cost: f64) -> Outcome<()> {
+    let request = RunRequest {
+        allow_dirty: true,
+        max_cost: Some(max_cost),
+        ..stage.request_until("1a")
+    };
+    run::run(&stage.run.ctx, request).map(drop)
 }
 
 fn another(stage: &Stage, task: &str) -> Outcome<()> {
-    run::run(
-        &stage.run.ctx,
-        RunRequest {
-            task: task.to_owned(),
-            ..stage.request()
-        },
-    )
-    .map(drop)
+    let request = RunRequest {
+        task: task.to_owned(),
+        ..stage.request_until("1a_review")
+    };
+    run::run(&stage.run.ctx, request).map(drop)
+}
+
+/// Whatever is not committed, and no further than `phase`.
+fn start_until(stage: &Stage, phase: &'static str) -> Outcome<()> {
+    let request = RunRequest {
+        allow_dirty: true,
+        ..stage.request_until(phase)
+    };
+    run::run(&stage.run.ctx, request).map(drop)
 }
 
 #[test]
 fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
-    let stage = Stage::new(&WORKERS.replace(
-        "echo 'fn main() {}' > src/main.rs",
-        "date +%N >> src/main.rs",
-    ));
+    let stage = Stage::new(WORKERS);
     fs::write(stage.path("stop"), "").unwrap();
     start(&stage, true).unwrap_err();
     fs::write(stage.path(".marvin/pipeline_state"), "1a").unwrap();
@@ -73,7 +78,7 @@ fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
     fs::remove_file(stage.path("own.txt")).unwrap();
     another(&stage, "Build a bell.").unwrap();
     let labels = since(&stage, from);
-    for label in ["spec-writer", "design-writer", "implementer"] {
+    for label in ["spec-writer", "ux-writer", "review-spec-main"] {
         assert!(labels.iter().any(|own| own == label), "{labels:?}");
     }
     let folder = format!(".marvin/earlier/{first}");
@@ -142,7 +147,7 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
         working: "1a".to_owned(),
         ..record::RunRecord::default()
     };
-    start(&stage, true).unwrap();
+    start_until(&stage, "1a").unwrap();
     own().write(&stage.run.places).unwrap();
     // A child wrote one before the end, the user another one much later.
     stage.put("src/child.rs", "fn child() {}");
@@ -152,7 +157,8 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
         .write(true)
         .open(stage.path("notes.txt"));
     notes.unwrap().set_modified(later).unwrap();
-    let problem = start(&stage, false).unwrap_err();
+    let again = || run::run(&stage.run.ctx, stage.request_until("1a"));
+    let problem = again().unwrap_err();
     let words = format!("{problem}\n{}", problem.facts.clone().unwrap_or_default());
     assert_has(
         &words,
@@ -164,7 +170,7 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
     );
     assert!(!words.contains("child.rs"), "{words}");
     fs::remove_file(stage.path("notes.txt")).unwrap();
-    start(&stage, false).unwrap();
+    again().unwrap();
 }
 
 #[test]
@@ -176,10 +182,10 @@ fn the_ceiling_on_cost_is_for_all_starts_of_a_run() {
     let before = stage.labels().len();
     // What an earlier process spent.
     record::save_spent(&stage.run.places, 3.0).unwrap();
-    let problem = start_below(&stage, true, Some(2.0)).unwrap_err();
+    let problem = start_below(&stage, 2.0).unwrap_err();
     assert_has(&problem.to_string(), &["ceiling of $2.00", "--max-cost"]);
     assert_eq!(stage.labels().len(), before);
-    start_below(&stage, true, Some(4.0)).unwrap();
+    start_below(&stage, 4.0).unwrap();
     // The next run begins anew.
     assert!(record::spent(&stage.run.places) >= 3.0);
 }
@@ -187,14 +193,14 @@ fn the_ceiling_on_cost_is_for_all_starts_of_a_run() {
 #[test]
 fn a_document_that_is_written_again_is_reviewed_again_and_no_other() {
     let stage = Stage::new(WORKERS);
-    start(&stage, true).unwrap();
+    start_until(&stage, "1a_review").unwrap();
     assert_eq!(
         state::recorded(&stage.run.places).unwrap().as_deref(),
-        Some("3")
+        Some("1a_review")
     );
     let from = stage.labels().len();
     fs::remove_file(stage.path(".marvin/ux.md")).unwrap();
-    start(&stage, true).unwrap();
+    start_until(&stage, "1a_review").unwrap();
     let mut expected = UX_REVIEW.to_vec();
     expected.push("ux-writer");
     assert_eq!(since(&stage, from), expected);
@@ -211,25 +217,25 @@ fn a_document_that_is_written_again_is_reviewed_again_and_no_other() {
     assert_eq!(missing.count(), 1, "{warnings:?}");
     // And that is all.
     let from = stage.labels().len();
-    start(&stage, true).unwrap();
+    start_until(&stage, "1a_review").unwrap();
     assert_eq!(since(&stage, from), [] as [&str; 0]);
 }
 
 #[test]
 fn a_second_review_that_is_interrupted_goes_on() {
     let stage = Stage::new(WORKERS);
-    start(&stage, true).unwrap();
+    start_until(&stage, "1a_review").unwrap();
     let ux = fs::read(stage.path(".marvin/ux.md")).unwrap();
     // It vanished, and somebody else has put one there after the run had noticed.
     phase_record::set_rewritten(&stage.run, ".marvin/ux.md").unwrap();
     fs::write(stage.path(".marvin/ux.md"), ux).unwrap();
     stage.put("stop", "");
     let from = stage.labels().len();
-    start(&stage, true).unwrap_err();
+    start_until(&stage, "1a_review").unwrap_err();
     fs::remove_file(stage.path("stop")).unwrap();
     let between = stage.labels().len();
     assert!(between > from);
-    start(&stage, true).unwrap();
+    start_until(&stage, "1a_review").unwrap();
     assert_eq!(since(&stage, between), UX_REVIEW);
 }
 
@@ -246,7 +252,7 @@ fn a_repository_of_the_runs_own_without_a_commit_is_no_users_work() {
         "{problem}"
     );
     fs::remove_file(stage.path(".tickets")).unwrap();
-    start(&stage, false).unwrap();
+    run::run(&stage.run.ctx, stage.request_until("1a")).unwrap();
     let warnings = stage.warnings();
     let told = warnings
         .iter()
@@ -267,7 +273,7 @@ const CODE: &str = r#"
 case "$NAME" in
   implementer-*) mkdir -p src; echo 'fn main() {}' >> src/main.rs;;
   functional-test-writer-*) mkdir -p tests; echo 'exit 1' > tests/test_all.sh;;
-  review-*) if grep -q "round 2 of 3" "$PROMPT"; then [ -e ../stop ] && exit 127; report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
+  review-*) if told "round 2 of 3"; then [ -e ../stop ] && exit 127; report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
   *-fixer-*) for file in ${MARVIN_WRITABLE_FILES:-src/main.rs}; do echo "// Corrected." >> $file; done;;
 esac
 true"#;

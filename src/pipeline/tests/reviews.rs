@@ -11,7 +11,7 @@ use crate::pipeline::state;
 const TWO_ROUNDS: &str = r#"
 case "$NAME" in
   review-*)
-    if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report "Section 2 of $NAME is wrong." SPEC_VERIFIED; fi;;
+    if told "round 2 of 4"; then report SPEC_VERIFIED; else report "Section 2 of $NAME is wrong." SPEC_VERIFIED; fi;;
   *-fixer-*)
     echo "Corrected." >> "$MARVIN_WRITABLE_FILES"; echo Done.;;
 esac
@@ -80,7 +80,7 @@ fn no_passing_word_is_in_anything_that_the_first_round_sees() {
     let mut stage = stage(
         r#"
         case "$NAME" in
-          review-*) if grep -q "less than 200 characters is no review" "$PROMPT"; then report REVIEW_FAILED; else echo "No issues found. SPEC_VERIFIED"; fi;;
+          review-*) if told "less than 200 characters is no review"; then report REVIEW_FAILED; else echo "No issues found. SPEC_VERIFIED"; fi;;
           *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
     );
@@ -116,10 +116,10 @@ fn satisfied_reviewers_are_dropped_and_the_fixer_gets_open_findings_only() {
         r#"
         case "$NAME" in
           review-design-main-*)
-            if grep -q "round 3 of 4" "$PROMPT"; then report "**SPEC_VERIFIED**"; else report "MAIN FINDING" "REVIEW_FAILED"; fi;;
+            if told "round 3 of 4"; then report "**SPEC_VERIFIED**"; else report "MAIN FINDING" "REVIEW_FAILED"; fi;;
           review-design-gaps-*)
-            if grep -q "round 3 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report "GAPS: No issues found in section 2." "REVIEW_FAILED" "SPEC_VERIFIED"; fi;;
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report "OTHER FINDING" REVIEW_FAILED; fi;;
+            if told "round 3 of 4"; then report SPEC_VERIFIED; else report "GAPS: No issues found in section 2." "REVIEW_FAILED" "SPEC_VERIFIED"; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report "OTHER FINDING" REVIEW_FAILED; fi;;
           *-fixer-*) echo "Corrected $(wc -l < "$MARVIN_WRITABLE_FILES")." >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
     );
@@ -161,8 +161,8 @@ fn each_reviewer_gets_its_own_earlier_findings_whole() {
     let stage = stage(
         r#"
         case "$NAME" in
-          review-*) if grep -q "round 3 of 4" "$PROMPT"; then report SPEC_VERIFIED;
-            elif grep -q "round 2 of 4" "$PROMPT"; then report "SECOND of $NAME" "REVIEW_FAILED";
+          review-*) if told "round 3 of 4"; then report SPEC_VERIFIED;
+            elif told "round 2 of 4"; then report "SECOND of $NAME" "REVIEW_FAILED";
             else echo "FIRST of $NAME"; seq 1 2500 | sed 's/^/### Section /'; report "LAST of $NAME" "REVIEW_FAILED"; fi;;
           *-fixer-*) date +%N >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
@@ -205,7 +205,7 @@ fn children_of_the_first_round_keep_the_passing_words_from_their_models() {
         r#"
         echo "$NAME withheld=$MARVIN_WITHHELD_WORDS" >> "$CALLS/withheld"
         case "$NAME" in
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
           *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
     );
@@ -224,7 +224,7 @@ fn a_long_difference_is_cut() {
     let stage = stage(
         r#"
         case "$NAME" in
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report REVIEW_FAILED; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report REVIEW_FAILED; fi;;
           *-fixer-*) seq 1 9000 >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
     );
@@ -254,8 +254,8 @@ fn who_did_not_review_has_passed_nothing() {
     let stage = stage(
         r#"
         case "$NAME" in
-          review-design-main-*) if grep -q "round 3 of 4" "$PROMPT"; then report SPEC_VERIFIED; else echo SPEC_VERIFIED; fi;;
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          review-design-main-*) if told "round 3 of 4"; then report SPEC_VERIFIED; else echo SPEC_VERIFIED; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
           *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
     );
@@ -302,7 +302,7 @@ fn a_document_that_its_fixer_spoiled_is_put_back() {
     let stage = stage(
         r#"
         case "$NAME" in
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
           *-fixer-*) echo gone > "$MARVIN_WRITABLE_FILES"; echo x > main.rs;;
         esac"#,
     );
@@ -318,7 +318,7 @@ fn what_a_fixer_wrote_that_failed_does_not_pass_for_its_work() {
     let stage = stage(
         r#"
         case "$NAME" in
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
           design-fixer-*) if nth design-fixer 1; then document "$MARVIN_WRITABLE_FILES"; exit 1; fi; echo Done.;;
         esac"#,
     );
@@ -336,8 +336,8 @@ fn a_reviewer_who_has_spent_their_share_did_not_review_and_the_others_count() {
         r#"
         case "$NAME" in
           review-design-quality-*)
-            if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else echo 'MARVIN_COST:{"session_cost":3,"model_cost":{"second":3}}' >&2; exit 1; fi;;
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+            if told "round 2 of 4"; then report SPEC_VERIFIED; else echo 'MARVIN_COST:{"session_cost":3,"model_cost":{"second":3}}' >&2; exit 1; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
           *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
         esac"#,
     );
@@ -365,9 +365,9 @@ fn an_interrupted_review_goes_on_where_it_was() {
     let stage = stage(
         r#"
         case "$NAME" in
-          review-spec-quality-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report "- main: satisfied" X REVIEW_FAILED; fi;;
-          review-spec-*) if [ -e stop ]; then exit 127; fi; if grep -q "round 3 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
-          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          review-spec-quality-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report "- main: satisfied" X REVIEW_FAILED; fi;;
+          review-spec-*) if [ -e stop ]; then exit 127; fi; if told "round 3 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
           *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES"; nth spec-fixer 2 && touch stop;;
         esac
         true"#,
@@ -426,7 +426,7 @@ fn a_fixer_may_say_that_nothing_is_to_be_changed_and_the_reviewers_are_told_why(
         r#"
         case "$NAME" in
           review-*)
-            if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report "Section 2 is wrong." REVIEW_FAILED; fi;;
+            if told "round 2 of 4"; then report SPEC_VERIFIED; else report "Section 2 is wrong." REVIEW_FAILED; fi;;
           *-fixer-*) nth design-fixer 2 && echo "Section 2 says what section 1 asks for."; echo NOTHING_TO_CHANGE;;
         esac"#,
     );

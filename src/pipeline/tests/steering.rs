@@ -114,7 +114,6 @@ fn a_run_goes_back_to_a_phase_that_was_reached_and_says_what_it_does_again() {
     assert_eq!(
         since(&stage, first),
         [
-            "code-fixer",
             "design-fixer",
             "design-writer",
             "implementer",
@@ -145,22 +144,19 @@ fn a_run_goes_back_to_a_phase_that_was_reached_and_says_what_it_does_again() {
 #[test]
 fn a_run_waits_for_approval_and_the_same_command_gives_it() {
     let stage = Stage::new(WORKERS);
-    let outcome = start(&stage, approve("1b_review")).unwrap();
-    assert_eq!(paused(&outcome), "1b_review");
-    assert!(!stage.labels().contains(&"implementer".to_owned()));
-    assert_eq!(
-        approval::read(&stage.run.places).unwrap().waiting,
-        "1b_review"
-    );
-    assert_eq!(
-        start(&stage, approve("1b_review")).unwrap(),
-        RunOutcome::Done
-    );
+    let start = || {
+        let steering = Steering {
+            until: Some("1b"),
+            ..approve("1a")
+        };
+        start(&stage, steering).unwrap()
+    };
+    assert_eq!(paused(&start()), "1a");
+    assert_eq!(stage.labels(), ["spec-writer", "ux-writer"]);
+    assert_eq!(approval::read(&stage.run.places).unwrap().waiting, "1a");
+    assert_eq!(paused(&start()), "1b");
     let all = approval::read(&stage.run.places).unwrap();
-    assert_has(
-        &all.of("1b_review").unwrap().how,
-        &["running the command again"],
-    );
+    assert_has(&all.of("1a").unwrap().how, &["running the command again"]);
     assert_eq!(all.waiting, "");
 }
 
@@ -183,40 +179,37 @@ fn what_the_fixer_of_an_edited_document_did_before_a_kill_is_no_edit_of_the_user
 #[test]
 fn an_approval_from_elsewhere_counts_and_one_of_other_work_does_not() {
     let stage = Stage::new(WORKERS);
-    start(&stage, approve("1b_review")).unwrap();
+    start(&stage, approve("1a_review")).unwrap();
     let places = &stage.run.places;
-    approval::approve(places, "1b_review", "yesterday".to_owned(), "elsewhere").unwrap();
+    approval::approve(places, "1a_review", "yesterday".to_owned(), "elsewhere").unwrap();
     // The document changes after its approval: it is reviewed, and asked about, again.
-    let edited = stage.read(".marvin/design.md") + "One more line.\n";
-    fs::write(stage.path(".marvin/design.md"), edited).unwrap();
+    let edited = stage.read(".marvin/spec.md") + "One more line.\n";
+    fs::write(stage.path(".marvin/spec.md"), edited).unwrap();
     assert_eq!(
-        paused(&start(&stage, approve("1b_review")).unwrap()),
-        "1b_review"
+        paused(&start(&stage, approve("1a_review")).unwrap()),
+        "1a_review"
     );
-    approval::approve(places, "1b_review", "today".to_owned(), "elsewhere").unwrap();
+    approval::approve(places, "1a_review", "today".to_owned(), "elsewhere").unwrap();
     let first = stage.labels().len();
-    assert_eq!(
-        start(&stage, approve("1b_review")).unwrap(),
-        RunOutcome::Done
-    );
-    assert!(
-        !since(&stage, first)
-            .iter()
-            .any(|label| label.contains("design"))
-    );
+    let steering = Steering {
+        until: Some("1b"),
+        ..approve("1a_review")
+    };
+    assert_eq!(paused(&start(&stage, steering).unwrap()), "1b");
+    assert_eq!(since(&stage, first), ["design-writer"]);
 }
 
 #[test]
 fn an_edited_document_is_taken_as_it_is_and_reviewed_alone_with_the_difference() {
     let stage = Stage::new(WORKERS);
-    start(&stage, until("1b_review")).unwrap();
+    start(&stage, until("1a_review")).unwrap();
     let (first, ux) = (stage.labels().len(), stage.read(".marvin/ux.md"));
     let edited = format!(
         "The clock has two hands of zorkmid.\n{}",
         stage.read(".marvin/spec.md")
     );
     fs::write(stage.path(".marvin/spec.md"), &edited).unwrap();
-    start(&stage, until("1b_review")).unwrap();
+    start(&stage, until("1a_review")).unwrap();
     assert_eq!(
         since(&stage, first),
         [
@@ -239,14 +232,14 @@ fn an_edited_document_is_taken_as_it_is_and_reviewed_alone_with_the_difference()
     assert_has(&steered(&stage), &["spec.md was edited"]);
     // And that is all.
     let first = stage.labels().len();
-    start(&stage, until("1b_review")).unwrap();
+    start(&stage, until("1a_review")).unwrap();
     assert_eq!(since(&stage, first), [] as [&str; 0]);
 }
 
 #[test]
 fn a_folder_in_the_place_of_a_document_is_named() {
     let stage = Stage::new(WORKERS);
-    start(&stage, until("1b")).unwrap();
+    start(&stage, until("1a")).unwrap();
     fs::remove_file(stage.path(".marvin/spec.md")).unwrap();
     fs::create_dir(stage.path(".marvin/spec.md")).unwrap();
     let first = stage.labels().len();
@@ -296,24 +289,25 @@ fn on_a_terminal_words_go_to_the_fixer_and_edits_are_reviewed_before_it_is_asked
         words: "The hands turn the wrong way.".to_owned(),
     };
     let answers = vec![
-        wrong(Some(".marvin/design.md".to_owned())),
+        wrong(Some(".marvin/spec.md".to_owned())),
         UserDecision::Edited,
         UserDecision::Stop,
     ];
-    let outcome = start(&stage, asking("1b_review", answers)).unwrap();
-    assert_eq!(paused(&outcome), "1b_review");
-    let told = stage.prompts("design-fixer");
+    let outcome = start(&stage, asking("1a_review", answers)).unwrap();
+    assert_eq!(paused(&outcome), "1a_review");
+    let told = stage.prompts("spec-fixer");
     let with_words = told
         .iter()
         .filter(|prompt| prompt.contains("The hands turn the wrong way."));
     // In the difference that reviewers' fixers get there are only lines of the document.
     assert_eq!(with_words.count(), 1);
     // Three reviews: the first, one after the correction, one after the edit.
-    assert_eq!(stage.prompts("review-design-main").len(), 6);
-    assert_has(&stage.read(".marvin/design.md"), &["Edited here."]);
+    assert_eq!(stage.prompts("review-spec-main").len(), 6);
+    assert_has(&stage.read(".marvin/spec.md"), &["Edited here."]);
     let answers = vec![UserDecision::GoOn];
-    assert_eq!(
-        start(&stage, asking("1b_review", answers)).unwrap(),
-        RunOutcome::Done
-    );
+    let steering = Steering {
+        until: Some("1b"),
+        ..asking("1a_review", answers)
+    };
+    assert_eq!(paused(&start(&stage, steering).unwrap()), "1b");
 }

@@ -26,8 +26,8 @@ case "$NAME" in
   quality-tester-*) if nth quality-tester 2; then report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
   quality-fixer-*) echo fixed >> index.html;;
   review-*-conformance-*) report SPEC_CONFORMANT;;
-  review-code-*|review-tests-*) if grep -q "round 2 of 3" "$PROMPT"; then report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
-  review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+  review-code-*|review-tests-*) if told "round 2 of 3"; then report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
+  review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
   tests-fixer-*) echo '# fixed' >> tests/test_all.sh;;
   code-fixer-*) echo fixed >> index.html;;
   *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
@@ -68,8 +68,13 @@ fn whole_run() -> Stage {
 }
 
 #[test]
-fn each_kind_of_work_has_the_model_of_its_tier_and_its_place() {
+fn each_kind_of_work_has_the_model_of_its_tier_and_its_place_as_planned() {
     let stage = whole_run();
+    check_order_and_models(&stage);
+    check_plan(&stage);
+}
+
+fn check_order_and_models(stage: &Stage) {
     let mut models = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     for call in stage.calls() {
@@ -120,9 +125,8 @@ fn each_kind_of_work_has_the_model_of_its_tier_and_its_place() {
     assert_has(&text, &[TASK, "\n# A clock.\n"]);
 }
 
-#[test]
-fn the_plan_names_every_child_of_a_run_with_its_tier_and_often_enough() {
-    let stage = whole_run();
+/// The plan names every child of the run with its tier, and often enough.
+fn check_plan(stage: &Stage) {
     let limits = RoundLimits {
         debugging: 50,
         smoke_test: 10,

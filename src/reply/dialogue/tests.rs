@@ -291,6 +291,7 @@ fn the_last_exchange_can_be_taken_back() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     /// The clock may stand still and jump in both directions.
     #[test]
     fn stamps_increase_caps_hold_and_pairs_stay_together(

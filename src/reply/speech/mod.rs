@@ -129,7 +129,7 @@ fn without_marker(line: &str, is_numbered: bool) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reply::testing::assert_linear;
+    use crate::base::testing::assert_linear;
     use proptest::prelude::*;
 
     #[test]

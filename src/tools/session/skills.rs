@@ -18,11 +18,10 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::owned_tool::OwnedTool;
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::rule::Rule;
+pub(crate) use crate::tools::engine::permission::second_names::SKILL_TOOL as TOOL;
 use crate::tools::engine::result::ToolOk;
 use crate::tools::engine::rules::READ;
 
-/// The tool's name.
-pub(crate) const TOOL: &str = "use_skill";
 /// The name by which `--tools` takes it.
 const MODULE: &str = "skills";
 /// Characters of the catalogue.

@@ -20,6 +20,7 @@ impl Opened {
             ("LLM_PROVIDER", "ollama"),
             ("OLLAMA_MODEL", "m:2b"),
             ("OLLAMA_URL", "http://127.0.0.1:9"),
+            ("MARVIN_RETRIES", "0"),
         ])
     }
 

@@ -82,6 +82,7 @@ impl Transport for Streamable {
             is_modern: request.version == Some(MODERN),
             is_handshake: request.method == INITIALIZE,
             headers: shared.headers(request),
+            arguments: request.headers.to_vec(),
             body: Incoming::request(request.id, request.method, request.params),
         };
         let (own, own_stop) = (Arc::clone(shared), stop.clone());
@@ -167,6 +168,8 @@ struct Post {
     is_modern: bool,
     is_handshake: bool,
     headers: Vec<(&'static str, String)>,
+    /// Headers for arguments.
+    arguments: Vec<(String, String)>,
     body: String,
 }
 
@@ -236,7 +239,10 @@ impl Shared {
     fn exchange(self: &Arc<Self>, post: &Post, stop: &Cancel) -> Result<(), Failure> {
         let web = &self.web;
         let verb = Verb::Post(post.body.as_bytes());
-        let response = web.send(&web.address, verb, &post.headers, None, stop)?;
+        let arguments = post.arguments.iter();
+        let arguments = arguments.map(|(name, value)| (name.as_str(), value.clone()));
+        let headers: Vec<(&str, String)> = post.headers.iter().cloned().chain(arguments).collect();
+        let response = web.send(&web.address, verb, &headers, None, stop)?;
         let status = response.response.status;
         if post.is_handshake && status < 300 {
             let id = response.response.header_text("mcp-session-id");

@@ -21,6 +21,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(20);
 pub(super) fn entry(reach: Reach) -> ServerEntry {
     ServerEntry {
         name: "calc".to_owned(),
+        hash: String::new(),
         reach,
         limits: Limits {
             startup: LIMIT,

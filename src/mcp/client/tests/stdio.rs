@@ -81,6 +81,12 @@ fn what_was_found_is_tried_first_and_does_not_bind() {
             "initialize) exit 1;; server/discover) discovered;;",
             "2026-07-28",
         ),
+        ("2026-07-28", LEGACY, "2025-11-25"),
+        (
+            "2026-07-28",
+            "server/discover) result '{}';; initialize) hello;;",
+            "2025-11-25",
+        ),
     ] {
         let host = ClientHost {
             spoken: Some(spoken(known)),

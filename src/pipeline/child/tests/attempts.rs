@@ -131,9 +131,9 @@ fn a_child_that_hangs_is_killed_with_its_group_and_has_more_time_then() {
 
 #[test]
 fn each_attempt_has_more_time_than_the_one_before() {
-    let project = Project::new("sleep 1.3; echo done");
+    let project = Project::new("sleep 0.7; echo done");
     let task = ChildTask {
-        limit: Duration::from_secs(1),
+        limit: Duration::from_millis(500),
         ..task(&satisfied)
     };
     run(&project.run, &task).unwrap();

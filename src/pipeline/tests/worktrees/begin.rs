@@ -127,7 +127,7 @@ fn the_same_task_goes_on_where_it_is_and_another_one_has_a_place_of_its_own() {
     let elsewhere = project.place("sub ü", FIRST).unwrap().unwrap();
     assert_eq!(elsewhere.record.name, "add-a-json-flag-3");
     project.block(false);
-    project.run(&again, FIRST).unwrap();
+    project.specify(&again, FIRST).unwrap();
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn documents_of_the_folder_above_come_from_where_the_run_was_started() {
     let above = project.top().parent().unwrap().join("MARVIN_SPEC.md");
     fs::write(above, "The specification above.\n").unwrap();
     let place = project.workplace(FIRST);
-    project.run(&place, FIRST).unwrap();
+    project.specify(&place, FIRST).unwrap();
     let copy = place
         .places
         .root
@@ -269,7 +269,7 @@ fn a_branch_that_is_deleted_in_mid_run_gets_no_commit_and_can_be_brought_back() 
     assert_has(&words(&problem), &["was deleted", &restore]);
     assert_eq!(project.state("add-a-json-flag"), WorkState::BranchGone);
     project.git(&["branch", branch, &last]);
-    project.run(&project.workplace(FIRST), FIRST).unwrap();
+    project.specify(&project.workplace(FIRST), FIRST).unwrap();
 }
 
 #[test]

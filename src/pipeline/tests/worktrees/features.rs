@@ -77,7 +77,7 @@ fn each_feature_has_its_own_folder_and_branch_and_reads_those_before_it() {
     // The second one is begun before the first is merged: it has copies.
     let search = place(&project, SEARCH, "search");
     assert_eq!(search.record.branch, "marvin/002-search");
-    project.run(&search, SEARCH).unwrap();
+    project.specify(&search, SEARCH).unwrap();
     let copy = ".marvin/logs/002-search/upstream/specs/001-login/spec.md";
     let prompt = specifications(&project).pop().unwrap();
     assert_has(&prompt, &[copy, "specs/002-search/spec.md"]);
@@ -89,7 +89,7 @@ fn each_feature_has_its_own_folder_and_branch_and_reads_those_before_it() {
     assert_has(&merged, &["marvin/001-login"]);
     let third = place(&project, "More.", "more");
     assert_eq!(third.record.name, "003-more");
-    project.run(&third, "More.").unwrap();
+    project.specify(&third, "More.").unwrap();
     let prompt = specifications(&project).pop().unwrap();
     assert_has(
         &prompt,
@@ -106,15 +106,15 @@ fn a_feature_goes_on_by_its_name_and_refuses_another_task() {
     let project = Project::new();
     let first = place(&project, LOGIN, "login");
     project.block(true);
-    project.run(&first, LOGIN).unwrap_err();
+    project.build(&first, LOGIN).unwrap_err();
     project.block(false);
     for name in ["login", "001-login"] {
         let again = place(&project, LOGIN, name);
         assert_eq!(again.record, first.record, "{name}");
     }
-    project.run(&first, LOGIN).unwrap();
+    project.build(&first, LOGIN).unwrap();
     assert_eq!(project.state("001-login"), WorkState::Finished);
-    let problem = project.run(&first, "Something else").unwrap_err();
+    let problem = project.build(&first, "Something else").unwrap_err();
     assert_has(
         &words(&problem),
         &[
@@ -141,11 +141,11 @@ fn a_feature_goes_on_by_its_name_and_refuses_another_task() {
 fn another_project_of_the_repository_has_features_of_its_own() {
     let project = Project::new();
     let login = place(&project, LOGIN, "login");
-    project.run(&login, LOGIN).unwrap();
+    project.specify(&login, LOGIN).unwrap();
     let inner = project.place_of("sub ü", SEARCH, Some("search"));
     let inner = inner.unwrap().unwrap();
     assert_eq!(inner.record.feature, "001-search");
-    project.run(&inner, SEARCH).unwrap();
+    project.specify(&inner, SEARCH).unwrap();
     let prompt = specifications(&project).pop().unwrap();
     assert_has(&prompt, &["to `specs/001-search/spec.md`"]);
     assert_lacks(&prompt, &["001-login"]);
@@ -155,12 +155,16 @@ fn another_project_of_the_repository_has_features_of_its_own() {
 fn a_document_of_a_feature_that_the_user_edits_is_no_work_that_is_not_committed() {
     let project = Project::new();
     let place = place(&project, LOGIN, "login");
-    project.run(&place, LOGIN).unwrap();
+    let review = || {
+        let request = project.stage.request_until("1a_review");
+        project.start(&place, LOGIN, request).unwrap();
+    };
+    review();
     let spec = place.record.path.join("specs/001-login/spec.md");
     let edited = fs::read_to_string(&spec).unwrap() + "One more line.\n";
     fs::write(&spec, edited).unwrap();
     let before = project.stage.labels().len();
-    project.run(&place, LOGIN).unwrap();
+    review();
     let labels = project.stage.labels().split_off(before);
     assert!(
         labels
@@ -178,7 +182,7 @@ fn a_prepared_folder_is_the_features_and_one_that_was_merged_in_between_goes_on_
     project.commit("a draft");
     let login = place(&project, LOGIN, "login");
     assert_eq!(login.record.feature, "001-login");
-    project.run(&login, LOGIN).unwrap();
+    project.build(&login, LOGIN).unwrap();
     project.git(&["merge", "-q", "--no-edit", &login.record.branch]);
     let again = place(&project, LOGIN, "login");
     assert_eq!(again.record.name, login.record.name);

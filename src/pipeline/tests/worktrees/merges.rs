@@ -278,7 +278,7 @@ fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
     ] {
         assert!(!second.places.root.path().join(path).exists(), "{path}");
     }
-    project.run(&second, "Add a --yaml flag").unwrap();
+    project.specify(&second, "Add a --yaml flag").unwrap();
     assert_eq!(project.stage.read(".marvin/spec.md"), of_first);
     assert!(second.places.root.path().join(".marvin/spec.md").exists());
 }

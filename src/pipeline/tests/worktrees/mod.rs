@@ -21,13 +21,15 @@ use crate::pipeline::worktree::remove;
 use crate::pipeline::worktree::start::{self, Workplace};
 use crate::pipeline::worktree::state::{UserTree, WorkState};
 
-/// Writers write, reviewers are satisfied in the second round; with a file `stop` beside their calls nobody can work.
+/// Writers write, the reviewers of documents are satisfied in the second round and those of code at once; with a file `stop` beside their calls nobody
+/// can work.
 const WORKERS: &str = r#"
 if [ -e "$CALLS/../stop" ]; then exit 127; fi
 case "$NAME" in
   spec-writer-*|ux-writer-*|design-writer-*) document "$MARVIN_WRITABLE_FILES";;
   implementer-*) mkdir -p src; echo '// more' >> src/main.rs;;
-  review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+  review-code-*) report REVIEW_CLEAN;;
+  review-*) if told "round 2 of 4"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
   *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
   merger-*) if [ -e "$CALLS/../lazy" ]; then echo "I looked."; else for f in notes.txt; do printf 'both\n' > $f; done; fi;;
 esac
@@ -99,20 +101,35 @@ impl Project {
         self.place("", task).unwrap().unwrap()
     }
 
-    /// Runs the phases there.
+    /// Runs all phases there.
     fn run(&self, place: &Workplace, task: &str) -> Outcome<()> {
+        self.start(place, task, self.stage.request())
+    }
+
+    /// Runs the phases up to that of the specification.
+    fn specify(&self, place: &Workplace, task: &str) -> Outcome<()> {
+        self.start(place, task, self.stage.request_until("1a"))
+    }
+
+    /// Runs the phases without those of the design, so that the run is done soon.
+    fn build(&self, place: &Workplace, task: &str) -> Outcome<()> {
+        let request = RunRequest {
+            design_first: false,
+            ..self.stage.request()
+        };
+        self.start(place, task, request)
+    }
+
+    fn start(&self, place: &Workplace, task: &str, request: RunRequest) -> Outcome<()> {
         let ctx = &self.stage.run.ctx;
         let root = Root::open(place.places.root.path()).unwrap();
         ctx.session.working_dir.set(root, true);
-        run::run(
-            ctx,
-            RunRequest {
-                places: place.places.clone(),
-                task: task.to_owned(),
-                ..self.stage.request()
-            },
-        )
-        .map(drop)
+        let request = RunRequest {
+            places: place.places.clone(),
+            task: task.to_owned(),
+            ..request
+        };
+        run::run(ctx, request).map(drop)
     }
 
     /// A worktree in which a run has ended, with one file more.

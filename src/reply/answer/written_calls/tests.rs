@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::base::testing::assert_linear;
 use crate::reply::answer::guard;
 use crate::reply::preparation::plan::Plan;
-use crate::reply::testing::assert_linear;
 
 fn tools() -> KnownTools {
     let schema = json!({

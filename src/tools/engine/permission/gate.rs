@@ -9,6 +9,7 @@ use super::call_facts::{CallFacts, CallPath, CallSubject, KnownTool, SubjectKind
 use super::mode::{CallKind, PermissionMode};
 use super::path_glob::normalised;
 use super::permissions::{Decision, Denial};
+use super::second_names::SKILL_TOOL;
 use crate::base::params::{Field, Param, given};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
@@ -409,6 +410,12 @@ fn subject_field(tool: &ToolRef) -> Option<(SubjectKind, Field)> {
 }
 
 fn subject(session: &SessionContext, tool: &ToolRef, args: &ParsedArguments) -> CallSubject {
+    if tool.name() == SKILL_TOOL
+        && let ParsedArguments::Named(map) = args
+        && let Some(name) = map.get("name").and_then(Value::as_str)
+    {
+        return CallSubject::Name(name.trim().to_owned());
+    }
     let Some((kind, field)) = subject_field(tool) else {
         return CallSubject::None;
     };

@@ -19,7 +19,7 @@ const SECOND_NAMES: [(&str, &[&str]); 12] = [
 const EDIT: [&str; 3] = ["apply_patch", "file_apply_patch", "append_file"];
 
 /// The tool that loads a skill. It is registered only where there are skills, so a rule about it is right without it.
-pub(super) const SKILL_TOOL: &str = "use_skill";
+pub(crate) const SKILL_TOOL: &str = "use_skill";
 
 /// The tools that a name from elsewhere means.
 pub(crate) fn meant(name: &str) -> Option<&'static [&'static str]> {

@@ -489,7 +489,7 @@ fn a_streamed_reply_writes_few_bytes() {
     let (mut lines, mut text, mut written) = (vec![String::new()], 0, 0);
     chat(&mut pair, &lines, 0);
     pair.flush(Some(Position::new(2, 23)), None);
-    for frame in 0..3334 {
+    for frame in 0..1200 {
         let before = lines.len();
         for token in 0..3 {
             let word = words[(frame * 7 + token * 5) % words.len()];

@@ -1,0 +1,29 @@
+//! `marvin mcp read SERVER URI`: the contents of a resource.
+
+use serde_json::Value;
+
+use super::used_server::{ServerArgs, UsedServer};
+use crate::app::settings::Settings;
+use crate::base::problem::Outcome;
+use crate::cli::out::{print, print_words};
+use crate::mcp::client::results;
+
+pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
+    let args = ServerArgs::read("read", words, 2, &["--raw", "--answers"])?;
+    let server = UsedServer::find(&args, &settings)?;
+    let read = server
+        .open()
+        .and_then(|_| server.connection.read(args.name(1), server.read_wait()));
+    match read {
+        Ok(result) if args.is_raw => print(&format!("{result}\n"))?,
+        Ok(result) => {
+            let contents = result.get("contents").and_then(Value::as_array);
+            let contents = contents.into_iter().flatten();
+            let texts: Vec<String> = contents.map(results::resource).collect();
+            let text = texts.join("\n");
+            print_words(&format!("{}\n", text.trim_end_matches('\n')))?;
+        }
+        Err(problem) => return server.failed(problem),
+    }
+    Ok(server.status(0))
+}

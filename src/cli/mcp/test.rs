@@ -1,0 +1,107 @@
+//! `marvin mcp test NAME [--json] [--login]`: connects to a server and tells what it finds.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::used_server::{ServerArgs, UsedServer};
+use crate::app::settings::Settings;
+use crate::base::json::JsonExt as _;
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, one_line};
+use crate::cli::out::{print, print_words};
+use crate::mcp::client::connection::{List, ServerFacts};
+
+/// Characters of what a tool is for.
+const MAX_SUMMARY: usize = 100;
+
+/// The lists, as they are told.
+const LISTS: [(&str, List); 4] = [
+    ("tools", List::Tools),
+    ("prompts", List::Prompts),
+    ("resources", List::Resources),
+    ("templates", List::Templates),
+];
+
+pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
+    let args = ServerArgs::read("test", words, 1, &["--json"])?;
+    let server = UsedServer::find(&args, &settings)?;
+    let found = server.open().and_then(|facts| {
+        let lists = LISTS.map(|(name, list)| Ok((name, server.list(list)?)));
+        let lists: Vec<(&str, Vec<Value>)> = lists.into_iter().collect::<Outcome<_>>()?;
+        Ok((facts, lists))
+    });
+    let (facts, lists) = match found {
+        Ok(found) => found,
+        Err(problem) => return server.failed(problem),
+    };
+    let refused = server.connection.refused_tools();
+    match args.is_json {
+        true => print(&format!(
+            "{}\n",
+            as_json(args.name(0), &facts, lists, &refused)
+        ))?,
+        false => print_words(&as_text(args.name(0), &facts, &lists, &refused))?,
+    }
+    Ok(server.status(0))
+}
+
+fn as_json(
+    name: &str,
+    facts: &ServerFacts,
+    lists: Vec<(&str, Vec<Value>)>,
+    refused: &[(String, String)],
+) -> Value {
+    let mut told = Map::from_iter([
+        ("name".to_owned(), Value::from(name)),
+        ("era".to_owned(), Value::from(facts.era())),
+        ("version".to_owned(), Value::from(facts.version.as_str())),
+        ("server".to_owned(), facts.info.clone()),
+        ("capabilities".to_owned(), facts.capabilities.clone()),
+        (
+            "instructions".to_owned(),
+            facts.instructions.clone().map_or(Value::Null, Value::from),
+        ),
+    ]);
+    for (name, items) in lists {
+        told.insert(name.to_owned(), Value::Array(items));
+    }
+    if !refused.is_empty() {
+        let refused = refused.iter();
+        let refused = refused.map(|(name, why)| json!({"name": name, "reason": why}));
+        told.insert("refused".to_owned(), refused.collect());
+    }
+    Value::Object(told)
+}
+
+fn as_text(
+    name: &str,
+    facts: &ServerFacts,
+    lists: &[(&str, Vec<Value>)],
+    refused: &[(String, String)],
+) -> String {
+    let server = ["name", "version"].map(|field| facts.info.word(field).unwrap_or_default());
+    let counts: Vec<String> = (lists.iter())
+        .map(|(name, items)| format!("{} {name}", items.len()))
+        .collect();
+    let mut out = format!(
+        "{}: {} {}, {}\n{}\n",
+        one_line(name),
+        facts.era(),
+        facts.version,
+        one_line(server.join(" ").trim()),
+        counts.join(", ")
+    );
+    let tools = lists.iter().find(|(name, _)| *name == "tools");
+    for tool in tools.into_iter().flat_map(|(_, tools)| tools) {
+        let name = clip(&one_line(tool.text("name").unwrap_or("?")), 64);
+        let about = tool.text("description").or_else(|| tool.text("title"));
+        let about = about.unwrap_or_default().lines().next().unwrap_or_default();
+        let line = format!("  {name}  {}", clip(&one_line(about), MAX_SUMMARY));
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    for (name, why) in refused {
+        let _ = writeln!(out, "  {name} is left out: {why}");
+    }
+    out
+}

@@ -1,0 +1,85 @@
+//! The question whether what a project brings along may act: before the first message is sent, and never with yes as what a stray key says.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::stage::{SIZE, command, last_sent, plain_command, playing, quit, says};
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+
+const TITLE: &str = "May this project act by itself?";
+
+/// A home whose working directory has a hook and a skill.
+fn home() -> Home {
+    let home = Home::new();
+    fs::set_permissions(home.work(), Permissions::from_mode(0o755)).unwrap();
+    home.write(
+        "work/.marvin/hooks.json",
+        r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo 'From the hook.'"}]}]}}"#,
+    );
+    home.write(
+        "work/.agents/skills/deploy/SKILL.md",
+        "---\ndescription: How to deploy.\n---\nDeploy it.\n",
+    );
+    home
+}
+
+#[test]
+fn a_message_waits_for_the_answer_which_no_stray_key_gives() {
+    let home = home();
+    let server = playing([says("Hello there."), says("Hello again.")]);
+    let mut first = command(&home, &server);
+    first.arg("Good morning.");
+    let pty = Pty::spawn(&first, SIZE);
+    pty.wait_text(TITLE);
+    pty.wait_text("UserPromptSubmit: echo 'From the hook.'");
+    pty.wait_text("deploy");
+    assert_eq!(server.connections(), 0, "the message has not waited");
+    // Enter alone agrees to nothing.
+    pty.send("\r");
+    pty.wait_text("Hello there.");
+    assert_eq!(last_sent(&server, 0), "Good morning.");
+    assert!(!home.has("config/trusted-projects.json"));
+    pty.enter("/trust", TITLE);
+    pty.send("\x1b[B");
+    pty.send("\r");
+    pty.wait_text("This project is trusted.");
+    pty.enter("Once more", "Hello again.");
+    assert!(last_sent(&server, 1).contains("From the hook."));
+    quit(pty, &home);
+    // The next conversation does not ask.
+    let server = playing([says("Hello once more.")]);
+    let mut next = command(&home, &server);
+    next.arg("Good evening.");
+    let pty = Pty::spawn(&next, SIZE);
+    pty.wait_text("Hello once more.");
+    assert!(last_sent(&server, 0).contains("From the hook."));
+    quit(pty, &home);
+}
+
+#[test]
+fn plain_lines_ask_with_numbers_and_a_session_is_no_more_than_that() {
+    let home = home();
+    for (answer, says_hook) in [("3", true), ("", false), ("4", false)] {
+        let server = playing([says("Hello there.")]);
+        let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+        pty.wait_text(TITLE);
+        pty.wait_text("hook UserPromptSubmit: echo 'From the hook.'");
+        pty.wait_text("Its number, or Enter for not in this session:");
+        pty.send(format!("{answer}\r"));
+        pty.wait_text("You: ");
+        pty.enter("Good morning.", "Hello there.");
+        let sent = last_sent(&server, 0);
+        assert_eq!(sent.contains("From the hook."), says_hook, "{sent}");
+        pty.send("/exit\r");
+        assert_eq!(pty.wait().code(), Some(0));
+    }
+    // The last answer was: not again.
+    let server = playing([says("Hello there.")]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    assert!(!pty.screen().contains(TITLE));
+    pty.enter("Good morning.", "Hello there.");
+    pty.send("/exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+}
