@@ -85,6 +85,7 @@ mod mcp_recordings;
 mod mcp_server;
 mod mcp_session;
 mod mcp_sign_in;
+mod mcp_sign_in_peers;
 mod media;
 mod memory;
 mod models;

@@ -1,6 +1,8 @@
 //! `marvin mcp login` and `logout`: the real binary, a browser and a server that wants to know who asks.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -171,4 +173,64 @@ fn the_address_at_which_the_browser_ended_is_pasted_into_the_terminal() {
     terminal.send(format!("{redirect}?code=GOOD&state={state}\n"));
     terminal.wait_text("Signed in to tasks.");
     assert!(terminal.wait().success());
+}
+
+/// Runs of each of two that go side by side.
+const RUNS: usize = 10;
+
+#[test]
+fn processes_that_refresh_at_once_are_never_signed_out() {
+    // Each token is over at once, and a refresh token that comes twice ends everything.
+    let refreshes = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refreshes);
+    let server = Server::answering(move |request, _| {
+        let is_known = request
+            .header("authorization")
+            .is_some_and(|value| value.starts_with("Bearer ACCESS-"));
+        match request.path.as_str() {
+            "/mcp" if is_known => {
+                let message = request.json();
+                let result = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "tools": []});
+                Answer::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+            }
+            "/token" => {
+                let now = count.load(Ordering::SeqCst);
+                let is_next = request
+                    .text()
+                    .contains(&format!("refresh_token=REFRESH-{now}&"));
+                let next = match is_next {
+                    true => now + 1,
+                    false => usize::MAX,
+                };
+                if count.compare_exchange(now, next, Ordering::SeqCst, Ordering::SeqCst) != Ok(now)
+                    || !is_next
+                {
+                    return Answer::status(400).and_json(&json!({"error": "invalid_grant"}));
+                }
+                Answer::json(&json!({
+                    "access_token": format!("ACCESS-{next}"), "refresh_token": format!("REFRESH-{next}"), "token_type": "Bearer", "expires_in": 1,
+                }))
+            }
+            _ => Answer::status(401).header("WWW-Authenticate", "Bearer"),
+        }
+    });
+    let home = home(&server);
+    let (issuer, url) = (server.url(""), server.url("/mcp"));
+    let token = json!({
+        "access_token": "ACCESS-0", "refresh_token": "REFRESH-0", "expires_at": 1, "token_endpoint": server.url("/token"), "client_id": "client-1",
+    });
+    let tokens = json!({"servers": {&url: {"issuer": &issuer, "resource": &url}}, "tokens": {&issuer: {&url: token}}});
+    home.write("config/mcp-tokens.json", tokens.to_string());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..RUNS {
+                    let run = home.marvin().args(["mcp", "test", "tasks", "--json"]);
+                    run.limit(LIMIT).run().expect(0);
+                }
+            });
+        }
+    });
+    let count = refreshes.load(Ordering::SeqCst);
+    assert!((RUNS..usize::MAX).contains(&count), "{count}");
 }

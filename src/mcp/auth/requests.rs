@@ -192,12 +192,7 @@ impl AuthRequests {
         let response = self
             .client
             .post(server, &all, message.to_string().as_bytes(), stop)?;
-        let status = response.status;
-        let headers = response.into_headers();
-        let challenges = headers.get_all("www-authenticate").iter();
-        let challenges =
-            challenges.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        Ok((status, challenges.collect()))
+        Ok((response.status, response.header_values("www-authenticate")))
     }
 
     /// Whether the user's browser may be sent there.

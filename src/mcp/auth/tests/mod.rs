@@ -371,6 +371,20 @@ fn nobody_is_asked_where_that_is_not_wanted() {
 }
 
 #[test]
+fn the_user_of_a_conversation_is_asked_first() {
+    let world = World::new(|_| {});
+    let session = world.session(world.questions(false), Value::Null);
+    let problem = world.ask(&session).unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::Declined);
+    assert_eq!(
+        world.state.lock().shown,
+        "tasks wants you to sign in. Open the browser?"
+    );
+    let session = world.session(world.questions(true), Value::Null);
+    assert_eq!(world.ask(&session).unwrap(), 200);
+}
+
+#[test]
 fn the_address_at_which_the_browser_ended_can_be_pasted() {
     let world = World::new(|state| state.pastes = true);
     let session = world.session(world.console(), Value::Null);
@@ -390,22 +404,15 @@ fn waiting_for_the_user_ends_when_they_leave() {
     let world = World::new(|state| state.brings = "nothing".to_owned());
     let session = world.session(world.console(), Value::Null);
     let stop = Cancel::new();
+    let server = world.state.lock().server.clone();
+    let challenges = [HEADER.replace("{server}", &server)];
     std::thread::scope(|scope| {
-        let asked = scope.spawn(|| {
-            // Nothing is ever pasted.
-            let state = world.state.clone();
-            let console = session.refused(
-                401,
-                &[HEADER.replace("{server}", &state.lock().server)],
-                &stop,
-            );
-            console.unwrap_err()
-        });
+        let asked = scope.spawn(|| session.refused(401, &challenges, &stop));
         while world.state.lock().visits.is_empty() {
             std::thread::yield_now();
         }
         stop.fire();
-        assert!(asked.join().unwrap().is_cancelled());
+        assert!(asked.join().unwrap().unwrap_err().is_cancelled());
     });
 }
 

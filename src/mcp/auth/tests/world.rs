@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -17,6 +17,7 @@ use crate::formats::address::decoded;
 use crate::mcp::auth::policy::{SignInConsole, SignInPolicy};
 use crate::mcp::auth::signed_in::SignedIn;
 use crate::mcp::client::credentials::Credentials as _;
+use crate::mcp::client::questions::{Answer, Question, Questions};
 use crate::mcp::config::entry::HttpReach;
 use crate::net::http_server::{HttpRequest, HttpResponse};
 use crate::net::oauth::pkce::challenge;
@@ -354,6 +355,31 @@ impl SignInConsole for TestConsole {
     }
 }
 
+/// The user of a conversation, who opens what they agree to.
+struct TestQuestions(Shared, bool);
+
+impl Questions for TestQuestions {
+    fn takes_forms(&self) -> bool {
+        false
+    }
+
+    fn opens_addresses(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, server: &str, question: Question<'_>, _stop: &Cancel) -> Answer {
+        let Question::Url { message, url } = question else {
+            panic!("no form is expected");
+        };
+        let words = format!("{server} {message}");
+        self.0.lock().shown.push_str(&words);
+        match self.1 && TestConsole(self.0.clone()).open(url) {
+            true => Answer::Accept(Map::new()),
+            false => Answer::Decline,
+        }
+    }
+}
+
 pub(super) const HEADER: &str = "Bearer resource_metadata=\"{server}/metadata\", scope=\"{needs}\"";
 
 impl World {
@@ -421,6 +447,11 @@ impl World {
 
     pub(super) fn console(&self) -> SignInPolicy {
         SignInPolicy::Now(Arc::new(TestConsole(self.state.clone())))
+    }
+
+    /// A conversation in which the user agrees, or does not.
+    pub(super) fn questions(&self, agrees: bool) -> SignInPolicy {
+        SignInPolicy::Ask(Arc::new(TestQuestions(self.state.clone(), agrees)))
     }
 
     /// A session of its own.
