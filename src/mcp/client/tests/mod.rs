@@ -20,6 +20,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) fn entry(reach: Reach) -> ServerEntry {
     ServerEntry {
+        hash: String::new(),
         name: "calc".to_owned(),
         reach,
         limits: Limits {

@@ -1,0 +1,192 @@
+//! The thread of a session, which has its conversation: answers its prompts one after the other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::commands;
+use super::params::{Answer, internal, wrong};
+use super::prompt::PromptMessage;
+use super::session::{AcpSession, Prompt, request_cancelled, stopped};
+use crate::app::images;
+use crate::app::session::attachments::attach::{Attachments, attach_files};
+use crate::app::session::one_shot::{OneShot, TurnWays};
+use crate::app::session::turn_job::Notice;
+use crate::app::settings::Settings;
+use crate::app::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::problem::Problem;
+use crate::base::text::{clip, one_line};
+use crate::base::variables::MARVIN_MCP_WAIT;
+use crate::chat::event::{NullSink, StopReason};
+use crate::formats::json_rpc::RpcError;
+use crate::llm::failure::{Failure, FailureKind};
+use crate::mcp::session::SessionServers;
+use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::CallerPrompt;
+use crate::store::sessions::log::SessionLog;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::hooks::turns::session_ends;
+
+/// Characters of a title.
+const TITLE_CHARS: usize = 80;
+
+/// The conversation of a session, and what it is written to.
+pub(super) struct SessionThread {
+    pub(super) session: Arc<AcpSession>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) one_shot: OneShot,
+    pub(super) log: SessionLog,
+}
+
+impl SessionThread {
+    /// Answers prompts until the session ends; then nobody is to find it any more.
+    pub(super) fn run(mut self, forget: impl FnOnce()) {
+        let session = Arc::clone(&self.session);
+        while let Some(prompt) = session.next() {
+            let answered = catch_unwind(AssertUnwindSafe(|| self.answer(&prompt)));
+            let answer = answered.unwrap_or_else(|_| {
+                let words = "Marvin crashed while answering. This is a bug in Marvin.";
+                Err(internal(&Problem::internal(words)))
+            });
+            let running = session.answered();
+            let is_answered = running.as_ref().is_some_and(|running| running.is_answered);
+            let answer = match running {
+                Some(running) if running.is_request_cancelled => Err(request_cancelled()),
+                _ if prompt.stop.is_fired() => Ok(stopped("cancelled")),
+                _ => answer,
+            };
+            session
+                .context
+                .save_usage()
+                .into_iter()
+                .for_each(|notice| say(&notice));
+            if !is_answered {
+                session.answer(&prompt.id, &answer);
+            }
+        }
+        let ending = ToolContext::new(
+            Arc::clone(&session.context),
+            Cancel::new(),
+            Arc::new(NullSink),
+        );
+        session_ends(&ending, "other");
+        self.log.close();
+        session.context.modules.get::<SessionServers>().end();
+        forget();
+        session.finish();
+    }
+
+    fn answer(&mut self, prompt: &Prompt) -> Answer {
+        let session = Arc::clone(&self.session);
+        let (updates, context) = (&session.updates, &session.context);
+        let root = context.working_dir.root();
+        let message = PromptMessage::read(&prompt.params, root.as_ref().map(|root| root.path()))?;
+        let choice = session.choice();
+        let models = &session.shared.models;
+        let target = models.target(&session.first, &choice.model, &prompt.stop);
+        let target = target.map_err(|problem| internal(&problem))?;
+        updates.begin(&prompt.stop, target.info.window);
+        let notices = session.take_notices();
+        notices
+            .iter()
+            .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
+        if message.is_text() {
+            let line = message.text.trim();
+            let said = commands::run(&session, line).or_else(|| {
+                let (target, names) = (Arc::clone(&target), commands::own_names());
+                let said = self.one_shot.command(line, &names, target, &prompt.stop)?;
+                Some(said.unwrap_or_else(|problem| problem.one_line()))
+            });
+            if let Some(said) = said {
+                updates.remark(&said);
+                return Ok(stopped("end_turn"));
+            }
+        }
+        let servers = context.modules.get::<SessionServers>();
+        let patience = MARVIN_MCP_WAIT.read(&context.env, &mut |_| {});
+        let told = servers.join(context, Duration::from_secs(patience), &prompt.stop);
+        told.iter()
+            .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
+        let attached = attached(&message, &target, prompt, &session)?;
+        self.one_shot.set_ways(TurnWays {
+            max_requests: self.settings.json.max_turns,
+            effort: choice.effort,
+            prompt: CallerPrompt {
+                without_history: true,
+                ..self.settings.json.prompt.clone()
+            },
+            // A choice of another model holds from the next prompt on.
+            switch: None,
+        });
+        let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
+        let title = clip(&one_line(&message.text), TITLE_CHARS);
+        let mut turn = None;
+        let answered = self.one_shot.answer_attached(
+            target,
+            (message.text, attached),
+            updates.clone(),
+            &notice,
+            |stop| {
+                let of_turn = stop.clone();
+                turn = Some((stop.clone(), prompt.stop.on_fire(move || of_turn.fire())));
+            },
+        );
+        let is_stopped = turn.is_some_and(|(stop, _)| stop.is_fired());
+        // After a cancel the request may have its answer already, and nothing of it is told any more.
+        if !is_stopped && session.wants_title() {
+            updates.update(&json!({
+                "sessionUpdate": "session_info_update",
+                "title": title,
+                "updatedAt": context.clock.utc(),
+            }));
+        }
+        match answered {
+            _ if is_stopped => Ok(stopped("cancelled")),
+            Ok(()) => Ok(stopped("end_turn")),
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    /// The end of a prompt that has no whole answer.
+    fn failed(&self, failure: &Failure) -> Answer {
+        let updates = &self.session.updates;
+        let is_cut = matches!(
+            updates.stop_reason(),
+            Some(StopReason::MaxTokens | StopReason::ModelContextWindowExceeded)
+        );
+        match failure.kind {
+            FailureKind::Cancelled => Ok(stopped("cancelled")),
+            FailureKind::Unfinished if is_cut => Ok(stopped("max_tokens")),
+            FailureKind::Rounds | FailureKind::Budget => {
+                updates.remark(&failure.problem.one_line());
+                Ok(stopped("max_turn_requests"))
+            }
+            FailureKind::Filtered | FailureKind::Declined => Ok(stopped("refusal")),
+            _ => Err(internal(&failure.problem)),
+        }
+    }
+}
+
+/// What goes with a message.
+fn attached(
+    message: &PromptMessage,
+    target: &ModelTarget,
+    prompt: &Prompt,
+    session: &AcpSession,
+) -> Result<Attachments, RpcError> {
+    let of_prompt = |problem: Problem| wrong("prompt", problem.one_line());
+    let images = message.images.iter();
+    let images = images.map(|(name, bytes)| images::from_bytes(name, Arc::clone(bytes), target));
+    let images = images.collect::<Result<Vec<_>, _>>().map_err(of_prompt)?;
+    let files = message.files.iter();
+    let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+    let ctx = ToolContext::new(
+        Arc::clone(&session.context),
+        prompt.stop.clone(),
+        session.updates.clone(),
+    );
+    attach_files(&files, images, target, &ctx).map_err(of_prompt)
+}
