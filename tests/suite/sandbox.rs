@@ -386,6 +386,34 @@ fn a_read_only_sandbox_changes_nothing_but_its_own_temporary_files() {
 }
 
 #[test]
+fn reading_can_be_held_to_some_folders() {
+    let bench = Bench::new();
+    write(&bench.home.work().join("a.txt"), "inside");
+    let system = ["/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"].map(PathBuf::from);
+    let mut readable: Vec<PathBuf> = system
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    readable.dedup();
+    readable.push(bench.home.work());
+    let policy = json!({"mode": "read-only", "network": false, "readable": readable, "dir": bench.home.work()});
+    bench.works(
+        &policy,
+        "test $(cat a.txt) = inside && ls . > $PWD/../work/x 2>&1 || ls .",
+    );
+    for script in [
+        "cat ../outside/kept.txt",
+        "ls $OUTSIDE",
+        "ln -sfn $OUTSIDE/kept.txt link && cat link",
+        "cat /etc/passwd",
+        "cat /proc/self/environ",
+        "head -c 1 /dev/zero",
+    ] {
+        bench.is_held(&policy, &["sh", "-c", script]);
+    }
+}
+
+#[test]
 fn inherited_descriptors_are_closed() {
     let bench = Bench::new();
     let policy = bench.policy().to_string();

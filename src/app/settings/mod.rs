@@ -165,16 +165,16 @@ impl Settings {
             verbose,
             session,
             json,
+            review_job,
             // These select the command before there are settings.
             fire_alarm: _,
-            review_job: _,
             supervise: _,
             help: _,
             version: _,
         } = args;
         let set = |variable: Text| variable.read(&env).map(str::to_owned);
         let permissions = PermissionSettings::new(permissions, &env);
-        let is_unattended = non_interactive || permissions.is_bypassing();
+        let is_unattended = non_interactive || review_job.is_some() || permissions.is_bypassing();
         Self {
             prompt: PromptSource {
                 text: prompt,

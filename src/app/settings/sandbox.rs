@@ -59,6 +59,11 @@ impl SandboxSettings {
         }
     }
 
+    /// Nobody reads the commands of this run.
+    pub(crate) fn run_unattended(&mut self) {
+        self.is_unattended = true;
+    }
+
     /// Whether it holds commands that the user types too: they asked for it on the line, or a parent did.
     pub(crate) fn holds_for_the_user(&self) -> bool {
         let is_on_the_line = self.flags.mode.is_some() || self.flags.network.is_some();

@@ -106,7 +106,11 @@ impl GitWatch {
             };
             put_back(base, rest, self.git.get(*path)).is_err()
         };
-        changed.iter().filter(failed).cloned().collect()
+        // What is new goes first: it may be in the place of a folder.
+        let is_new = |path: &&PathBuf| !self.git.contains_key(*path);
+        let new = changed.iter().filter(is_new);
+        let old = changed.iter().filter(|path| !is_new(path));
+        new.chain(old).filter(failed).cloned().collect()
     }
 
     fn look(&self) -> (NotedFiles, NotedFiles) {
