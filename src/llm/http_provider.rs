@@ -472,7 +472,11 @@ impl Provider for HttpProvider {
                     taken_out.push(tool.clone());
                     offer.to_mut().remove(tool);
                 }
-                _ => return Err(failure),
+                _ => {
+                    // The next message gets further, however many of them there are.
+                    self.refused_tools.learn(model, taken_out);
+                    return Err(failure);
+                }
             }
         }
     }

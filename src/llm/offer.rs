@@ -95,6 +95,16 @@ impl Offer {
         let there_is =
             |tool: &&Offered| has(&self.tools, &tool.name) || has(&self.waiting, &tool.name);
         let mut tools: Vec<Offered> = before.tools.iter().filter(there_is).cloned().collect();
+        // What was sent openly was found by no search: it cannot begin to wait.
+        let was_direct =
+            |tool: &Offered| has(&before.tools, &tool.name) && !has(&before.waiting, &tool.name);
+        let own_waiting = match self.waiting.iter().any(was_direct) {
+            false => self.waiting,
+            true => {
+                let waiting = self.waiting.iter().filter(|tool| !was_direct(tool));
+                waiting.cloned().collect()
+            }
+        };
         for tool in self.tools {
             if !has(&tools, &tool.name) {
                 tools.push(tool);
@@ -102,9 +112,9 @@ impl Offer {
         }
         let sent = |tool: &Offered| tools.iter().find(|sent| sent.name == tool.name);
         let is_other = |tool: &Offered| sent(tool).is_some_and(|sent| !sent.is_same_as(tool));
-        let waiting = match self.waiting.iter().any(is_other) {
-            false => self.waiting,
-            true => (self.waiting.iter())
+        let waiting = match own_waiting.iter().any(is_other) {
+            false => own_waiting,
+            true => (own_waiting.iter())
                 .map(|tool| sent(tool).unwrap_or(tool).clone())
                 .collect(),
         };

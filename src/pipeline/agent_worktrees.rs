@@ -14,7 +14,7 @@ use super::worktree::resolve;
 use super::worktree::start::{self, Workplace, unfinished};
 use super::worktree::state::UserTree;
 use super::{Run, first_line, repository};
-use crate::base::problem::Outcome;
+use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::Event;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -228,6 +228,13 @@ fn bring_in(run: &Run, origin: &Path, record: &WorktreeRecord) -> Outcome<String
     let (env, stop) = (&run.ctx.session.env, &run.ctx.stop);
     let tree = UserTree::open(origin, env, stop)?;
     let _turn = Lock::take(&tree.git.common().join(MERGING), MERGING_WAIT, stop)?;
+    let (now, _) = tree.git.head()?;
+    if now.as_deref() != Some(record.base_branch.as_str()) {
+        return Err(Problem::refused(format!(
+            "It began on {}, and another branch is checked out now.",
+            record.base_branch
+        )));
+    }
     let message = format!("{}\n\nTicket: {}\n", first_line(&run.task), run.ticket);
     let status = tree.named(Some(&record.name))?;
     let order = |status| MergeOrder {
@@ -240,7 +247,13 @@ fn bring_in(run: &Run, origin: &Path, record: &WorktreeRecord) -> Outcome<String
     let MergeResult::Conflicts(_) = tree.git.merge_trees(&head, &tip)? else {
         return merge::merge(&tree, &order(&status));
     };
-    let settled = resolve::resolve(run, &tree, &order(&status))?;
+    let (settled, tests) = resolve::resolve(run, &tree, &order(&status))?;
+    if tests.has_failed() {
+        return Err(Problem::refused(format!(
+            "Its work is merged on its own branch, where the tests fail: {}",
+            tests.words()
+        )));
+    }
     let status = tree.named(Some(&record.name))?;
     let merged = merge::merge(&tree, &order(&status))?;
     Ok(format!("{settled}\n{merged}"))

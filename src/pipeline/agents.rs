@@ -100,6 +100,13 @@ impl Agents for PipelineAgents {
                     false => {
                         agent_worktrees::record_work(&run, &place.record, &|| run_one(&run, tier))
                     }
+                });
+                let ended = ended.inspect_err(|_| {
+                    if is_phased {
+                        // The phases may have closed it, and its work is on its branch alone. The token may have fired.
+                        let stop = Cancel::new();
+                        let _ = change::set_status(&folder, &ticket, "in_progress", &stop);
+                    }
                 })?;
                 // The phases have closed it.
                 if ended.is_merged != is_phased {

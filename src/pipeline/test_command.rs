@@ -78,6 +78,14 @@ impl TestRun {
         )
     }
 
+    /// The command ran, and did not end well.
+    pub(crate) fn has_failed(&self) -> bool {
+        let Self::Ran { ending, .. } = self else {
+            return false;
+        };
+        *ending != TestEnding::Success
+    }
+
     /// How it ended, as sentences.
     pub(crate) fn words(&self) -> String {
         let Self::Ran {
@@ -192,9 +200,10 @@ fn python(run: &Run) -> Option<String> {
     if find_program("pytest", &session.env).is_some() {
         return Some("pytest".to_owned());
     }
+    // Without the current folder on its path: a file pytest.py of the project would be run.
     let mut probe = ProgramSpec::new(
         "python3",
-        ["-c", "import pytest"],
+        ["-c", "import sys; sys.path.pop(0); import pytest"],
         command_env(&session.env),
     );
     probe.limit = Duration::from_secs(20);
@@ -250,9 +259,12 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
     let mut variables = command_env(&session.env);
     variables.extend(session.child_variables());
     variables.push((NO_BYTE_CODE.0.to_owned(), NO_BYTE_CODE.1.to_owned()));
-    let sandbox = session
-        .sandbox
-        .for_command(run.root().path(), &session.env)?;
+    let dir = run.root().path();
+    // Beside a conversation, which may have no sandbox, an agent wrote the tests, and nobody is asked about their command.
+    let sandbox = match run.ctx.approval.is_attended() {
+        true => session.sandbox.for_unasked_command(dir, &session.env)?,
+        false => session.sandbox.for_command(dir, &session.env)?,
+    };
     if let Some(sandbox) = &sandbox {
         sandbox.adjust(&mut variables);
     }

@@ -89,7 +89,15 @@ impl Skill {
     /// # Errors
     /// There is none, it is no text, or it leads out of the skill's folder.
     pub(crate) fn read(&self, file: &str) -> Outcome<String> {
+        // The folder was found without links; one that was put in its place since leads elsewhere.
         let root = Root::open(&self.dir)?.called(format!("folder of the skill {}", self.name));
+        if root.path() != self.dir {
+            return Err(Problem::refused(format!(
+                "The folder of the skill {} was replaced by a link.",
+                self.name
+            ))
+            .next("Tell the user."));
+        }
         let opened = root.open_read(&root.check(file)?)?;
         let fail = |error| {
             Problem::system(

@@ -237,7 +237,7 @@ fn malformed_calls_get_results() {
     let first = results(1);
     assert_eq!(first.len(), 4);
     assert!(
-        first[2].contains("\"tree\"") && first[3].contains("must be a JSON object"),
+        first[2].contains("Did you mean tree?") && first[3].contains("must be a JSON object"),
         "{first:?}"
     );
     assert!(results(2).len() >= 500);

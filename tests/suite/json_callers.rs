@@ -313,7 +313,7 @@ fn a_server_that_fails_is_told_and_the_rest_works() {
         ("rpc error", "with an error: no"),
         ("wrong id", "the id of another request"),
         ("no response", "without mcp_response"),
-        ("version", "\"1999-01-01\""),
+        ("version", "speaks 1999-01-01"),
         ("nonsense", "no object"),
     ] {
         let home = Home::new();

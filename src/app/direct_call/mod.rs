@@ -38,11 +38,21 @@ impl EventSink for StderrSink {
 /// # Errors
 /// The directory does not exist, or a tool group does not.
 pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
-    let mut session = setup::session(settings, &mut |words| say(&format!("Warning: {words}")))?;
+    let mut session = session_for_others(settings)?;
     if !settings.sandbox.holds_for_the_user() {
         // They typed the call themselves.
         session.sandbox = Default::default();
+        session.policy.is_sandbox_read_only = false;
     }
+    Ok(session)
+}
+
+/// [`session`] for calls that the user does not type: the sandbox holds them.
+///
+/// # Errors
+/// As [`session`].
+pub(crate) fn session_for_others(settings: &Settings) -> Outcome<SessionContext> {
+    let mut session = setup::session(settings, &mut |words| say(&format!("Warning: {words}")))?;
     let is_given = settings.working_dir.is_some();
     if let (None, false, Some(current)) = (
         session.working_dir.root(),

@@ -69,7 +69,7 @@ pub(crate) fn run(settings: &Settings, dir: &Path, words: &MergeWords) -> Outcom
     if !words.resolve {
         return merge::merge(&tree, &order);
     }
-    let said = resolve::resolve(&child_run(settings, &status, stop.clone())?, &tree, &order)?;
+    let (said, _) = resolve::resolve(&child_run(settings, &status, stop.clone())?, &tree, &order)?;
     let next = merge_steps(&status.record).join("\n");
     Ok(format!("{said}\n{next}"))
 }

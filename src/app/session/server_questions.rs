@@ -112,7 +112,7 @@ impl ServerQuestions {
         match self.ask_one(request, stop) {
             Some(Verdict::Once | Verdict::Always) => {
                 // Where no browser can be started the user has the address on the screen.
-                let _is_opened = browser::open(&self.env, url);
+                let _is_opened = browser::open_seen(&self.env, url);
                 Answer::Accept(Map::new())
             }
             Some(Verdict::No | Verdict::NoBecause(_)) => Answer::Decline,

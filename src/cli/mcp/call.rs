@@ -7,7 +7,7 @@ use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::did_you_mean;
-use crate::cli::out::{print, print_words};
+use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, Wait};
 use crate::mcp::client::results;
 
@@ -25,7 +25,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
         false => results::whole_text(&result),
     };
     match args.is_raw {
-        true => print(&format!("{text}\n"))?,
+        true => print_words(&format!("{text}\n"))?,
         false if has_failed => say(&text),
         false => print_words(&format!("{}\n", text.trim_end_matches('\n')))?,
     }

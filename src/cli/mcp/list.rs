@@ -37,7 +37,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
             .collect();
         let text = serde_json::to_string_pretty(&list)
             .map_err(|error| Problem::internal("The list cannot be written.").because(error))?;
-        print(&format!("{text}\n"))?;
+        print_words(&format!("{text}\n"))?;
         return Ok(failed);
     }
     if servers.is_empty() && faults.is_empty() {

@@ -7,7 +7,7 @@ use crate::app::settings::Settings;
 use crate::base::json::JsonExt as _;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
-use crate::cli::out::{print, print_words};
+use crate::cli::out::print_words;
 use crate::mcp::client::results;
 
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
@@ -19,7 +19,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
         server.connection.prompt(args.name(1), &values, wait)
     });
     match prompt {
-        Ok(result) if args.is_raw => print(&format!("{result}\n"))?,
+        Ok(result) if args.is_raw => print_words(&format!("{result}\n"))?,
         Ok(result) => {
             let messages = result.list("messages").iter().map(|message| {
                 let role = one_line(message.text("role").unwrap_or("user"));

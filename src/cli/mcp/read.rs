@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::used_server::{ServerArgs, UsedServer};
 use crate::app::settings::Settings;
 use crate::base::problem::Outcome;
-use crate::cli::out::{print, print_words};
+use crate::cli::out::print_words;
 use crate::mcp::client::results;
 
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
@@ -15,7 +15,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
         .open()
         .and_then(|_| server.connection.read(args.name(1), server.read_wait()));
     match read {
-        Ok(result) if args.is_raw => print(&format!("{result}\n"))?,
+        Ok(result) if args.is_raw => print_words(&format!("{result}\n"))?,
         Ok(result) => {
             let contents = result.get("contents").and_then(Value::as_array);
             let contents = contents.into_iter().flatten();

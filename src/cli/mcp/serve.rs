@@ -27,7 +27,9 @@ const FLAGS: [&str; 4] = ["--working-dir", "--tools", "--read-only", "--http"];
 pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let serve = ServeArgs::read(words, &mut settings)?;
     let token = MARVIN_MCP_TOKEN.read(&settings.env).map(str::to_owned);
-    let mut session = direct_call::session(&settings)?;
+    // The commands are those of another program's model, and nobody reads them here.
+    settings.sandbox.run_unattended();
+    let mut session = direct_call::session_for_others(&settings)?;
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     extensions::open_unasked(&session, &settings, &mut warn);
     // Any program of this machine could ask a server that asks for no token.

@@ -9,7 +9,7 @@ use crate::app::settings::Settings;
 use crate::base::json::JsonExt as _;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, one_line};
-use crate::cli::out::{print, print_words};
+use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, ServerFacts};
 
 /// Characters of what a tool is for.
@@ -37,7 +37,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     };
     let refused = server.connection.refused_tools();
     match args.is_json {
-        true => print(&format!(
+        true => print_words(&format!(
             "{}\n",
             as_json(args.name(0), &facts, lists, &refused)
         ))?,

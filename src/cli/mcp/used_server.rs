@@ -64,13 +64,13 @@ impl ServerArgs {
             };
             match flag {
                 "--json" if has_pairs && flags.contains(&flag) => {
-                    args.json = Some(value()?.to_owned())
+                    args.json = Some(value()?.to_owned());
                 }
                 "--json" if flags.contains(&flag) => args.is_json = true,
                 "--raw" if flags.contains(&flag) => args.is_raw = true,
                 "--login" => args.signs_in = true,
                 "--answers" if flags.contains(&flag) => {
-                    args.answers = Some(object(flag, value()?)?)
+                    args.answers = Some(object(flag, value()?)?);
                 }
                 "--timeout" if flags.contains(&flag) => args.timeout = Some(seconds(value()?)?),
                 flag if flag.starts_with("--") => {

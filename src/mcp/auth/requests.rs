@@ -91,7 +91,7 @@ impl AuthRequests {
                 }
                 let mut response = self.client.get(&address, &accept, stop)?;
                 match response.status {
-                    200 => return Ok(object(&mut response, &host)?),
+                    200 => return object(&mut response, &host),
                     301 | 302 | 303 | 307 | 308 => {
                         let next = response.header_text("location").unwrap_or_default();
                         match address.join(&next) {

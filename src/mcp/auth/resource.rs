@@ -60,7 +60,8 @@ impl ProtectedResource {
         let resource = resource.unwrap_or_default();
         if !covers(resource, server) {
             return Err(Problem::refused(format!(
-                "The server at {server} asks for a token that is for \"{}\", so Marvin does not sign in.",
+                "The server at {} asks for a token that is for \"{}\", so Marvin does not sign in.",
+                server.origin(),
                 shown(resource)
             ))
             .next(TELL));

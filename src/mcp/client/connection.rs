@@ -270,6 +270,9 @@ pub(crate) trait Connection: Send + Sync {
     /// Whether there is a connection now.
     fn is_open(&self) -> bool;
 
+    /// Stops all that waits for it, for good: only [`Self::close`] makes sense after it.
+    fn stop(&self);
+
     /// Ends it, and the server if it is a process of ours. A later operation opens it again.
     fn close(&self);
 }

@@ -51,7 +51,7 @@ pub(super) struct Opening<'a> {
 
 /// How a probe ended.
 enum Probed {
-    Found(ServerFacts),
+    Found(Box<ServerFacts>),
     /// The process died on it.
     Died,
 }
@@ -116,7 +116,7 @@ impl Opening<'_> {
                     Some(Versions::Modern) => modern::facts(&result),
                     _ => {
                         let words = format!("{} speaks another version by now.", self.server());
-                        return Err(Failure::Status(200, None, Problem::network(words)));
+                        return Err(Failure::Status(200, None, Problem::network(words).into()));
                     }
                 }
             }
@@ -184,7 +184,7 @@ impl Opening<'_> {
         match probed.map_err(told)? {
             Probed::Found(facts) => Ok(Live {
                 transport: stdio,
-                facts,
+                facts: *facts,
             }),
             Probed::Died => settled(legacy::newest(), true).map_err(told),
         }
@@ -198,7 +198,7 @@ impl Opening<'_> {
         let _wake = pending.wake_by(self.wait.stop);
         let whole_until = Instant::now() + self.wait.limit;
         let send_probe = |id: u64| stdio.send(Incoming::request(id, DISCOVER, &self.meta()));
-        let (mut is_answered, mut is_greeted) = (false, false);
+        let mut is_greeted = false;
         let greet = |version: &str, is_greeted: &mut bool| {
             if !std::mem::replace(is_greeted, true) {
                 let params = legacy::hello(self.inbound, version);
@@ -226,9 +226,8 @@ impl Opening<'_> {
             let (id, result) = match pending.next(until) {
                 None | Some((_, Heard::Progress(_))) => continue,
                 Some((_, Heard::Stopped)) => return Err(Problem::cancelled().into()),
-                Some((_, Heard::Failed(Failure::Lost(Loss::Gone, _)))) if !is_answered => {
-                    return Ok(Probed::Died);
-                }
+                // Some answer the probe with an error, and end all the same.
+                Some((_, Heard::Failed(Failure::Lost(Loss::Gone, _)))) => return Ok(Probed::Died),
                 Some((_, Heard::Failed(failure))) => return Err(failure),
                 Some((id, Heard::Answer(result))) => (id, result),
             };
@@ -236,7 +235,7 @@ impl Opening<'_> {
                 match result {
                     Ok(answer) => {
                         let facts = legacy::greeted(&answer, self.inbound, &**stdio)?;
-                        return Ok(Probed::Found(facts));
+                        return Ok(Probed::Found(facts.into()));
                     }
                     // It took the probe for the beginning, and its answer is still to come or was none.
                     Err(error) if error.code == UNSUPPORTED_VERSION && probe != second_probe => {
@@ -247,7 +246,6 @@ impl Opening<'_> {
                 }
                 continue;
             }
-            is_answered = true;
             let versions = match &result {
                 Ok(result) => modern::common(result.get("supportedVersions"), self.server()),
                 Err(error) if modern::is_of_modern(error.code) => {
@@ -261,7 +259,7 @@ impl Opening<'_> {
             match versions.transpose()? {
                 Some(Versions::Modern) => {
                     let result = result.unwrap_or_default();
-                    return Ok(Probed::Found(modern::facts(&result)));
+                    return Ok(Probed::Found(modern::facts(&result).into()));
                 }
                 Some(Versions::Legacy(version)) => greet(version, &mut is_greeted),
                 None => greet(legacy::newest(), &mut is_greeted),

@@ -127,7 +127,14 @@ impl Router {
             json_lines::value(text.as_bytes())
         });
         match value {
-            Ok(Value::Array(batch)) => batch.into_iter().all(|one| self.take_one(one, reply)),
+            Ok(Value::Array(batch)) => {
+                // One that is no message takes none of the others with it.
+                let mut are_all = true;
+                for one in batch {
+                    are_all &= self.take_one(one, reply);
+                }
+                are_all
+            }
             Ok(value) => self.take_one(value, reply),
             Err(_) => false,
         }

@@ -1,7 +1,7 @@
 //! A connection to one server: opened when it is first needed, opened once more when the server was lost, and the operations in the form of its era.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -25,6 +25,8 @@ use crate::mcp::config::entry::{HttpReach, Reach, ServerEntry};
 const RESTART_PAUSE: Duration = Duration::from_secs(60);
 /// How long a request may take that nobody waits for.
 const IN_PASSING: Duration = Duration::from_secs(10);
+/// How often it is looked whether another thread has opened the connection.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How to come to a server.
 pub(super) enum Way {
@@ -96,7 +98,7 @@ impl ServerConnection {
         if let Some(live) = self.current() {
             return Ok(live);
         }
-        let _one_at_a_time = lock(&self.opening);
+        let one_at_a_time = self.opening(wait.stop)?;
         if let Some(live) = self.current() {
             return Ok(live);
         }
@@ -125,8 +127,33 @@ impl ServerConnection {
         state.spoken = Some(live.facts.spoken());
         let watched = state.watched.clone();
         drop(state);
+        drop(one_at_a_time);
         self.begun(&live, watched);
         Ok(live)
+    }
+
+    /// Waits until no other thread opens the connection.
+    fn opening(&self, stop: &Cancel) -> Outcome<MutexGuard<'_, ()>> {
+        loop {
+            match self.opening.try_lock() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::Poisoned(guard)) => return Ok(guard.into_inner()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !stop.sleep(LOOK) {
+                return Err(Problem::cancelled());
+            }
+        }
+    }
+
+    /// The limits for opening the connection on behalf of an operation, whose own begin when it is open.
+    fn to_open<'a>(&self, wait: Wait<'a>) -> Wait<'a> {
+        match &self.way {
+            Way::Entry(entry) => {
+                Wait::new(entry.limits.startup, wait.stop).set_by("startupTimeout")
+            }
+            Way::Given(_) => wait,
+        }
     }
 
     fn reach(&self, spoken: Option<&Spoken>, wait: Wait<'_>) -> Outcome<Live> {
@@ -246,7 +273,7 @@ impl ServerConnection {
     fn ask(&self, method: &str, params: &Value, is_safe: bool, wait: Wait<'_>) -> Outcome<Value> {
         let mut is_first = true;
         loop {
-            let live = self.live(wait)?;
+            let live = self.live(self.to_open(wait))?;
             let tool = params.get("name").and_then(Value::as_str);
             let headers = match (method, tool) {
                 ("tools/call", Some(tool)) if marks_count(&live) => {
@@ -459,6 +486,10 @@ impl Connection for ServerConnection {
 
     fn is_open(&self) -> bool {
         self.current().is_some()
+    }
+
+    fn stop(&self) {
+        self.inbound.stop.fire();
     }
 
     fn close(&self) {

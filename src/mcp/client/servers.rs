@@ -37,7 +37,7 @@ enum ServerState {
     #[default]
     Pending,
     Connected {
-        facts: ServerFacts,
+        facts: Box<ServerFacts>,
         /// Name, description and annotations of each.
         tools: Vec<Value>,
     },
@@ -270,7 +270,10 @@ impl Servers {
                             "Of the server {name} not all tools are known: {missing}."
                         ));
                     }
-                    ServerState::Connected { facts, tools }
+                    ServerState::Connected {
+                        facts: facts.into(),
+                        tools,
+                    }
                 }
                 // The turn was stopped: the next one tries again.
                 Err(problem) if problem.is_cancelled() => continue,

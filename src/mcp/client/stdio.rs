@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use serde_json::{Value, json};
 
 use super::connection::Wait;
@@ -25,6 +25,8 @@ use crate::proc::program::find_on_path;
 
 /// Characters of a line that is no message.
 const MAX_NOISE: usize = 200;
+/// Messages that wait for a server to read them.
+const MAX_UNREAD: usize = 1_024;
 /// How long the rest of standard error may take to arrive when standard output has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Lines of a server's last words in an error.
@@ -97,7 +99,7 @@ impl Stdio {
             stdout,
             stderr,
         } = pipes;
-        let (outbox, lines) = unbounded();
+        let (outbox, lines) = bounded(MAX_UNREAD);
         let outbox = Arc::new(Mutex::new(Some(outbox)));
         let stdio = Arc::new(Self {
             router: Router::new(Arc::clone(inbound)),
@@ -141,16 +143,18 @@ impl Stdio {
         self.router.open(ids)
     }
 
-    pub(super) fn send(&self, line: String) {
-        write(&self.outbox, line);
+    /// False where the server has left too much unread.
+    pub(super) fn send(&self, line: String) -> bool {
+        write(&self.outbox, line)
     }
 }
 
-fn write(outbox: &Mutex<Option<Sender<String>>>, line: String) {
-    if let Some(outbox) = &*lock(outbox) {
-        // Without its writer the process is gone, which the reader finds out.
-        let _gone = outbox.send(line);
-    }
+/// Sends a line, unless the server has left too much unread.
+fn write(outbox: &Mutex<Option<Sender<String>>>, line: String) -> bool {
+    let outbox = lock(outbox);
+    let sent = outbox.as_ref().map(|outbox| outbox.try_send(line));
+    // Without its writer the process is gone, which the reader finds out.
+    !matches!(sent, Some(Err(TrySendError::Full(_))))
 }
 
 fn program(
@@ -226,7 +230,9 @@ fn read_all(
     all_said: &Receiver<()>,
 ) {
     let to = Arc::clone(outbox);
-    let reply: Reply = Arc::new(move |line| write(&to, line));
+    let reply: Reply = Arc::new(move |line| {
+        let _is_sent = write(&to, line);
+    });
     let inbound = &router.inbound;
     let mut input = BufReader::with_capacity(64 << 10, stdout);
     let words = loop {
@@ -267,11 +273,16 @@ fn with_last_words(sentence: &str, inbound: &Inbound) -> String {
 impl Transport for Stdio {
     fn request(&self, request: &Request<'_>, wait: Wait<'_>) -> Result<Value, Failure> {
         let pending = self.router.open(&[request.id])?;
-        self.send(Incoming::request(
-            request.id,
-            request.method,
-            request.params,
-        ));
+        let line = Incoming::request(request.id, request.method, request.params);
+        if !self.send(line) {
+            let words = format!(
+                "{} has not read the last {MAX_UNREAD} messages.",
+                self.router.inbound.server
+            );
+            return Err(Problem::network(words)
+                .next("Start it anew, and tell its makers.")
+                .into());
+        }
         let result = pending.wait(request.method, wait);
         if let Err(Failure::Other(problem)) = &result
             && matches!(problem.kind, ProblemKind::Cancelled | ProblemKind::Timeout)

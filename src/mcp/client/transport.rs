@@ -61,7 +61,7 @@ pub(crate) enum Failure {
     /// The server answered with an error.
     Rpc(RpcError),
     /// An HTTP status that is none of success, or a success without an answer; the error in its body, if there is one.
-    Status(u16, Option<RpcError>, Problem),
+    Status(u16, Option<RpcError>, Box<Problem>),
     /// The answer is lost.
     Lost(Loss, Problem),
     /// Time is over, the token fired, or there is no use in trying again.
@@ -97,9 +97,8 @@ impl Failure {
                 };
                 Problem::network(format!("{server} answered {method} with an error: {words}"))
             }
-            Self::Status(_, None, problem) | Self::Lost(_, problem) | Self::Other(problem) => {
-                problem
-            }
+            Self::Status(_, None, problem) => *problem,
+            Self::Lost(_, problem) | Self::Other(problem) => problem,
         }
     }
 

@@ -112,7 +112,9 @@ impl ConfiguredServer {
     pub(crate) fn target(&self) -> String {
         let text = |key: &str| self.entry.get(key).and_then(Value::as_str);
         let mut words: Vec<&str> = Vec::new();
-        match text("command") {
+        // An entry with both is reached as its type says, and the user agrees to what is reached.
+        let is_web = matches!(self.kind(), Ok(Kind::Http | Kind::Sse));
+        match text("command").filter(|_| !is_web) {
             Some(command) => {
                 words.push(command);
                 let args = self.entry.get("args").and_then(Value::as_array);
@@ -581,6 +583,17 @@ mod tests {
         assert_eq!(server.variables(), ["A", "B"]);
         assert_eq!(server.ignored_consent(), Some("autoApprove"));
         assert_eq!(server.hash().len(), 64);
+    }
+
+    #[test]
+    fn an_entry_with_both_shows_what_is_reached() {
+        let both = |kind: &str| {
+            let entry = json!({"type": kind, "command": "calc", "url": "https://example.org/mcp"});
+            server(entry).target()
+        };
+        assert_eq!(both("http"), "https://example.org/mcp");
+        assert_eq!(both("sse"), "https://example.org/mcp");
+        assert_eq!(both("stdio"), "calc");
     }
 
     #[test]

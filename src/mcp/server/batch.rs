@@ -46,13 +46,17 @@ pub(super) fn answered(
         match Incoming::read(message.get().as_bytes()) {
             Ok(Incoming::Request { id, method, params }) => {
                 let request = (id.clone(), method.as_str(), params);
-                let answer =
-                    (server.admit(client, request, Arc::clone(outlet), all)).and_then(|admitted| {
+                match server.admit(client, request, Arc::clone(outlet), all) {
+                    Ok(admitted) => {
                         let answer = server.answer(&admitted);
+                        // One that was taken back wants none.
+                        if client.is_wanted(&id) {
+                            answers.push(Incoming::answer(&id, &answer));
+                        }
                         client.ended(&id);
-                        answer
-                    });
-                answers.push(Incoming::answer(&id, &answer));
+                    }
+                    Err(error) => answers.push(Incoming::answer(&id, &Err(error))),
+                }
             }
             Ok(Incoming::Answer { id, result }) => {
                 client.peer.questions.answer(&id, result);

@@ -126,14 +126,22 @@ fn can(exchange: &Exchange, capability: &str) -> Result<(), RpcError> {
     }
 }
 
+/// What an answer has there, or null.
+fn part<'a>(answer: &'a Value, pointer: &str) -> &'a Value {
+    answer.pointer(pointer).unwrap_or(&Value::Null)
+}
+
 /// Asks for a model's answer.
 fn sampled(fixture: &Fixture, exchange: &Exchange, arguments: &Value) -> Answer {
     can(exchange, "sampling")?;
-    let mut params = fixture.question("greeting")["params"].take();
+    let mut question = fixture.question("greeting");
     let prompt = arguments.get("prompt").cloned().unwrap_or_default();
-    params["messages"][0]["content"]["text"] = prompt;
+    if let Some(text) = question.pointer_mut("/params/messages/0/content/text") {
+        *text = prompt;
+    }
+    let params = question.get("params").cloned().unwrap_or_default();
     let got = exchange.ask("sampling/createMessage", &params)?;
-    said(&format!("LLM response: {}", got["content"]["text"]))
+    said(&format!("LLM response: {}", part(&got, "/content/text")))
 }
 
 /// Has the form of the tool filled in.
@@ -146,7 +154,7 @@ fn elicited(fixture: &Fixture, exchange: &Exchange, arguments: &Value) -> Answer
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let params = json!({"message": message, "requestedSchema": schema});
     let got = exchange.ask("elicitation/create", &params)?;
-    let (action, content) = (&got["action"], &got["content"]);
+    let (action, content) = (part(&got, "/action"), part(&got, "/content"));
     said(&format!(
         "Elicitation completed: action={action}, content={content}"
     ))

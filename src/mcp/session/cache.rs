@@ -54,6 +54,15 @@ impl Snapshot {
         self.fresh_until > now()
     }
 
+    /// Whether it says what `old` says, and holds at most `seconds` longer.
+    pub(super) fn only_prolongs(&self, old: &Self, seconds: i64) -> bool {
+        self.fresh_until.saturating_sub(old.fresh_until) <= seconds
+            && Self {
+                fresh_until: self.fresh_until,
+                ..old.clone()
+            } == *self
+    }
+
     fn read(value: &Value) -> Option<Self> {
         let list = |key: &str| value.get(key)?.as_array().cloned();
         let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
@@ -155,6 +164,26 @@ pub(super) fn write(paths: &Paths, key: &str, snapshot: &Snapshot) -> Outcome<()
 mod tests {
     use super::*;
     use crate::base::env::Env;
+
+    #[test]
+    fn only_more_time_is_no_reason_to_write() {
+        let old = Snapshot {
+            tools: vec![json!({"name": "t"})],
+            fresh_until: 1_000,
+            ..Snapshot::default()
+        };
+        let until = |fresh_until: i64| Snapshot {
+            fresh_until,
+            ..old.clone()
+        };
+        assert!(until(1_060).only_prolongs(&old, 60));
+        assert!(!until(1_061).only_prolongs(&old, 60));
+        let other = Snapshot {
+            tools: Vec::new(),
+            ..old.clone()
+        };
+        assert!(!other.only_prolongs(&old, 60));
+    }
 
     #[test]
     fn what_is_written_is_read_and_a_broken_file_is_begun_anew() {

@@ -37,8 +37,8 @@ use server::SessionServer;
 
 /// Servers that are started at the same time.
 const MAX_STARTING: usize = 4;
-/// Changes of a list that come within this time are one.
-const FOLDED: Duration = Duration::from_millis(200);
+/// How often it is looked whether a server whose lists change is due.
+const LOOK: Duration = Duration::from_millis(50);
 /// Notices that wait for the next message.
 const MAX_NOTICES: usize = 20;
 
@@ -422,6 +422,7 @@ impl SessionServers {
         if work.is_over || work.queue.iter().any(|own| Arc::ptr_eq(own, server)) {
             return;
         }
+        server.plan();
         work.queue.push_back(Arc::clone(server));
         if work.running == MAX_STARTING {
             return;
@@ -448,16 +449,20 @@ impl SessionServers {
     fn carry_out(self: Arc<Self>) {
         loop {
             let mut work = self.work();
-            let Some(server) = work.queue.pop_front().filter(|_| !work.is_over) else {
+            if work.is_over || work.queue.is_empty() {
                 work.running -= 1;
                 drop(work);
                 self.changed.notify_all();
                 return;
-            };
-            drop(work);
-            if server.is_known() {
-                let _is_over = self.stop.sleep(FOLDED);
             }
+            // One whose lists keep changing holds up no other.
+            let due = work.queue.iter().position(|server| server.is_due());
+            let due = due.and_then(|at| work.queue.remove(at));
+            drop(work);
+            let Some(server) = due else {
+                let _is_over = self.stop.sleep(LOOK);
+                continue;
+            };
             let asked = server.ask(&self.stop);
             match asked {
                 Ok(faults) => faults.into_iter().for_each(|fault| self.note(fault)),
@@ -480,16 +485,18 @@ impl SessionServers {
         let threads = std::mem::take(&mut work.threads);
         drop(work);
         self.stop.fire();
+        let connections: Vec<_> = (self.known().iter())
+            .filter_map(|server| server.connection())
+            .collect();
+        // What such a thread waits for may have no other end, such as a question to the user.
+        connections.iter().for_each(|connection| connection.stop());
         for thread in threads {
             // The last one that is to know this session may be such a thread.
             if thread.thread().id() != thread::current().id() {
                 let _crashed = thread.join();
             }
         }
-        self.known()
-            .iter()
-            .filter_map(|server| server.connection())
-            .collect()
+        connections
     }
 
     /// Ends the servers of this session.

@@ -1,7 +1,7 @@
 //! One configured server of a session, and what is known of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
@@ -20,6 +20,14 @@ use crate::mcp::config::entry::ServerEntry;
 const MAX_NAME: usize = 64;
 /// Characters of what a server says of how its tools are to be used.
 const MAX_INSTRUCTIONS: usize = 2_048;
+/// Changes of a list that come within this time are one.
+const FOLDED: Duration = Duration::from_millis(200);
+/// The longest pause before a server whose lists keep changing is asked again.
+const MAX_FOLDED: Duration = Duration::from_secs(60);
+/// Changes that come this long after the pause still keep coming: some servers tell of one whenever they are asked, and are slow.
+const KEEPS_COMING: Duration = Duration::from_secs(5);
+/// Seconds by which what is remembered may hold longer without being written again.
+const PROLONGED: i64 = 60;
 
 /// How far a server is.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +63,10 @@ struct ServerState {
     was_asked: bool,
     /// The session does not have all of the snapshot yet.
     is_news: bool,
+    /// When it is to be asked.
+    due: Instant,
+    /// The pause that came before; `None` while nothing has changed.
+    pause: Option<Duration>,
     /// Its tools that the session has: its own names for them, with their tokens.
     offered: Vec<(String, u64)>,
 }
@@ -79,6 +91,8 @@ impl SessionServer {
                 snapshot: None,
                 was_asked: false,
                 is_news: false,
+                due: Instant::now(),
+                pause: None,
                 offered: Vec::new(),
             }),
         }
@@ -164,9 +178,24 @@ impl SessionServer {
         self.connection.is_some() && state.snapshot.is_none() && state.phase == Phase::NotStarted
     }
 
-    /// Whether something is known of what it offers.
-    pub(super) fn is_known(&self) -> bool {
-        self.state().snapshot.is_some()
+    /// It is to be asked: at once if nothing is known of it, else after a pause, which doubles while changes keep coming.
+    pub(super) fn plan(&self) {
+        let mut state = self.state();
+        let now = Instant::now();
+        if state.snapshot.is_none() {
+            state.due = now;
+            return;
+        }
+        let since = now.saturating_duration_since(state.due);
+        let before = state.pause.filter(|pause| since <= *pause + KEEPS_COMING);
+        let pause = before.map_or(FOLDED, |pause| (pause * 2).min(MAX_FOLDED));
+        state.pause = Some(pause);
+        state.due = now + pause;
+    }
+
+    /// Whether the pause before it is asked is over.
+    pub(super) fn is_due(&self) -> bool {
+        self.state().due <= Instant::now()
     }
 
     /// It was used for the first time although what is remembered of it may be out of date.
@@ -229,7 +258,10 @@ impl SessionServer {
         };
         match ask() {
             Ok((snapshot, mut faults)) => {
-                if let Some(paths) = &self.paths
+                let known = self.snapshot();
+                let is_written =
+                    known.is_some_and(|known| snapshot.only_prolongs(&known, PROLONGED));
+                if let Some(paths) = self.paths.as_ref().filter(|_| !is_written)
                     && let Err(problem) = cache::write(paths, &self.key, &snapshot)
                 {
                     faults.push(problem.one_line());
@@ -274,6 +306,8 @@ impl SessionServer {
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.was_asked = false;
+        state.due = Instant::now();
+        state.pause = None;
         state.phase = Phase::NotStarted;
     }
 

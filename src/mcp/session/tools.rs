@@ -23,6 +23,8 @@ use crate::tools::engine::registry::Registry;
 const MAX_FAULTS: usize = 5;
 /// Characters of a call's arguments in a question.
 const MAX_ARGUMENTS: usize = 1_000;
+/// Characters of one argument at least, however many there are.
+const MIN_ARGUMENT: usize = 80;
 
 /// Registers what a server offers and the session does not have yet. Returns what is not as it should be.
 pub(super) fn register(
@@ -148,12 +150,14 @@ fn agree(
         .next(format!("Allow it with --allowed-tools {name}.")));
     }
     let mut shown = String::new();
+    // Each is cut by itself, so that a long one hides no other.
+    let most = (MAX_ARGUMENTS / args.len().max(1)).max(MIN_ARGUMENT);
     for (key, value) in args {
         let value = match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        shown.push_str(&format!("\n{key}: {value}"));
+        shown.push_str(&format!("\n{key}: {}", clip(&value, most)));
     }
     let subject = format!("{} of {server}", clipped(raw, 64));
     let request = ApprovalRequest::new(
@@ -161,7 +165,7 @@ fn agree(
         "call this tool of a server",
         subject,
     )
-    .with_detail(clip(&shown, MAX_ARGUMENTS), version);
+    .with_detail(shown, version);
     ctx.approve(request)
 }
 

@@ -10,6 +10,7 @@ use crate::base::template::fill;
 use crate::base::text::counted;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
+use crate::pipeline::test_command::TestRun;
 use crate::pipeline::tier::Tier;
 use crate::pipeline::{Run, limits, prompts, record as run_record, test_command};
 use crate::proc::git::Git;
@@ -19,11 +20,15 @@ const MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 /// Largest file that is searched for them.
 const CAP: u64 = 16 << 20;
 
-/// Merges the branch of `tree` into the worktree of `run`; returns what to say.
+/// Merges the branch of `tree` into the worktree of `run`, and runs the tests there; returns what to say, and how the tests ended.
 ///
 /// # Errors
 /// The worktree is in no state for it; the child leaves conflicts, and the merge is given up.
-pub(crate) fn resolve(run: &Run, tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<String> {
+pub(crate) fn resolve(
+    run: &Run,
+    tree: &UserTree<'_>,
+    order: &MergeOrder<'_>,
+) -> Outcome<(String, TestRun)> {
     let record = &order.status.record;
     let (_, head) = merge::check(tree, order)?;
     if !record.is_there(tree.git.common()) {
@@ -62,12 +67,13 @@ pub(crate) fn resolve(run: &Run, tree: &UserTree<'_>, order: &MergeOrder<'_>) ->
         });
     }
     let tests = test_command::run_tests(run)?;
-    Ok(format!(
+    let said = format!(
         "{branch} is merged into {}; {} had conflicts.\nTests: {}",
         record.branch,
         counted(conflicts.len() as u64, "file"),
         tests.words()
-    ))
+    );
+    Ok((said, tests))
 }
 
 /// Commits the merge, unless the child did.

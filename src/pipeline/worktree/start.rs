@@ -137,8 +137,16 @@ pub(crate) fn for_agent(
     let _lock = record::lock(git.common(), &ctx.stop)?;
     let slug = format!("agent-{ticket}");
     let known = record::all(git.common()).into_iter();
-    let mut known = known.filter(|record| record.kind == WorktreeKind::Agent);
-    if let Some(record) = known.find(|record| record.name == slug) {
+    // A name that was taken got a number; what is merged already begins anew.
+    let is_own = |name: &str| {
+        let rest = name.strip_prefix(&slug);
+        let number = rest.and_then(|rest| rest.strip_prefix('-'));
+        rest == Some("") || number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let mut own = known.filter(|record| {
+        record.kind == WorktreeKind::Agent && record.merged.is_empty() && is_own(&record.name)
+    });
+    if let Some(record) = own.next_back() {
         return resume(ctx, &git, record);
     }
     let order = NewWorktree {

@@ -20,9 +20,15 @@ const MAX_KEPT_BYTES: u64 = 1 << 20;
 const MAX_MODULES: usize = 200;
 /// Most files of one folder.
 const MAX_FILES: usize = 500;
+/// How often it is looked at again after changes were put back.
+const MAX_ROUNDS: usize = 5;
 
 /// In a repository's folder: files that say what git runs, or from where it reads that.
 const FILES: [&str; 4] = ["config", "config.worktree", "info/attributes", "commondir"];
+/// Where a repository keeps what belongs to its linked worktrees.
+const WORKTREES: &str = ".git/worktrees";
+/// In the folder of a linked worktree: where its repository and its files are.
+const POINTERS: [&str; 2] = ["commondir", "gitdir"];
 /// The folder of programs that git runs.
 const HOOKS: &str = "hooks";
 /// In the workspace: what other programs run or obey. It is told, and not put back.
@@ -89,14 +95,46 @@ impl GitWatch {
         WatchedChanges {
             git: match self.git.is_empty() {
                 true => Vec::new(),
-                false => difference(&self.git, &git),
+                false => {
+                    let mut changed = difference(&self.git, &git);
+                    changed.retain(|path| self.counts(path));
+                    changed
+                }
             },
             told: difference(&self.told, &told),
         }
     }
 
+    /// Whether a change of `path` is one of what git runs: worktrees are made and removed, by Marvin's own agents too.
+    fn counts(&self, path: &Path) -> bool {
+        let Ok(rest) = path.strip_prefix(WORKTREES) else {
+            return true;
+        };
+        if !self.git.contains_key(path) {
+            return !POINTERS.iter().any(|name| rest.ends_with(name));
+        }
+        let folder = self.dir.join(WORKTREES);
+        let is_link = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink());
+        let worktree = rest.iter().next();
+        let is_there = worktree.is_some_and(|name| fs::symlink_metadata(folder.join(name)).is_ok());
+        is_link || is_there
+    }
+
     /// Makes `changed` what it was, and returns what could not be put back.
     pub(crate) fn put_back(&self, changed: &[PathBuf]) -> Vec<PathBuf> {
+        let mut left = changed.to_vec();
+        // Of a large folder not everything is seen at once.
+        for _ in 0..MAX_ROUNDS {
+            let failed = self.put_back_seen(&left);
+            left = self.changes().git;
+            if left.iter().all(|path| failed.contains(path)) {
+                break;
+            }
+        }
+        left
+    }
+
+    fn put_back_seen(&self, changed: &[PathBuf]) -> Vec<PathBuf> {
         let failed = |path: &&PathBuf| {
             let base = self.linked.as_ref().map(|linked| linked.own.as_path());
             let (base, rest) = match base.and_then(|own| Some((own, path.strip_prefix(own).ok()?)))
@@ -120,7 +158,7 @@ impl GitWatch {
         let found = fs::symlink_metadata(dir.join(&repository));
         if found.as_ref().is_ok_and(|found| found.is_dir()) {
             note_repository(dir, &repository, &mut git);
-            note_worktrees(dir, &repository, &mut git);
+            note_worktrees(dir, &mut git);
             let mut modules = MAX_MODULES;
             note_modules(dir, &repository.join("modules"), &mut modules, 4, &mut git);
         } else if found.is_ok() {
@@ -171,10 +209,13 @@ fn note_repository(dir: &Path, repository: &Path, notes: &mut NotedFiles) {
     }
 }
 
-fn note_worktrees(dir: &Path, repository: &Path, notes: &mut NotedFiles) {
-    let folder = repository.join("worktrees");
-    for name in names(&dir.join(&folder)) {
-        note(dir, &folder.join(name).join("config.worktree"), notes);
+fn note_worktrees(dir: &Path, notes: &mut NotedFiles) {
+    let folder = Path::new(WORKTREES);
+    for name in names(&dir.join(folder)) {
+        let own = folder.join(name);
+        for name in POINTERS.into_iter().chain(["config.worktree"]) {
+            note(dir, &own.join(name), notes);
+        }
     }
 }
 
@@ -389,6 +430,34 @@ mod tests {
         assert!(changes.git.contains(&PathBuf::from(".git/config")));
         watch.put_back(&changes.git);
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_large_folder_hides_nothing_and_worktrees_come_and_go() {
+        let (_dir, path) = repository();
+        let worktrees = path.join(WORKTREES);
+        for name in ["kept", "removed"] {
+            fs::create_dir_all(worktrees.join(name)).unwrap();
+            fs::write(worktrees.join(name).join("commondir"), "../..\n").unwrap();
+        }
+        let watch = GitWatch::note(&path, Vec::new());
+        for n in 0..MAX_FILES + 20 {
+            fs::write(path.join(format!(".git/hooks/h{n}")), "evil").unwrap();
+        }
+        fs::create_dir(worktrees.join("new")).unwrap();
+        fs::write(worktrees.join("new/commondir"), "../..\n").unwrap();
+        fs::write(worktrees.join("kept/commondir"), "/evil\n").unwrap();
+        fs::remove_dir_all(worktrees.join("removed")).unwrap();
+        let changes = watch.changes();
+        let kept = PathBuf::from(WORKTREES).join("kept/commondir");
+        assert!(changes.git.contains(&kept));
+        assert!(watch.put_back(&changes.git).is_empty());
+        let hooks = fs::read_dir(path.join(".git/hooks")).unwrap();
+        assert_eq!(hooks.count(), 1);
+        let text = fs::read_to_string(path.join(&kept)).unwrap();
+        assert_eq!(text, "../..\n");
+        assert!(worktrees.join("new/commondir").exists());
+        assert!(!worktrees.join("removed").exists());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::landlock_abi;
 use super::linked_worktree::LinkedWorktree;
 use super::policy::{Policy, SandboxMode};
 use super::private_dir;
@@ -128,6 +129,29 @@ impl SessionSandbox {
         variables.into_iter().map(owned).collect()
     }
 
+    /// The sandbox of a command that nobody is asked about, as [`SessionSandbox::for_command`]: where nothing was chosen it may change its folder alone, with
+    /// the network open, if this system can hold it.
+    ///
+    /// # Errors
+    /// As [`SessionSandbox::for_command`].
+    pub(crate) fn for_unasked_command(
+        &self,
+        dir: &Path,
+        env: &Env,
+    ) -> Outcome<Option<CommandSandbox>> {
+        if self.choice.is_some() || landlock_abi().is_err() {
+            return self.for_command(dir, env);
+        }
+        let choice = SandboxChoice {
+            mode: SandboxMode::WorkspaceWrite,
+            network: true,
+            writable: Vec::new(),
+            exclude_tmp: false,
+            local_sockets: false,
+        };
+        Self::new(Some(choice), self.folders.clone()).for_command(dir, env)
+    }
+
     /// The sandbox of a command that runs in `dir`, a real path; none when it runs outside.
     ///
     /// # Errors
@@ -156,7 +180,9 @@ impl SessionSandbox {
             writable.extend(choice.writable.iter().filter(|path| path.exists()).cloned());
             if !choice.exclude_tmp {
                 let shared = SHARED_TMP.iter().map(Path::new);
-                writable.extend(shared.filter_map(|path| path.canonicalize().ok()));
+                let shared = shared.filter_map(|path| path.canonicalize().ok());
+                // A home folder or Marvin's own files may lie there too.
+                writable.extend(shared.filter(|path| self.folders.objection(path).is_none()));
             }
             if let Some(own) = self.cache_of(dir) {
                 writable.push(own.clone());
@@ -194,9 +220,12 @@ impl SessionSandbox {
     fn cache_of(&self, dir: &Path) -> Option<PathBuf> {
         let base = self.folders.cache.as_ref()?.join("sandbox");
         let hash = stable_hash(&dir.to_string_lossy());
-        let own = base.join(format!("{hash:016x}"));
-        fs::create_dir_all(&own).ok()?;
-        own.canonicalize().ok()
+        let name = format!("{hash:016x}");
+        fs::create_dir_all(base.join(&name)).ok()?;
+        let own = base.canonicalize().ok()?.join(name);
+        // A link in its place would make another folder writable.
+        let is_its_own = own.canonicalize().ok()? == own;
+        (is_its_own && self.folders.objection(&own).is_none()).then_some(own)
     }
 
     fn variables(

@@ -34,10 +34,13 @@ pub(crate) struct Recipient {
 #[derive(Default)]
 struct OfferMemory(Mutex<Remembered>);
 
+/// The generation of the registry, and how many tools wait.
+type WaitingState = (u64, usize);
+
 #[derive(Default)]
 struct Remembered {
-    /// The waiting tools when the registry had this generation, and their number: most messages have the same.
-    waiting: Option<((u64, usize), Arc<[Offered]>)>,
+    /// The waiting tools as they were in a state: most messages have the same.
+    waiting: Option<(WaitingState, Arc<[Offered]>)>,
     has_told_tokens: bool,
     has_told_left_out: bool,
     numbers: Option<OfferNumbers>,
@@ -119,18 +122,19 @@ pub(crate) fn offer(
     if direct.len() > room {
         later.extend(direct.drain(room..));
     }
+    let offered = |tool: &ToolRef| tool.offered_where(policy.can_leave_sandbox);
     let state = (registry.generation(), later.len());
     let known = memory.lock().waiting.clone();
     let waiting = match known.filter(|(known, _)| *known == state) {
         Some((_, waiting)) => waiting,
         None => {
-            let waiting: Arc<[Offered]> = later.iter().map(ToolRef::offered).collect();
+            let waiting: Arc<[Offered]> = later.iter().map(&offered).collect();
             memory.lock().waiting = Some((state, Arc::clone(&waiting)));
             waiting
         }
     };
     tell_tokens(&memory, &direct, warn);
-    let mut tools: Vec<Offered> = direct.iter().map(ToolRef::offered).collect();
+    let mut tools: Vec<Offered> = direct.iter().map(&offered).collect();
     let search = registry.let_search(tool_search::tool);
     // Ours come first, so that what servers add changes nothing before them.
     let of_servers = direct.iter().filter(|tool| is_owned(tool)).count();

@@ -4,7 +4,7 @@ use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_TOOLS, MARVIN_WRITABLE_FILES};
 use crate::tools::engine::permission::rule::Rule;
-use crate::tools::engine::rules::Rules;
+use crate::tools::engine::rules::{Rules, SideEffect};
 
 /// In the place of a group: whatever a sub-agent has.
 pub(crate) const SUB_AGENT: &str = "sub-agent";
@@ -24,6 +24,8 @@ pub struct ToolPolicy {
     pub(crate) disallowed: Vec<Rule>,
     /// Commands run in a sandbox, and a person can be asked to let one run outside.
     pub(crate) can_leave_sandbox: bool,
+    /// The sandbox of commands is read-only: no tool that changes files either, which Marvin would do in their place.
+    pub(crate) is_sandbox_read_only: bool,
 }
 
 impl ToolPolicy {
@@ -42,6 +44,7 @@ impl ToolPolicy {
             groups: None,
             disallowed: Vec::new(),
             can_leave_sandbox: false,
+            is_sandbox_read_only: false,
         }
     }
 
@@ -88,6 +91,17 @@ impl ToolPolicy {
             return refused(
                 "this process is read-only (MARVIN_READONLY)",
                 "Report what you would change instead.",
+            );
+        }
+        // The tools of git run it outside the sandbox, unlike those whose commands it holds.
+        let changes_files = matches!(
+            rules.effect,
+            SideEffect::ProjectFiles | SideEffect::UserFiles
+        ) || module == "git" && rules.effect == SideEffect::Programs;
+        if self.is_sandbox_read_only && changes_files {
+            return refused(
+                "the sandbox of this session is read-only",
+                "Report what you would change instead. The user can allow it: --sandbox workspace-write.",
             );
         }
         if let Some(files) = &self.writable
@@ -181,6 +195,26 @@ mod tests {
             .split_ascii_whitespace()
         {
             assert!(!has(&left, gone), "{gone}");
+        }
+    }
+
+    #[test]
+    fn a_read_only_sandbox_takes_away_what_changes_files_and_no_more() {
+        let policy = ToolPolicy {
+            is_sandbox_read_only: true,
+            ..ToolPolicy::default()
+        };
+        let tools = Registry::default().allowed(&policy);
+        let has = |name: &str| tools.iter().any(|tool| tool.name() == name);
+        for kept in "run_command read_file write_note update_preferences launch_agent git_status"
+            .split_ascii_whitespace()
+        {
+            assert!(has(kept), "{kept}");
+        }
+        for gone in "create_file append_file apply_patch file_apply_patch git_commit git_checkout"
+            .split_ascii_whitespace()
+        {
+            assert!(!has(gone), "{gone}");
         }
     }
 

@@ -1,10 +1,13 @@
 //! Module `packages`: adds packages to the project in the working directory, with the package manager it uses.
 
-use std::fs;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regex::Regex;
+use rustix::fs::OFlags;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, tail};
@@ -151,12 +154,19 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     let mut installed = 0;
     for (index, name) in packages.iter().enumerate() {
         ctx.progress(format!("{name} ({} of {})", index + 1, packages.len()));
-        match install_one(ctx, manager, &program, &root, sandbox, name, args.dev)? {
-            Ok(what) => {
+        // Packages bring scripts of their own along.
+        let watch = shell::watch(sandbox, &root);
+        let outcome = install_one(ctx, manager, &program, &root, sandbox, name, args.dev);
+        let remarks = watch.map(|watch| shell::settle(ctx, &watch));
+        let remarks = remarks.unwrap_or_default();
+        match outcome {
+            Ok(Ok(what)) => {
                 installed += 1;
-                lines.push(format!("{name}: {what}"));
+                lines.push(format!("{name}: {what}{remarks}"));
             }
-            Err(reason) => lines.push(format!("{name}: not installed. {reason}")),
+            Ok(Err(reason)) => lines.push(format!("{name}: not installed. {reason}{remarks}")),
+            Err(problem) if remarks.is_empty() => return Err(problem),
+            Err(problem) => return Err(problem.facts(remarks.trim())),
         }
     }
     if installed == 0 {
@@ -314,35 +324,72 @@ fn install_one(
     })
 }
 
-/// The original contents of the project's files: a manager that is stopped leaves them half changed.
-struct ProjectSnapshot(Vec<(PathBuf, Option<Vec<u8>>)>);
+/// The original contents of the project's files: a manager that is stopped leaves them half changed. None: there was no such file.
+struct ProjectSnapshot(Vec<(PathBuf, Option<PlainFile>)>);
 
 impl ProjectSnapshot {
     fn of(manager: &Manager, root: &Root) -> Self {
-        let path = |name: &&'static str| root.path().join(name);
-        // Neither a symlink nor a FIFO, which would block a reader.
-        let plain = |path: &PathBuf| {
-            path.symlink_metadata()
-                .map_or(true, |metadata| metadata.is_file())
-        };
-        let files = manager.files.iter().map(path).filter(plain);
-        Self(
-            files
-                .map(|path| (path.clone(), fs::read(path).ok()))
-                .collect(),
-        )
+        let files = manager.files.iter().filter_map(|name| {
+            let path = root.path().join(name);
+            match PlainFile::read(&path) {
+                Ok(file) => Some((path, Some(file))),
+                Err(error) if error.kind() == ErrorKind::NotFound => Some((path, None)),
+                // A link, a pipe or what cannot be read is left alone.
+                Err(_) => None,
+            }
+        });
+        Self(files.collect())
     }
 
     fn restore(&self) {
-        for (path, bytes) in &self.0 {
-            let _ = match bytes {
-                Some(bytes) if fs::read(path).ok().as_ref() != Some(bytes) => {
-                    fs::write(path, bytes)
-                }
-                Some(_) => Ok(()),
+        for (path, noted) in &self.0 {
+            let _ = match noted {
+                Some(noted) => match PlainFile::read(path) {
+                    Ok(now) if now.bytes == noted.bytes => Ok(()),
+                    _ => noted.put(path),
+                },
                 None => fs::remove_file(path),
             };
         }
+    }
+}
+
+/// A regular file.
+struct PlainFile {
+    bytes: Vec<u8>,
+    permissions: Permissions,
+}
+
+impl PlainFile {
+    /// Neither through a link nor from a pipe, which would block.
+    fn read(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
+            .open(path)?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Self {
+            bytes,
+            permissions: about.permissions(),
+        })
+    }
+
+    /// Puts it in the place of whatever has the name now: a link there is replaced, and what it leads to is not written.
+    fn put(&self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        let mut fresh = tempfile::Builder::new()
+            .prefix(".marvin-")
+            .tempfile_in(folder)?;
+        fresh.write_all(&self.bytes)?;
+        fresh.as_file().set_permissions(self.permissions.clone())?;
+        fresh.persist(path).map_err(|failed| failed.error)?;
+        Ok(())
     }
 }
 
@@ -401,6 +448,26 @@ fn failure_reason(output: &ProgramOutput) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_stopped_manager_left_is_put_back_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let theirs = outside.path().join("theirs");
+        fs::write(&theirs, "theirs").unwrap();
+        let file = dir.path().join("pyproject.toml");
+        fs::write(&file, "mine").unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let before = ProjectSnapshot::of(&MANAGERS[0], &root);
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(&theirs, &file).unwrap();
+        fs::write(dir.path().join("uv.lock"), "half").unwrap();
+        before.restore();
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        assert!(file.symlink_metadata().unwrap().is_file());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        assert!(!dir.path().join("uv.lock").exists());
+    }
 
     #[test]
     fn only_package_names_are_accepted() {

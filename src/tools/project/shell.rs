@@ -89,10 +89,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         fenced => fenced,
     };
     let spill = logs(ctx, &root)?;
-    let watch = sandbox.as_ref().map(|_| {
-        let own = Path::new(PROJECT_FOLDER).join("hooks.json");
-        GitWatch::note(root.path(), vec![own])
-    });
+    let watch = watch(sandbox.as_ref(), &root);
     let output = ShellCommand {
         text: command,
         dir: root.path(),
@@ -158,8 +155,16 @@ fn leave_sandbox(
     asked.approve(request)
 }
 
+/// What a command in the sandbox must not change unseen, as it is before it runs.
+pub(super) fn watch(sandbox: Option<&CommandSandbox>, root: &Root) -> Option<GitWatch> {
+    sandbox.map(|_| {
+        let own = Path::new(PROJECT_FOLDER).join("hooks.json");
+        GitWatch::note(root.path(), vec![own])
+    })
+}
+
 /// Puts back what a command changed of what git runs, unless a person wants to keep it; the remarks for the result.
-fn settle(ctx: &ToolContext, watch: &GitWatch) -> String {
+pub(super) fn settle(ctx: &ToolContext, watch: &GitWatch) -> String {
     let changes = watch.changes();
     let list = |paths: &[PathBuf]| {
         let paths = paths.iter().map(|path| path.display().to_string());

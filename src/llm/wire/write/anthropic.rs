@@ -47,8 +47,12 @@ struct AnthropicTurn<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum MessageBlock<'a> {
-    Own(OwnBlock<'a>),
+    Own(Box<OwnBlock<'a>>),
     Kept(&'a RawValue),
+}
+
+fn own(block: OwnBlock<'_>) -> MessageBlock<'_> {
+    MessageBlock::Own(Box::new(block))
 }
 
 /// A text, a call or a result.
@@ -154,7 +158,7 @@ fn turns<'a>(
             Message::Assistant(assistant) => ("assistant", answer(row, assistant)),
             Message::Tool(output) => (
                 "user",
-                vec![MessageBlock::Own(OwnBlock {
+                vec![own(OwnBlock {
                     kind: "tool_result",
                     tool_use_id: Some(call_id(&output.id, row)),
                     content: Some(result(message, &output.text, deferred)),
@@ -208,7 +212,7 @@ fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<
         .and_then(|list| serde_json::from_str(list.get()).ok())
         .unwrap_or_default();
     let calls = assistant.calls.iter().map(|call| {
-        MessageBlock::Own(OwnBlock {
+        own(OwnBlock {
             kind: "tool_use",
             id: Some(call_id(&call.id, row)),
             name: Some(&call.name),
@@ -230,7 +234,7 @@ fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<
 /// The blocks of the user's message: images first, which is what the model reads best.
 fn user_blocks(user: &User) -> Vec<MessageBlock<'_>> {
     let images = user.sent_images().map(|(image, bytes)| {
-        MessageBlock::Own(OwnBlock {
+        own(OwnBlock {
             kind: "image",
             source: Some(ImageSource {
                 kind: "base64",
@@ -247,7 +251,7 @@ fn user_blocks(user: &User) -> Vec<MessageBlock<'_>> {
 fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<MessageBlock<'a>> {
     let text = text.into();
     (!text.trim().is_empty()).then(|| {
-        MessageBlock::Own(OwnBlock {
+        own(OwnBlock {
             kind: "text",
             text: Some(text),
             ..OwnBlock::default()

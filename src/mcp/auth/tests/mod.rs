@@ -49,10 +49,10 @@ fn metadata_are_found_wherever_a_revision_of_the_protocol_has_them() {
     const NONE: &str = "Bearer realm=\"x\"";
     let cases: [(&str, Change); 9] = [
         ("/.well-known/oauth-protected-resource/mcp", |state| {
-            state.challenge = NONE
+            state.challenge = NONE;
         }),
         ("/.well-known/oauth-protected-resource", |state| {
-            state.challenge = NONE
+            state.challenge = NONE;
         }),
         // The address in the challenge is wrong.
         ("/.well-known/oauth-protected-resource", |_| {}),
@@ -69,7 +69,7 @@ fn metadata_are_found_wherever_a_revision_of_the_protocol_has_them() {
             state.metadata_at = vec!["/one/two/.well-known/openid-configuration"];
         }),
         ("/metadata", |state| {
-            state.metadata_at = vec!["/.well-known/openid-configuration"]
+            state.metadata_at = vec!["/.well-known/openid-configuration"];
         }),
         // As in 2025-03-26.
         ("", |state| {
@@ -109,7 +109,7 @@ fn a_server_that_is_not_what_it_says_gets_nothing() {
             state.resource_with = json!({"resource": "https://evil.example/mcp"});
         }),
         ("for \"\"", |state| {
-            state.resource_with = json!({"resource": null})
+            state.resource_with = json!({"resource": null});
         }),
         ("says that it is", |state| {
             // Its metadata name the other one: a mix-up.
@@ -126,7 +126,7 @@ fn a_server_that_is_not_what_it_says_gets_nothing() {
         }),
         ("does not say how", |state| state.metadata_at = vec![]),
         ("does not come from", |state| {
-            state.brings = iss("https://evil.example")
+            state.brings = iss("https://evil.example");
         }),
         ("does not come from", |state| {
             // The name of the other one is in the answer of the one that was asked.
@@ -136,7 +136,7 @@ fn a_server_that_is_not_what_it_says_gets_nothing() {
             state.metadata_with = json!({"authorization_response_iss_parameter_supported": true});
         }),
         ("Access was denied", |state| {
-            state.brings = "denied".to_owned()
+            state.brings = "denied".to_owned();
         }),
         ("private", |state| {
             state.resource_with = json!({"authorization_servers": ["https://10.1.2.3/"]});

@@ -87,7 +87,7 @@ pub(super) fn refusal(mut web: WebResponse, server: &str) -> Failure {
         ),
     };
     let problem = Problem::network(words).next("Check \"url\" of its entry in mcp.json.");
-    Failure::Status(status, error, problem)
+    Failure::Status(status, error, problem.into())
 }
 
 /// Where a stream can be resumed.
@@ -157,7 +157,11 @@ pub(super) fn deliver(
                 let text = String::from_utf8_lossy(&bytes);
                 let said = clipped(&text, MAX_SHOWN);
                 let words = format!("{server} answered without an answer to the request: {said}");
-                return Err(Failure::Status(status, None, Problem::network(words)));
+                return Err(Failure::Status(
+                    status,
+                    None,
+                    Problem::network(words).into(),
+                ));
             }
             Ok(ControlFlow::Break(()))
         }

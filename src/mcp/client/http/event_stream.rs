@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
 use serde_json::{Value, json};
@@ -18,6 +19,9 @@ use crate::mcp::client::opening::INITIALIZE;
 use crate::mcp::client::router::{Reply, Router, too_late};
 use crate::mcp::client::text::clipped;
 use crate::mcp::client::transport::{Failure, Request, Transport};
+
+/// How long the server may take to accept a message that has no answer.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection by a stream of events.
 pub(crate) struct EventStream {
@@ -66,15 +70,26 @@ impl EventStream {
     }
 }
 
-fn post(web: &Web, to: &Address, line: &str, stop: &Cancel) -> Result<(), Failure> {
+fn post(
+    web: &Web,
+    to: &Address,
+    verb: Verb<'_>,
+    limit: Option<Duration>,
+    stop: &Cancel,
+) -> Result<(), Failure> {
     let headers = [
         ("content-type", "application/json".to_owned()),
         ("accept", "application/json, text/event-stream".to_owned()),
     ];
-    let response = web.send(to, Verb::Post(line.as_bytes()), &headers, None, stop)?;
+    let response = web.send(to, verb, &headers, limit, stop)?;
     match (200..300).contains(&response.response.status) {
-        true => {
+        true if limit.is_none() => {
             web.finish(response);
+            Ok(())
+        }
+        // Its client has this limit for good, so that it is not kept.
+        true => {
+            response.response.finish();
             Ok(())
         }
         false => Err(body::refusal(response, web.server())),
@@ -88,9 +103,11 @@ impl Transport for EventStream {
         let (web, to, router) = (self.web.clone(), self.to.clone(), self.router.clone());
         let (stop, _with_all) = self.stop.child();
         let (id, own_stop) = (request.id, stop.clone());
+        let is_call = request.method == "tools/call";
         let name = thread::Builder::new().name("mcp-http".to_owned());
         let spawned = name.spawn(move || {
-            if let Err(failure) = post(&web, &to, &line, &own_stop) {
+            let verb = Verb::post(&line, is_call);
+            if let Err(failure) = post(&web, &to, verb, None, &own_stop) {
                 router.fail(id, failure);
             }
         });
@@ -113,7 +130,8 @@ impl Transport for EventStream {
     fn notify(&self, method: &str, params: &Value) {
         let line = Incoming::notification(method, params);
         // A server that refuses it goes on without.
-        let _untold = post(&self.web, &self.to, &line, &self.stop);
+        let (verb, limit) = (Verb::post(&line, false), Some(NOTIFY_TIMEOUT));
+        let _untold = post(&self.web, &self.to, verb, limit, &self.stop);
     }
 
     fn is_http(&self) -> bool {
@@ -213,7 +231,8 @@ impl Reader {
     fn reply(&self, to: Address) -> Reply {
         let (web, stop) = (Arc::clone(&self.web), self.stop.clone());
         Arc::new(move |line| {
-            let _untold = post(&web, &to, &line, &stop);
+            let (verb, limit) = (Verb::post(&line, false), Some(NOTIFY_TIMEOUT));
+            let _untold = post(&web, &to, verb, limit, &stop);
         })
     }
 }

@@ -18,6 +18,7 @@ use crate::mcp::client::router::{Reply, Router};
 use crate::mcp::client::tool_marks::header_value;
 use crate::mcp::client::transport::{Failure, Loss, Request, Transport};
 use crate::mcp::revision::MODERN;
+use crate::net::service::time_limit::limited;
 
 const BOTH: &str = "application/json, text/event-stream";
 const STREAM: &str = "text/event-stream";
@@ -81,6 +82,7 @@ impl Transport for Streamable {
             id: request.id,
             is_modern: request.version == Some(MODERN),
             is_handshake: request.method == INITIALIZE,
+            is_call: request.method == "tools/call",
             headers: shared.headers(request),
             arguments: request.headers.to_vec(),
             body: Incoming::request(request.id, request.method, request.params),
@@ -143,15 +145,12 @@ impl Transport for Streamable {
         let session = std::mem::take(&mut *lock(&shared.session));
         if session.id.is_some() {
             let headers = session.headers();
-            let (web, never) = (&shared.web, Cancel::new());
-            // Any answer will do.
-            let _ended = web.send(
-                &web.address,
-                Verb::Delete,
-                &headers,
-                Some(DELETE_TIMEOUT),
-                &never,
-            );
+            let (web, limit) = (&shared.web, Some(DELETE_TIMEOUT));
+            // Any answer will do, and none holds up the end for longer than this, however slowly it trickles in.
+            let _ended = limited(&Cancel::new(), DELETE_TIMEOUT, server, |stop| {
+                let _any = web.send(&web.address, Verb::Delete, &headers, limit, stop);
+                Ok(())
+            });
         }
     }
 }
@@ -167,6 +166,8 @@ struct Post {
     id: u64,
     is_modern: bool,
     is_handshake: bool,
+    /// It may change something at the server.
+    is_call: bool,
     headers: Vec<(&'static str, String)>,
     /// Headers for arguments.
     arguments: Vec<(String, String)>,
@@ -238,7 +239,7 @@ impl Shared {
     /// Sends a request and brings its answer home.
     fn exchange(self: &Arc<Self>, post: &Post, stop: &Cancel) -> Result<(), Failure> {
         let web = &self.web;
-        let verb = Verb::Post(post.body.as_bytes());
+        let verb = Verb::post(&post.body, post.is_call);
         let arguments = post.arguments.iter();
         let arguments = arguments.map(|(name, value)| (name.as_str(), value.clone()));
         let headers: Vec<(&str, String)> = post.headers.iter().cloned().chain(arguments).collect();

@@ -30,7 +30,19 @@ const MAX_IDLE: usize = 8;
 pub(super) enum Verb<'a> {
     Get,
     Post(&'a [u8]),
+    /// A POST that must not be sent twice.
+    PostOnce(&'a [u8]),
     Delete,
+}
+
+impl<'a> Verb<'a> {
+    /// A POST; `is_call`: the server may change something on it.
+    pub(super) fn post(body: &'a str, is_call: bool) -> Self {
+        match is_call {
+            true => Self::PostOnce(body.as_bytes()),
+            false => Self::Post(body.as_bytes()),
+        }
+    }
 }
 
 /// The way to a server's address.
@@ -42,6 +54,8 @@ pub(crate) struct Web {
     pub(super) inbound: Arc<Inbound>,
     /// Each has one request at a time: its connections are closed with a request that is cancelled.
     idle: Mutex<Vec<Client>>,
+    /// What the last request had for `Authorization`: the one that ends a session waits for no other.
+    authorized: Mutex<Option<String>>,
 }
 
 /// A response, and the client that it came by.
@@ -71,6 +85,7 @@ impl Web {
             credentials,
             inbound: Arc::clone(inbound),
             idle: Mutex::default(),
+            authorized: Mutex::default(),
         }))
     }
 
@@ -82,8 +97,13 @@ impl Web {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn client(&self, limit: Option<Duration>) -> Outcome<Client> {
-        let kept = if limit.is_none() {
+    fn authorized(&self) -> MutexGuard<'_, Option<String>> {
+        (self.authorized.lock()).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn client(&self, limit: Option<Duration>, verb: Verb<'_>) -> Outcome<Client> {
+        // A request on a connection that was kept is sent again when the connection turns out to be dead.
+        let kept = if limit.is_none() && !matches!(verb, Verb::PostOnce(_)) {
             self.idle().pop()
         } else {
             None
@@ -140,20 +160,31 @@ impl Web {
                 }
             }
             if let Some(credentials) = credentials {
-                let _asking = self.inbound.clock.paused();
-                if let Some(value) = credentials.authorization(stop)? {
-                    all.push(("authorization", value));
-                }
+                let value = match verb {
+                    // Marvin may be about to end: nothing is refreshed for it.
+                    Verb::Delete => self.authorized().clone(),
+                    Verb::Get | Verb::Post(_) | Verb::PostOnce(_) => {
+                        let _asking = self.inbound.clock.paused();
+                        let value = credentials.authorization(stop)?;
+                        self.authorized().clone_from(&value);
+                        value
+                    }
+                };
+                all.extend(value.map(|value| ("authorization", value)));
             }
-            let client = self.client(limit)?;
+            let client = self.client(limit, verb)?;
             let url = address.to_string();
             let response = match verb {
                 Verb::Get => client.get(&url, &all, stop),
-                Verb::Post(body) => client.post(&url, &all, body, stop),
+                Verb::Post(body) | Verb::PostOnce(body) => client.post(&url, &all, body, stop),
                 Verb::Delete => client.delete(&url, &all, stop),
             };
             let response = response.map_err(|error| self.failed(&error, &client))?;
             match response.status {
+                // Nobody signs in to end something.
+                401 | 403 if matches!(verb, Verb::Delete) => {
+                    return Ok(WebResponse { response, client });
+                }
                 401 | 403 => {
                     let challenges = response.header_values("www-authenticate");
                     // Without a challenge a 403 is the server's last word.
@@ -192,7 +223,8 @@ impl Web {
     }
 
     fn failed(&self, error: &NetError, client: &Client) -> Failure {
-        let url = self.address.to_string();
+        // Not the whole address: its query may hold a key.
+        let url = self.address.origin();
         let peer = Peer::from(self.server()).at(&url).through(client.proxy());
         let problem = error.problem(peer);
         match error {
@@ -226,14 +258,17 @@ impl Web {
         verb: Verb<'_>,
     ) -> Result<Address, Failure> {
         let to = from.join(to)?;
-        let keeps_body = matches!(status, 307 | 308) || !matches!(verb, Verb::Post(_));
+        let keeps_body =
+            matches!(status, 307 | 308) || !matches!(verb, Verb::Post(_) | Verb::PostOnce(_));
         if to.origin() == self.address.origin() && keeps_body {
             return Ok(to);
         }
+        // Without its query, which may hold a key.
+        let path = to.target.split('?').next().unwrap_or_default();
         Err(Problem::refused(format!(
             "{} redirects to {}, which is not followed.",
             self.server(),
-            clipped(&to.to_string(), 200)
+            clipped(&format!("{}{path}", to.origin()), 200)
         ))
         .next("If you trust that address, put it in \"url\" of its entry in mcp.json.")
         .into())

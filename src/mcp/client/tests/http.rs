@@ -216,10 +216,10 @@ fn the_era_is_found_by_what_the_probe_is_answered() {
         ("404", |stream, message| error(stream, 404, message, -32601)),
         ("405", |stream, _| answer(stream, 405, "", "")),
         ("200 with an error", |stream, message| {
-            error(stream, 200, message, -32601)
+            error(stream, 200, message, -32601);
         }),
         ("an empty object", |stream, _| {
-            json_answer(stream, 200, &json!({}))
+            json_answer(stream, 200, &json!({}));
         }),
         ("a legacy list", |stream, message| {
             result(

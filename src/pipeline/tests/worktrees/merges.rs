@@ -238,7 +238,7 @@ fn a_child_resolves_what_conflicts_in_the_worktree() {
             message: "",
             force: false,
         };
-        resolve::resolve(&stage.run, &tree, &order)
+        resolve::resolve(&stage.run, &tree, &order).map(|(said, _)| said)
     };
     let problem = resolve().unwrap_err();
     assert_has(

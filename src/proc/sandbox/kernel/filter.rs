@@ -190,11 +190,20 @@ fn refused(policy: &Policy, abi: u32) -> Result<Rules, seccompiler::BackendError
         rules.insert(libc::SYS_truncate, Vec::new());
         let access = u64::from((libc::O_ACCMODE | libc::O_TRUNC).unsigned_abs());
         let reading = u64::from((libc::O_RDONLY | libc::O_TRUNC).unsigned_abs());
-        let truncates =
-            |argument| SeccompRule::new(vec![condition(argument, Op::MaskedEq(access), reading)?]);
+        let neither = libc::O_WRONLY | libc::O_RDWR | libc::O_TRUNC;
+        let neither = u64::from(neither.unsigned_abs());
+        // The access mode 3, which permits neither reading nor writing, is no writing to Landlock either, and truncates all the same.
+        let truncates = |argument| {
+            [reading, neither]
+                .into_iter()
+                .map(|flags| {
+                    SeccompRule::new(vec![condition(argument, Op::MaskedEq(access), flags)?])
+                })
+                .collect::<Result<Vec<_>, _>>()
+        };
         #[cfg(target_arch = "x86_64")]
-        rules.insert(libc::SYS_open, vec![truncates(1)?]);
-        rules.insert(libc::SYS_openat, vec![truncates(2)?]);
+        rules.insert(libc::SYS_open, truncates(1)?);
+        rules.insert(libc::SYS_openat, truncates(2)?);
     }
     Ok(rules)
 }
