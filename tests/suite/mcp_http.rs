@@ -25,7 +25,7 @@ struct Listening {
 impl Listening {
     fn with(token: Option<&str>) -> Self {
         let home = Home::new();
-        let folder = home.path().display().to_string();
+        let folder = home.work().display().to_string();
         let words = ["mcp", "serve", "--http", "0", "--working-dir", &folder];
         Self::of(home, &words, token)
     }
@@ -252,7 +252,7 @@ fn progress_comes_as_a_stream_and_a_client_that_hangs_up_ends_its_call() {
         ),
         (&7.into(), &"begun".into())
     );
-    let pid = std::fs::read_to_string(server.home.path().join("pid")).unwrap();
+    let pid = std::fs::read_to_string(server.home.work().join("pid")).unwrap();
     stream.shutdown(Shutdown::Both).unwrap();
     let status = format!("/proc/{}/status", pid.trim());
     wait::until("the end of the program", || {

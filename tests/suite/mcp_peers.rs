@@ -203,7 +203,7 @@ fn the_python_sdk_uses_the_server_in_both_eras() {
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let home = Home::new();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/mcp_client.py");
-        let folder = home.path().display().to_string();
+        let folder = home.work().display().to_string();
         let done = Marvin::new(&peers.join("python/bin/python"))
             .arg(script)
             .args([

@@ -73,7 +73,7 @@ fn serve(home: &Home, args: &[&str]) -> Marvin {
 
 /// Where a home's tools work.
 fn folder(home: &Home) -> String {
-    home.path().display().to_string()
+    home.work().display().to_string()
 }
 
 /// The whole lines so far.
@@ -376,7 +376,7 @@ fn a_call_is_cancelled_alone_and_its_program_ends() {
     let mut client = Client::of(&home, &["--working-dir", &folder(&home)]);
     let slow = json!({"name": "run_command", "arguments": {"command": "echo $$ > pid; sleep 600"}});
     client.send(&request("slow", "tools/call", slow, MODERN));
-    let dir = home.path();
+    let dir = home.work();
     let pid = wait::found("the program", || {
         std::fs::read_to_string(dir.join("pid"))
             .ok()
@@ -416,7 +416,7 @@ fn the_end_of_input_and_a_signal_end_what_runs() {
             json!({"name": "run_command", "arguments": {"command": "echo $$ > pid; sleep 600"}});
         client.send(&request("slow", "tools/call", slow, MODERN));
         let pid = wait::found("the program", || {
-            std::fs::read_to_string(home.path().join("pid"))
+            std::fs::read_to_string(home.work().join("pid"))
                 .ok()
                 .filter(|text| text.ends_with('\n'))
         });
@@ -455,7 +455,7 @@ fn progress_reaches_the_client_that_asked_for_it() {
         ),
         (&json!("t"), &json!(1))
     );
-    std::fs::write(home.path().join("go"), "").unwrap();
+    std::fs::write(home.work().join("go"), "").unwrap();
     client.message("the answer", |message| message["id"] == 1);
 }
 

@@ -31,6 +31,11 @@ impl CallerTransport {
     fn result(&self, mut response: Value, request: &Request<'_>) -> Result<Value, Failure> {
         let method = request.method;
         let wrong = |words: String| Failure::Other(Problem::network(words));
+        if !response.is_object() {
+            return Err(wrong(format!(
+                "The server's answer to {method} is no object."
+            )));
+        }
         if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
             return Err(Failure::Rpc(RpcError::read(error)));
         }
