@@ -201,7 +201,6 @@ impl ConfiguredServer {
             startup: limit("startupTimeout", startup),
             call: limit("timeout", 60),
             total: limit("maxTotalTimeout", 600),
-            idle: limit("idleTimeout", 600),
         };
         let protocol = fields.text("protocol")?;
         let is_known = |revision: &&str| {
@@ -225,8 +224,6 @@ impl ConfiguredServer {
             included,
             excluded: fields.list("excludeTools")?,
             is_always_loaded: fields.is_set("alwaysLoad"),
-            is_disabled: self.is_disabled(),
-            is_of_project: self.source == Source::Project,
         };
         Ok((entry, notices))
     }
@@ -555,17 +552,16 @@ mod tests {
     #[test]
     fn small_limits_are_seconds_and_downloads_get_time() {
         let (entry, notices) = resolved(json!({
-            "command": "/usr/bin/npx", "timeout": 30, "maxTotalTimeout": 90_000, "idleTimeout": "no",
+            "command": "/usr/bin/npx", "timeout": 30, "maxTotalTimeout": 90_000, "startupTimeout": "no",
             "tools": ["a*"], "excludeTools": ["ab"], "alwaysLoad": true, "enabled": false,
         }))
         .unwrap();
         let limits = entry.limits;
-        let seconds =
-            [limits.startup, limits.call, limits.total, limits.idle].map(|limit| limit.as_secs());
-        assert_eq!(seconds, [60, 30, 90, 600]);
+        let seconds = [limits.startup, limits.call, limits.total].map(|limit| limit.as_secs());
+        assert_eq!(seconds, [60, 30, 90]);
         assert_eq!(notices.len(), 2, "{notices:?}");
         assert!(notices[0].contains("30000"), "{notices:?}");
-        assert!(entry.is_always_loaded && entry.is_disabled);
+        assert!(entry.is_always_loaded);
         assert_eq!(
             (entry.included, entry.excluded),
             (vec!["a*".to_owned()], vec!["ab".to_owned()])

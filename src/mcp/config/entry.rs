@@ -1,7 +1,5 @@
 //! One server of a configuration, read and expanded: what a client needs to reach it.
 
-#![allow(dead_code, reason = "its callers are still being written")]
-
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,9 +22,6 @@ pub(crate) struct ServerEntry {
     pub excluded: Vec<String>,
     /// Its tools are offered directly, however many there are.
     pub is_always_loaded: bool,
-    pub is_disabled: bool,
-    /// It stands in a file of the project, whose words count after trust.
-    pub is_of_project: bool,
 }
 
 /// How a server is reached.
@@ -63,6 +58,4 @@ pub(crate) struct Limits {
     pub call: Duration,
     /// A call, however much it reports.
     pub total: Duration,
-    /// A server of which nothing was asked.
-    pub idle: Duration,
 }

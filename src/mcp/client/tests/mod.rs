@@ -27,14 +27,11 @@ pub(super) fn entry(reach: Reach) -> ServerEntry {
             startup: LIMIT,
             call: LIMIT,
             total: LIMIT,
-            idle: LIMIT,
         },
         protocol: None,
         included: Vec::new(),
         excluded: Vec::new(),
         is_always_loaded: false,
-        is_disabled: false,
-        is_of_project: false,
     }
 }
 
