@@ -560,7 +560,7 @@ mod tests {
         let seconds = [limits.startup, limits.call, limits.total].map(|limit| limit.as_secs());
         assert_eq!(seconds, [60, 30, 90]);
         assert_eq!(notices.len(), 2, "{notices:?}");
-        assert!(notices[0].contains("30000"), "{notices:?}");
+        assert!(notices[1].contains("30000"), "{notices:?}");
         assert!(entry.is_always_loaded);
         assert_eq!(
             (entry.included, entry.excluded),
