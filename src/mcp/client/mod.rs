@@ -6,11 +6,6 @@
 //! what they are told: pure. [`servers`] is what a run has of servers: it connects them and registers their tools. Called by the runs of the app; it does not know who is asked
 //! about a call.
 
-#![allow(
-    dead_code,
-    reason = "the commands that use all of it are still being written"
-)]
-
 pub(crate) mod answers;
 pub(crate) mod connection;
 pub(crate) mod credentials;
