@@ -404,7 +404,7 @@ fn any_event() -> impl Strategy<Value = PipelineEvent> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn any_events_are_drawn_within_the_terminal(
