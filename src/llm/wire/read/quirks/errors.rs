@@ -65,8 +65,8 @@ fn text_before_an_error_can_be_shown_and_is_kept() {
     let body = format!(
         "data: {{\"choices\":[{TEXT}]}}\n\ndata: {{\"error\":{{\"message\":\"broken\"}}}}\n\n"
     );
-    assert_eq!(decoder.feed(body.as_bytes()), Progress::Failed);
-    assert_eq!(decoder.feed(b"data: more\n\n"), Progress::Failed);
+    assert_eq!(decoder.feed(body.as_bytes()), DecodeProgress::Failed);
+    assert_eq!(decoder.feed(b"data: more\n\n"), DecodeProgress::Failed);
     decoder.end();
     assert_eq!(decoder.deltas().collect::<Vec<_>>(), [Delta::Text("Hi")]);
     assert_eq!(decoder.into_result().unwrap_err().partial.text, "Hi");

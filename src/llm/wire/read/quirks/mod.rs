@@ -5,7 +5,7 @@ mod errors;
 
 use proptest::prelude::*;
 
-use super::{Decoder, Progress};
+use super::{DecodeProgress, Decoder};
 use crate::base::testing::assert_has;
 use crate::chat::usage::Tokens;
 use crate::llm::catalog::row;
@@ -21,7 +21,7 @@ fn decoder(wire: Wire, name: &str) -> Decoder {
 fn read_in(wire: Wire, name: &str, body: &[u8], size: usize) -> Result<Reply, Failure> {
     let mut decoder = decoder(wire, name);
     for bytes in body.chunks(size) {
-        if decoder.feed(bytes) != Progress::More {
+        if decoder.feed(bytes) != DecodeProgress::More {
             break;
         }
     }
@@ -110,8 +110,8 @@ fn q04_no_end_marker_but_a_finish_reason() {
 fn q06_the_end_marker_ends_the_reading() {
     let mut decoder = compatible();
     let body = chunks(&[TEXT]) + "data: junk\n\n";
-    assert_eq!(decoder.feed(body.as_bytes()), Progress::Done);
-    assert_eq!(decoder.feed(b"more junk"), Progress::Done);
+    assert_eq!(decoder.feed(body.as_bytes()), DecodeProgress::Done);
+    assert_eq!(decoder.feed(b"more junk"), DecodeProgress::Done);
     assert_eq!(finish(decoder).unwrap().text, "Hi");
 }
 
