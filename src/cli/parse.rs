@@ -139,7 +139,7 @@ struct GivenFlag {
 /// A subcommand after the flags in `given`.
 fn subcommand(
     command: &'static Subcommand,
-    typed: CliArgs,
+    mut typed: CliArgs,
     given: &[GivenFlag],
     rest: Vec<OsString>,
 ) -> Outcome<CliCommand> {
@@ -161,7 +161,37 @@ fn subcommand(
             "Leave it out (marvin {name} --help), or put -- before the words of a prompt: marvin {flag} … -- {name} …"
         )));
     }
+    let rest = match command.flags_among_words {
+        true => take_flags(command, &mut typed, rest)?,
+        false => rest,
+    };
     Ok(CliCommand::Sub(name, Box::new(typed), rest))
+}
+
+/// Applies the subcommand's flags among its words, and gives the words without them.
+fn take_flags(
+    command: &Subcommand,
+    typed: &mut CliArgs,
+    words: Vec<OsString>,
+) -> Outcome<Vec<OsString>> {
+    let mut left = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let text = word.to_str().and_then(|word| word.strip_prefix("--"));
+        let (name, inline) = match text.map(|text| text.split_once('=').unwrap_or((text, ""))) {
+            Some((name, value)) if text != Some(name) => (name, Some(OsString::from(value))),
+            Some((name, _)) => (name, None),
+            None => ("", None),
+        };
+        let Some(flag) = flags::long(name).filter(|flag| command.flags.contains(&flag.long)) else {
+            left.push(word);
+            continue;
+        };
+        let value = inline.or_else(|| words.next());
+        let value = value.ok_or_else(|| Problem::input(format!("--{name} needs a value.")))?;
+        (flag.apply)(typed, value)?;
+    }
+    Ok(left)
 }
 
 fn next_is(parser: &mut Parser, word: &str) -> bool {
@@ -316,6 +346,25 @@ mod tests {
             &["--permission-mode", "dontask"],
             "Did you mean \"dontAsk\"?",
         );
+    }
+
+    #[test]
+    fn flags_of_a_tool_stand_before_or_after_its_name() {
+        for args in [
+            &["--sandbox", "read-only", "tool", "tree", "depth=1"][..],
+            &["tool", "tree", "--sandbox=read-only", "depth=1"],
+            &["tool", "tree", "depth=1", "--sandbox", "read-only"],
+        ] {
+            match parse(args.iter().map(Into::into).collect()).unwrap() {
+                CliCommand::Sub(_, typed, rest) => {
+                    assert!(typed.sandbox.mode.is_some(), "{args:?}");
+                    assert_eq!(rest, ["tree", "depth=1"], "{args:?}");
+                }
+                CliCommand::Run(_) => panic!("{args:?}"),
+            }
+        }
+        let lacking = parse(["tool", "tree", "--sandbox"].iter().map(Into::into).collect());
+        assert!(lacking.is_err());
     }
 
     #[test]

@@ -240,6 +240,17 @@ static FLAGS: &[Flag] = &[
     )
     .second("allowedTools"),
     flag(
+        "allow-tool",
+        FlagGroup::Permissions,
+        ValueMode::Any("NAME"),
+        "The short form of --allowed-tools.",
+        |args, value| {
+            args.permissions.allow.push(text(value, "--allow-tool")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
         "disallowed-tools",
         FlagGroup::Permissions,
         ValueMode::Any("RULES"),
