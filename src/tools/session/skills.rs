@@ -70,7 +70,8 @@ pub(crate) fn offer(session: &SessionContext) {
         summary: "Read the instructions of a skill, before work that its description fits."
             .to_owned(),
         schema,
-        rules: READ.of_run().in_children(),
+        // The prompt names it, so that it waits for no search.
+        rules: READ.of_run().in_children().direct(),
         phrases: Arc::new([]),
         run: Box::new(|ctx, args| {
             let text = |name: &str| args.get(name).and_then(serde_json::Value::as_str);
