@@ -160,7 +160,7 @@ pub(crate) fn open(session: &SessionContext, settings: &Settings, warn: &mut dyn
     if session.trust.run() == RunTrust::Everything && session.trust.folder().is_some() {
         session.trust.agree(&items_of(session));
     }
-    if settings.without_hooks {
+    if settings.access.without_hooks {
         session.hooks.switch_off();
     } else {
         open_hooks(session, warn);
@@ -244,7 +244,7 @@ pub(crate) fn open_unasked(
 /// What the project has that this session does not use, in a sentence; `None` where there is nothing, or somebody said no.
 fn left_out(session: &SessionContext, settings: &Settings) -> Option<String> {
     let folder = session.trust.folder()?;
-    if settings.is_leashed || is_refused(session) {
+    if settings.is_leashed() || is_refused(session) {
         return None;
     }
     let words = summary(&unused(session))?;

@@ -13,7 +13,7 @@ use super::model::Model;
 use super::orders::{Order, Orders};
 use super::queued::{Queued, QueuedKind};
 use super::run::Run;
-use super::turn_job::Notice;
+use super::turn_job::{Notice, TurnCaller};
 use super::turns::Turns;
 use super::ui_update::UiUpdate;
 use super::workers::Workers;
@@ -104,8 +104,10 @@ impl OneShot {
             if let Order::Turn(id, mut job) = order {
                 job.mode.max_requests = self.ways.max_requests;
                 job.mode.effort = self.ways.effort.or(job.mode.effort);
-                job.caller = self.ways.prompt.clone();
-                job.switch.clone_from(&self.ways.switch);
+                job.caller = TurnCaller {
+                    prompt: self.ways.prompt.clone(),
+                    switch: self.ways.switch.clone(),
+                };
                 begun(&job.stop);
                 let mut end = job.answer(listener, notice);
                 let failure = end.failure.take();
