@@ -12,7 +12,6 @@
 mod support;
 
 mod agents;
-mod app;
 mod broken;
 mod calling;
 mod chat;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attachments::attach::Attachments;
-use super::commands::{self, Call, InputLine, Parts};
+use super::commands::{self, CommandCall, InputLine, Parts};
 use super::conversation::Conversation;
 use super::conversation::saved_session::SavedSession;
 use super::core::Core;
@@ -156,7 +156,7 @@ impl OneShot {
             workplace: &mut core.workplace,
             project: &mut core.project,
         };
-        if let Err(problem) = command.run(parts, Call::new(run, &facts, &mut orders)) {
+        if let Err(problem) = command.run(parts, CommandCall::new(run, &facts, &mut orders)) {
             return Some(Err(problem));
         }
         let (mut workers, mut said) = (Workers::default(), Vec::new());

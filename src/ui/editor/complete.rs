@@ -78,7 +78,7 @@ pub(crate) enum WordKind {
 
 /// The word before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct CompletionWord {
     /// Where it begins in the text, with its `@`.
     pub start: usize,
     /// The typed part, without `@` and quote.
@@ -87,12 +87,12 @@ pub(crate) struct Word {
 }
 
 /// The word that ends at `cursor`, if it can be completed.
-pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
+pub(crate) fn word(text: &str, cursor: usize) -> Option<CompletionWord> {
     let before = text.get(..cursor)?;
     let near = tail(before, MAX_WORD_BYTES);
     let line = near.rsplit('\n').next().unwrap_or_default();
     let line_start = cursor - line.len();
-    let make = |from: usize, typed: &str, kind| Word {
+    let make = |from: usize, typed: &str, kind| CompletionWord {
         start: line_start + from,
         typed: typed.to_owned(),
         kind,
@@ -142,7 +142,7 @@ fn quoted(line: &str) -> Option<(usize, &str)> {
     (free.is_none_or(char::is_whitespace) && !typed.contains('"')).then_some((from, typed))
 }
 
-impl Word {
+impl CompletionWord {
     /// Candidates: those that begin with the word (ignoring case), then those that contain it.
     pub(crate) fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
         let all = match &self.kind {
@@ -323,7 +323,7 @@ pub(crate) struct Menu {
     pub selected: Option<usize>,
     /// It is in the text: a key has chosen it, not the wheel.
     pub(super) is_written: bool,
-    pub(super) word: Word,
+    pub(super) word: CompletionWord,
 }
 
 impl Menu {
