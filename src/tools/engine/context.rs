@@ -28,7 +28,7 @@ use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
-use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask, ReviewOrder};
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
@@ -140,11 +140,11 @@ pub trait Summarizer: Send + Sync {
 
 /// Runs child Marvins.
 pub trait Agents: Send + Sync {
-    /// Whether `task` can be begun beside the conversation; returns what to say of the place of its own in which it works, where it has one.
+    /// Whether `task` can be begun beside the conversation.
     ///
     /// # Errors
     /// There is no such ticket or it cannot be worked on, the repository is in no state for it, or the limit of depth is reached.
-    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<Option<String>>;
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<CheckedTask>;
 
     /// Has `task` done and returns what came of it: in a place of its own, where there can be one, if `ctx` says that others write beside it.
     ///
