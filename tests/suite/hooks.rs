@@ -285,19 +285,23 @@ fn a_sub_agent_runs_the_hooks_that_its_parent_runs_about_its_own_calls() {
     repo.file("README.md", "# Here\n").commit("First");
     assert!(file.exists());
     agents::ticket(&home, "top-1", "open", "");
+    home.write("more/a.md", "over there");
+    let beside = home.path().join("more/a.md").display().to_string();
     let server = playing([
         calls(
             "launch_agent",
             json!({"ticket_id": "top-1", "prompt": "Read the README."}),
         ),
-        calls("read_file", json!({"path": "README.md"})),
+        calls("read_file", json!({"path": beside})),
         says("Read."),
         says("Done."),
     ]);
     home.ask(&working(&server), "go")
-        .args(["--trust-project", "--tools", "all"])
+        .args(["--trust-project", "--tools", "all", "--add-dir", "../more"])
         .run()
         .expect(0);
+    // It has the folders of its parent, too.
+    assert!(last_sent(&server, 2).contains("1. over there"));
     let all = records(&home, "events");
     let expected = [
         "UserPromptSubmit",
