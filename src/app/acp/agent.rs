@@ -83,7 +83,9 @@ struct OpenOrder {
 impl Agent {
     /// # Errors
     /// What the command line says about permissions cannot be used.
-    pub(super) fn new(settings: Settings, out: Arc<Out>, stop: Cancel) -> Outcome<Self> {
+    pub(super) fn new(mut settings: Settings, out: Arc<Out>, stop: Cancel) -> Outcome<Self> {
+        let is_unattended = settings.permissions.is_bypassing();
+        settings.sandbox.let_change(is_unattended);
         let settings = Arc::new(settings);
         // Which tools there are does not depend on a folder: a wrong flag is told before a client waits.
         let context = setup::session(&settings, &mut |_| {})?;
