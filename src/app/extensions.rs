@@ -247,7 +247,7 @@ fn left_out(session: &SessionContext, settings: &Settings) -> Option<String> {
     if settings.is_leashed() || is_refused(session) {
         return None;
     }
-    let words = summary(&unused(session))?;
+    let words = summary(&unused(session, items_of(session)))?;
     let dir = escape_controls(&clip(&folder.path.display().to_string(), 200));
     Some(format!(
         "Not used, because nobody said that this project is trusted: {words}. \"marvin trust {dir}\" trusts it, --trust-project does for a run."
@@ -266,9 +266,8 @@ pub(crate) fn is_refused(session: &SessionContext) -> bool {
     }
 }
 
-/// What the project has and the session does not use.
-pub(crate) fn unused(session: &SessionContext) -> Vec<TrustItem> {
-    let mut items = items_of(session);
+/// What the session does not use of what its project has.
+pub(crate) fn unused(session: &SessionContext, mut items: Vec<TrustItem>) -> Vec<TrustItem> {
     items.retain(|item| !(session.trust).agrees(&session.paths, item.kind, &item.digest));
     items
 }

@@ -29,7 +29,6 @@ use crate::mcp::session::{ServerSetup, SessionServers};
 use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
-use crate::proc::sandbox::policy::SandboxMode;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::permissions::Permissions;
@@ -112,9 +111,7 @@ pub(crate) fn session(
         .access
         .sandbox
         .session(&added, &session.paths, warn)?;
-    let fence = session.sandbox.fence();
-    let is_read_only = fence.is_some_and(|choice| choice.mode == SandboxMode::ReadOnly);
-    session.policy.is_sandbox_read_only = is_read_only;
+    session.keep_to_sandbox();
     Ok(session)
 }
 

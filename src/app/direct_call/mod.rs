@@ -42,7 +42,7 @@ pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
     if !settings.access.sandbox.holds_for_the_user() {
         // They typed the call themselves.
         session.sandbox = Default::default();
-        session.policy.is_sandbox_read_only = false;
+        session.policy.is_sandbox_read_only = Default::default();
     }
     Ok(session)
 }

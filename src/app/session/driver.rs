@@ -45,6 +45,7 @@ use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::hook_set::HookedSession;
 use crate::tools::engine::hooks::turns::session_ends;
 
 /// How long closing waits until the `--ntfy` message is sent.
@@ -121,6 +122,10 @@ impl Session {
         }
         let saved = begun.as_ref().map_or_else(Default::default, |begun| {
             SavedSession::of(begun, Spent::default())
+        });
+        context.hooks.set_session(HookedSession {
+            source: settings.session.source(),
+            ..HookedSession::default()
         });
         let turns = Turns::new(settings.prompt.images.clone());
         let mut session = Self {
