@@ -82,7 +82,12 @@ impl Session {
                 inbox: Arc::clone(&inbox),
                 env: settings.env.clone(),
             };
-            (context.modules.get::<SessionServers>()).set_questions(Arc::new(questions));
+            let servers = context.modules.get::<SessionServers>();
+            servers.set_questions(Arc::new(questions));
+            let teller_inbox = Arc::clone(&inbox);
+            servers.set_teller(Arc::new(move |words| {
+                teller_inbox.send(WorkerEvent::Notice(words));
+            }));
         }
         let is_person = matches!(asking, AskMode::Person);
         context.policy.can_leave_sandbox = is_person && context.sandbox.fence().is_some();

@@ -10,6 +10,7 @@ use super::worker_event::WorkerEvent;
 use crate::app::extensions;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
+use crate::mcp::session::SessionServers;
 use crate::store::trusted_projects::{ProjectFolder, TrustDecision, TrustItem, TrustKind, decide};
 
 /// What choosing a row does. The first one is where the marker stands: nothing is agreed to by a key that was meant for something else.
@@ -109,6 +110,7 @@ impl ProjectQuestion {
                 session.trust.agree(&items);
                 session.skills.forget();
                 extensions::open_project(session, &mut |words| orders.system(words));
+                servers_follow(run);
                 orders.remark(match id {
                     TRUST => "This project is trusted.",
                     _ => "What this project brings along is used in this session.",
@@ -118,6 +120,7 @@ impl ProjectQuestion {
                 keep(TrustDecision::Refused, orders);
                 session.trust.close();
                 session.skills.forget();
+                servers_follow(run);
                 orders.remark(
                     "What this project brings along stays unused. marvin trust changes that.",
                 );
@@ -139,11 +142,18 @@ impl ProjectQuestion {
         self.open = None;
         run.context.trust.close();
         run.context.skills.forget();
+        servers_follow(run);
         orders.remark(
             "What this project brings along is not used in this session. /trust asks again.",
         );
         orders.send_next();
     }
+}
+
+/// The project's servers are opened or ended by what the user said.
+fn servers_follow(run: &Run) {
+    let servers = run.context.modules.get::<SessionServers>();
+    servers.trust_changed(&run.context);
 }
 
 fn question(folder: &ProjectFolder, items: &[TrustItem], run: &Run) -> ChoiceList {
