@@ -2,6 +2,7 @@
 //! turn. What conflicts is settled by a child. Their tickets stay where they are: children are told the folder.
 
 use std::path::Path;
+use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::worktree::resolve;
 use super::worktree::start::{self, Workplace, unfinished};
 use super::worktree::state::UserTree;
 use super::{Run, first_line, repository};
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::Event;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -76,13 +77,25 @@ fn uncommitted(git: &Git<'_>) -> Outcome<Vec<String>> {
 /// What to say of the worktree that an agent beside the conversation gets; `None` where it works in the folder itself.
 ///
 /// # Errors
-/// A merge or the like is in progress; git failed.
-pub(super) fn foretold(ctx: &ToolContext, root: &Root) -> Outcome<Option<String>> {
-    let Some(git) = with_worktrees(ctx, root)? else {
+/// A merge or the like is in progress; another agent works for the ticket; documents that it needs are not committed; git failed.
+pub(super) fn foretold(
+    ctx: &ToolContext,
+    task: &AgentTask,
+    ticket: &str,
+) -> Outcome<Option<String>> {
+    let Some(git) = with_worktrees(ctx, &task.root)? else {
         return Ok(None);
     };
     if let Some(what) = git.unfinished() {
         return Err(unfinished(what));
+    }
+    check_documents(&git, task)?;
+    if let Some(record) = start::of_agent(&git, ticket)
+        && let Ok(there) = record.places()
+        // Who runs it in this process knows it by its number.
+        && let Some(pid) = record::running(&there.root).filter(|pid| *pid != Some(process::id()))
+    {
+        return Err(taken(ticket, pid));
     }
     let mut told = "It works in a worktree of its own, which begins at the last commit; what it does is merged into the branch when it ends.".to_owned();
     let left_out = uncommitted(&git)?;
@@ -104,11 +117,15 @@ pub(super) fn place(
     task: &AgentTask,
     ticket: &str,
 ) -> Outcome<Option<Workplace>> {
-    if with_worktrees(ctx, &task.root)?.is_none() {
+    let Some(git) = with_worktrees(ctx, &task.root)? else {
         return Ok(None);
-    }
+    };
+    check_documents(&git, task)?;
     let place = start::for_agent(ctx, &task.root, ticket, &task.prompt)?;
     let there = &place.places;
+    if let Some(pid) = record::running(&there.root) {
+        return Err(taken(ticket, pid));
+    }
     if (task.design_first || task.tdd) && RunRecord::read(there)?.is_none() {
         start::begin_anew(there, task.design_first)?;
         if !task.design_first {
@@ -125,7 +142,35 @@ pub(super) fn place(
     Ok(Some(place))
 }
 
-/// Copies the documents of the project that are not committed, so that the phases after them have them.
+/// Refuses tests and code for documents that are not committed: the agent would not see them, or work with copies that cannot be merged over them.
+fn check_documents(git: &Git<'_>, task: &AgentTask) -> Outcome<()> {
+    if !task.tdd || task.design_first {
+        return Ok(());
+    }
+    let mut left_out = git.uncommitted()?;
+    let documents = RunPlaces::of_project(Arc::clone(&task.root)).documents();
+    left_out.retain(|path| documents.contains(path));
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::refused(
+        "The agent works in a worktree, which begins at the last commit, and these documents are not committed:",
+    )
+    .facts(names(&left_out))
+    .next("Commit them first, or launch it without background: then it works in the folder itself."))
+}
+
+/// Two agents in one worktree would write the same files.
+fn taken(ticket: &str, pid: Option<u32>) -> Problem {
+    let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    Problem::refused(format!(
+        "An agent works for the ticket {ticket} already{process}."
+    ))
+    .next("Wait until it has ended, or name another ticket.")
+    .next("marvin pipeline worktrees lists what works where.")
+}
+
+/// Copies the documents of the project that git ignores, so that the phases after them have them.
 fn bring_documents(from: &Arc<Root>, there: &RunPlaces) -> Outcome<()> {
     for path in RunPlaces::of_project(Arc::clone(from)).documents() {
         let (source, copy) = (from.check(&path)?, there.root.check(&path)?);
@@ -194,7 +239,11 @@ pub(super) fn record_work(
     record: &WorktreeRecord,
     work: &dyn Fn() -> Outcome<String>,
 ) -> Outcome<String> {
-    let _lock = record::lock(&run.places, &run.ctx.stop)?;
+    // Another one may have come between the look at the worktree and this.
+    let _lock = record::lock(&run.places, &run.ctx.stop).map_err(|problem| match problem.kind {
+        ProblemKind::Refused => taken(&run.ticket, record::running(run.root()).flatten()),
+        _ => problem,
+    })?;
     record::wait_for_children(&run.places, &run.ctx.stop)?;
     let git = Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop)?;
     if git.unfinished().is_some() {
@@ -257,4 +306,48 @@ fn bring_in(run: &Run, origin: &Path, record: &WorktreeRecord) -> Outcome<String
     let status = tree.named(Some(&record.name))?;
     let merged = merge::merge(&tree, &order(&status))?;
     Ok(format!("{settled}\n{merged}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::testing::assert_has;
+    use crate::pipeline::tests::Stage;
+    use crate::tools::engine::agent_task::AgentModel;
+
+    #[test]
+    fn tests_are_written_for_documents_that_are_committed_or_ignored() {
+        let stage = Stage::new("");
+        let task = AgentTask {
+            root: Arc::clone(stage.run.root()),
+            ticket: "cl-1".to_owned(),
+            prompt: "Build a clock.".to_owned(),
+            model: AgentModel::Auto,
+            design_first: false,
+            tdd: true,
+        };
+        let ctx = &stage.run.ctx;
+        stage.put(".gitignore", "ux.md\n");
+        stage.put_document(".marvin/ux.md", "It ticks.");
+        repository::checkpoint(&stage.run, "First").unwrap();
+        stage.put_document(".marvin/design.md", "REQ-1");
+        let refused = foretold(ctx, &task, "cl-1").unwrap_err().for_model();
+        let words = ["not committed", ".marvin/design.md", "without background"];
+        assert_has(&refused, &words);
+        assert!(!refused.contains("ux.md"), "{refused}");
+        assert!(place(ctx, &task, "cl-1").is_err());
+        let writes_them = AgentTask {
+            design_first: true,
+            ..task.clone()
+        };
+        assert!(foretold(ctx, &writes_them, "cl-1").unwrap().is_some());
+        repository::checkpoint(&stage.run, "The design").unwrap();
+        assert!(foretold(ctx, &task, "cl-1").unwrap().is_some());
+        let place = place(ctx, &task, "cl-1").unwrap().unwrap();
+        let there = place.places.root.path();
+        for name in [".marvin/ux.md", ".marvin/design.md"] {
+            let copy = std::fs::read_to_string(there.join(name)).unwrap();
+            assert_eq!(copy, stage.read(name), "{name}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ use crate::store::tickets::change;
 use crate::store::tickets::folder::Folder;
 use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
-use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask, ReviewOrder};
 use crate::tools::engine::context::{Agents, ToolContext};
 use crate::tools::engine::hooks::event::HookEvent;
 use crate::tools::engine::hooks::turns::agent_ends;
@@ -66,9 +66,10 @@ pub(crate) struct PipelineAgents {
 }
 
 impl Agents for PipelineAgents {
-    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<Option<String>> {
-        begin(ctx, task)?;
-        agent_worktrees::foretold(ctx, &task.root)
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<CheckedTask> {
+        let (_, ticket) = begin(ctx, task)?;
+        let place = agent_worktrees::foretold(ctx, task, &ticket)?;
+        Ok(CheckedTask { ticket, place })
     }
 
     fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String> {

@@ -24,6 +24,9 @@ pub(super) const CHILD_EXITED: u8 = b'x';
 /// Wake byte: the cancel token fired.
 pub(super) const CANCEL_FIRED: u8 = b'f';
 
+/// What is read at once. Each running child has a buffer of it.
+const READ_BYTES: usize = 16 << 10;
+
 /// A chunk of split output is cut at this many bytes.
 pub(super) const MAX_CHUNK_BYTES: usize = 16 << 20;
 
@@ -121,7 +124,7 @@ impl<'a> Pump<'a> {
             err,
             delivery,
             last_read: Instant::now(),
-            buffer: vec![0; 64 << 10],
+            buffer: vec![0; READ_BYTES],
         })
     }
 

@@ -35,6 +35,7 @@ mod random;
 mod reply;
 mod rounds;
 mod seeing;
+mod servers;
 mod sessions;
 mod slash;
 mod stage;

@@ -201,6 +201,7 @@ impl ConfiguredServer {
             startup: limit("startupTimeout", startup),
             call: limit("timeout", 60),
             total: limit("maxTotalTimeout", 600),
+            idle: limit("idleTimeout", 600),
         };
         let protocol = fields.text("protocol")?;
         let is_known = |revision: &&str| {

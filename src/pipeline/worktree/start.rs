@@ -135,28 +135,35 @@ pub(crate) fn for_agent(
 ) -> Outcome<Workplace> {
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
     let _lock = record::lock(git.common(), &ctx.stop)?;
-    let slug = format!("agent-{ticket}");
-    let known = record::all(git.common()).into_iter();
-    // A name that was taken got a number; what is merged already begins anew.
-    let is_own = |name: &str| {
-        let rest = name.strip_prefix(&slug);
-        let number = rest.and_then(|rest| rest.strip_prefix('-'));
-        rest == Some("") || number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let mut own = known.filter(|record| {
-        record.kind == WorktreeKind::Agent && record.merged.is_empty() && is_own(&record.name)
-    });
-    if let Some(record) = own.next_back() {
+    if let Some(record) = of_agent(&git, ticket) {
         return resume(ctx, &git, record);
     }
     let order = NewWorktree {
         kind: WorktreeKind::Agent,
         task,
         feature: "",
-        slug: &slug,
+        slug: &agent_slug(ticket),
         branch: None,
     };
     make(ctx, root, &git, &order)
+}
+
+/// The worktree that an agent for the ticket `ticket` has, or has left.
+pub(crate) fn of_agent(git: &Git<'_>, ticket: &str) -> Option<WorktreeRecord> {
+    let slug = agent_slug(ticket);
+    // A name that was taken got a number; what is merged already begins anew.
+    let is_own = |name: &str| {
+        let rest = name.strip_prefix(&slug);
+        let number = rest.and_then(|rest| rest.strip_prefix('-'));
+        rest == Some("") || number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    record::all(git.common()).into_iter().rfind(|record| {
+        record.kind == WorktreeKind::Agent && record.merged.is_empty() && is_own(&record.name)
+    })
+}
+
+fn agent_slug(ticket: &str) -> String {
+    format!("agent-{ticket}")
 }
 
 /// Whether a run that goes on, or is done, or is in the way of another one, was begun in the folder itself.

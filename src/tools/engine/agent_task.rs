@@ -33,6 +33,15 @@ pub struct AgentTask {
     pub tdd: bool,
 }
 
+/// What is known of a task that can be begun beside the conversation.
+#[derive(Debug, Clone, Default)]
+pub struct CheckedTask {
+    /// The whole id of its ticket.
+    pub ticket: String,
+    /// What to say of the place of its own in which it is done, where it has one.
+    pub place: Option<String>,
+}
+
 /// A review of a code base in the background.
 #[derive(Debug, Clone)]
 pub struct ReviewOrder {

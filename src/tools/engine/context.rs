@@ -23,12 +23,13 @@ use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
 use crate::net::user_agent::contact;
 use crate::proc::last_lines::LastLines;
+use crate::proc::sandbox::policy::SandboxMode;
 use crate::proc::sandbox::session_sandbox::SessionSandbox;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::agent_host::{AgentHost, QuestionAnswerer};
-use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask, ReviewOrder};
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
@@ -140,11 +141,11 @@ pub trait Summarizer: Send + Sync {
 
 /// Runs child Marvins.
 pub trait Agents: Send + Sync {
-    /// Whether `task` can be begun beside the conversation; returns what to say of the place of its own in which it works, where it has one.
+    /// Whether `task` can be begun beside the conversation.
     ///
     /// # Errors
     /// There is no such ticket or it cannot be worked on, the repository is in no state for it, or the limit of depth is reached.
-    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<Option<String>>;
+    fn check(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<CheckedTask>;
 
     /// Has `task` done and returns what came of it: in a place of its own, where there can be one, if `ctx` says that others write beside it.
     ///
@@ -284,6 +285,19 @@ impl SessionContext {
         variables.extend(self.permissions.child_variables());
         variables.extend(self.sandbox.child_variables());
         variables
+    }
+
+    /// Changes the sandbox of commands to one of its modes, from the next command on.
+    pub(crate) fn change_sandbox(&self, mode: SandboxMode) {
+        self.sandbox.change(mode);
+        self.keep_to_sandbox();
+    }
+
+    /// Has tools that change files refused where commands may change none.
+    pub(crate) fn keep_to_sandbox(&self) {
+        let is_read_only = self.sandbox.mode() == SandboxMode::ReadOnly;
+        let known = &self.policy.is_sandbox_read_only;
+        known.store(is_read_only, Ordering::Relaxed);
     }
 
     /// Saves usage that is not on disk yet; returns a notice for the user if there is one.

@@ -1,7 +1,7 @@
 //! Module `agents`: work for child Marvins.
 
 use crate::base::problem::{Outcome, Problem};
-use crate::tools::engine::agent_task::{AgentModel, AgentTask};
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
@@ -74,8 +74,8 @@ fn launch(ctx: &ToolContext, args: LaunchAgent) -> Outcome<String> {
         let told = agents.launch(ctx, &task)?;
         return Ok(format!("{IN_FOREGROUND}\n{told}"));
     };
-    let place = agents.check(ctx, &task)?;
-    let number = host.start(task, &ctx.stop)?;
+    let CheckedTask { ticket, place } = agents.check(ctx, &task)?;
+    let number = host.start(AgentTask { ticket, ..task }, &ctx.stop)?;
     let place = place.as_deref().unwrap_or(IN_FOLDER);
     Ok(format!(
         "Agent {number} started in the background. {GO_ON} {place}"

@@ -48,6 +48,10 @@ pub(crate) trait Sources {
     fn parameters(&self, _tool: &str) -> Vec<String> {
         Vec::new()
     }
+    /// Words that may follow `line`, which calls a prompt of a server.
+    fn prompt_words(&self, _line: &str, _typed: &str) -> Vec<String> {
+        Vec::new()
+    }
     /// The entries of the folder that `typed` points into (`src/ma` points into `src/`), each with that folder prefixed, folders ending in `/`.
     fn paths(&self, _typed: &str) -> Vec<String> {
         Vec::new()
@@ -74,6 +78,8 @@ pub(crate) enum WordKind {
     Tool,
     /// A parameter of this tool.
     Parameter(String),
+    /// A word after this beginning of a line, which calls a prompt of a server.
+    PromptWord(String),
 }
 
 /// The word before the cursor.
@@ -129,6 +135,9 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<CompletionWord> {
         (Some("tool"), [tool, ..]) if !typed.contains('=') => {
             WordKind::Parameter((*tool).to_owned())
         }
+        (Some(name), _) if name.contains(':') && head.trim_start().starts_with('/') => {
+            WordKind::PromptWord(head.to_owned())
+        }
         _ => return None,
     };
     Some(make(from, typed, kind))
@@ -164,6 +173,7 @@ impl CompletionWord {
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),
             WordKind::Parameter(tool) => sources.parameters(tool),
+            WordKind::PromptWord(line) => sources.prompt_words(line, &self.typed),
         };
         let folder = match self.kind {
             WordKind::Path => self.typed.rfind('/').map_or(0, |slash| slash + 1),
@@ -249,7 +259,7 @@ impl CompletionWord {
     /// How a candidate, or a prefix of one, is written in the text.
     pub(crate) fn written(&self, candidate: &str, whole: Completeness) -> String {
         let blanks = candidate.contains(char::is_whitespace);
-        let open = candidate.ends_with('/') || whole == Completeness::No;
+        let open = candidate.ends_with(['/', ':']) || whole == Completeness::No;
         match self.kind {
             WordKind::Path if blanks && open => format!("@\"{candidate}"),
             WordKind::Path => mention(candidate),
@@ -261,8 +271,10 @@ impl CompletionWord {
     /// Whether a blank follows a completed candidate: not if the word may continue.
     pub(crate) fn ends_with(&self, candidate: &str) -> bool {
         match self.kind {
-            WordKind::Path => !candidate.ends_with('/'),
+            // A folder, or a server whose resources follow.
+            WordKind::Path => !candidate.ends_with(['/', ':']),
             WordKind::Parameter(_) => false,
+            WordKind::PromptWord(_) => !candidate.ends_with('='),
             _ => true,
         }
     }
@@ -379,6 +391,12 @@ mod tests {
         is("!effort m", 8, "m", WordKind::Effort);
         is("!model groq ll", 12, "ll", WordKind::Model("groq".into()));
         is("!tool we", 6, "we", WordKind::Tool);
+        is(
+            "/Notes:sum up fi",
+            14,
+            "fi",
+            WordKind::PromptWord("/Notes:sum up ".into()),
+        );
         is(
             "!tool tree pa",
             11,

@@ -32,8 +32,9 @@ pub(super) struct Agent {
     pub(super) profile: String,
     /// Its task, in a line.
     pub(super) title: String,
-    /// The project that it works in.
+    /// The project that it works in, and the id of the ticket that it works for.
     pub(super) root: Arc<Root>,
+    pub(super) ticket: String,
     pub(super) since: Instant,
     pub(super) progress: Progress,
     pub(super) questions: Option<AgentQuestions>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, bounded, select};
+use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use crate::app::session::inbox::Inbox;
 use crate::app::session::worker_event::WorkerEvent;
@@ -18,6 +18,8 @@ use crate::tools::engine::agent_task::AgentTask;
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long the user has to answer an agent, before the documents have to do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(600);
+/// How long questions wait for those of other children of the same agent.
+const TURN_LIMIT: Duration = Duration::from_secs(3_600);
 
 /// Starts agents in the session that has this inbox.
 pub(in crate::app::session) struct SessionHost {
@@ -40,11 +42,32 @@ impl AgentHost for SessionHost {
 
 /// Passes on what happens to the agent of this number, and asks the user what it wants to know.
 pub(super) struct AgentRelay {
-    pub(super) number: u64,
-    pub(super) inbox: Arc<Inbox>,
+    number: u64,
+    inbox: Arc<Inbox>,
+    /// Who takes what lies in it asks, and puts it back: an agent's children work side by side, and the user is asked by one after the other.
+    turn: (Sender<()>, Receiver<()>),
+}
+
+/// The turn to ask; it ends with it.
+struct AskingTurn<'a>(&'a Sender<()>);
+
+impl Drop for AskingTurn<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
 }
 
 impl AgentRelay {
+    pub(super) fn new(number: u64, inbox: Arc<Inbox>) -> Self {
+        let turn = bounded(1);
+        let _ = turn.0.try_send(());
+        Self {
+            number,
+            inbox,
+            turn,
+        }
+    }
+
     fn send(&self, event: AgentEvent) {
         self.inbox.send(WorkerEvent::Agent(event));
     }
@@ -60,6 +83,11 @@ impl EventSink for AgentRelay {
 
 impl QuestionAnswerer for AgentRelay {
     fn answer(&self, questions: &str, stop: &Cancel) -> Outcome<Option<String>> {
+        let (put_back, turns) = &self.turn;
+        let Some(()) = wait(turns, stop, TURN_LIMIT)? else {
+            return Ok(None);
+        };
+        let _turn = AskingTurn(put_back);
         let (reply, answers) = bounded(1);
         self.send(AgentEvent::Asks(AgentQuestions {
             number: self.number,
@@ -97,7 +125,7 @@ mod tests {
     #[test]
     fn a_question_ends_with_the_agent() {
         let (inbox, _woken) = Inbox::new();
-        let relay = AgentRelay { number: 3, inbox };
+        let relay = AgentRelay::new(3, inbox);
         let stop = Cancel::new();
         stop.fire();
         assert!(
@@ -111,10 +139,7 @@ mod tests {
     #[test]
     fn a_question_that_nobody_can_answer_any_more_is_left_to_the_documents() {
         let (inbox, woken) = Inbox::new();
-        let relay = AgentRelay {
-            number: 3,
-            inbox: Arc::clone(&inbox),
-        };
+        let relay = AgentRelay::new(3, Arc::clone(&inbox));
         let asking = std::thread::spawn(move || relay.answer("1. Why?", &Cancel::new()));
         woken.recv_timeout(Duration::from_secs(60)).unwrap();
         drop(inbox.take());

@@ -14,6 +14,7 @@ use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line, plural};
 use crate::chat::pipeline_event::PipelineEvent;
+use crate::tools::engine::agent_task::AgentTask;
 use crate::tools::engine::context::ToolContext;
 
 /// How many run at once.
@@ -57,7 +58,7 @@ impl Agents {
         orders: &mut Orders,
     ) {
         let AgentLaunch { task, reply } = launch;
-        let started = self.check_room().and_then(|()| run.context.agents());
+        let started = self.check_room(&task).and_then(|()| run.context.agents());
         let agents = match started {
             Ok(agents) => agents,
             Err(problem) => {
@@ -69,10 +70,7 @@ impl Agents {
         let number = self.last;
         let (stop, with_session) = run.child_stop();
         let title = clip(&one_line(&task.prompt), TITLE_CHARS);
-        let relay = Arc::new(AgentRelay {
-            number,
-            inbox: Arc::clone(&run.inbox),
-        });
+        let relay = Arc::new(AgentRelay::new(number, Arc::clone(&run.inbox)));
         let ctx = ToolContext {
             answerer: Some(Arc::clone(&relay) as _),
             // The user goes on with their files.
@@ -82,13 +80,14 @@ impl Agents {
         orders.remark(format!(
             "Agent {number} works in the background: {title}  /agents shows what it does, /stop {number} stops it."
         ));
-        let root = Arc::clone(&task.root);
+        let (root, ticket) = (Arc::clone(&task.root), task.ticket.clone());
         let work = move || agents.launch(&ctx, &task);
         let report = move |outcome| WorkerEvent::Agent(AgentEvent::Ended(number, outcome));
         orders.work("agent", AwaitedBy::Nobody, work, report);
         self.running.push(Agent {
             number,
             root,
+            ticket,
             conversation,
             profile: run.context.profile(),
             title,
@@ -104,7 +103,17 @@ impl Agents {
         }
     }
 
-    fn check_room(&self) -> Outcome<()> {
+    fn check_room(&self, task: &AgentTask) -> Outcome<()> {
+        let is_same =
+            |one: &&Agent| one.ticket == task.ticket && one.root.path() == task.root.path();
+        if let Some(other) = self.running.iter().find(is_same) {
+            return Err(Problem::refused(format!(
+                "Agent {} works for the ticket {} already.",
+                other.number, task.ticket
+            ))
+            .next("Wait until it has ended, which you are told, or name another ticket.")
+            .next(format!("The user stops it with /stop {}.", other.number)));
+        }
         match self.running.len() < MAX_AGENTS {
             true => Ok(()),
             false => Err(Problem::limit(format!(

@@ -85,13 +85,14 @@ fn every_way_to_write_an_entry_is_understood() {
 #[test]
 fn small_limits_are_seconds_and_downloads_get_time() {
     let (entry, notices) = resolved(json!({
-        "command": "/usr/bin/npx", "timeout": 30, "maxTotalTimeout": 90_000, "startupTimeout": "no",
+        "command": "/usr/bin/npx", "timeout": 30, "maxTotalTimeout": 90_000, "startupTimeout": "no", "idleTimeout": 7_000,
         "tools": ["a*"], "excludeTools": ["ab"], "alwaysLoad": true, "enabled": false,
     }))
     .unwrap();
     let limits = entry.limits;
-    let seconds = [limits.startup, limits.call, limits.total].map(|limit| limit.as_secs());
-    assert_eq!(seconds, [60, 30, 90]);
+    let seconds =
+        [limits.startup, limits.call, limits.total, limits.idle].map(|limit| limit.as_secs());
+    assert_eq!(seconds, [60, 30, 90, 7]);
     assert_eq!(notices.len(), 2, "{notices:?}");
     assert!(notices[1].contains("30000"), "{notices:?}");
     assert!(entry.is_always_loaded);

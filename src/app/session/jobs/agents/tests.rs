@@ -10,22 +10,32 @@ use crate::app::session::orders::Order;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
-use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask, ReviewOrder};
 use crate::tools::engine::context::Agents as RunsAgents;
 
-/// Ends at once, with its task; as soon as it has an answer, if the task is a question.
+/// Ends at once, with its task; as soon as it has an answer, if the task is a question. Lines of it are asked at once.
 struct Echo;
 
 impl RunsAgents for Echo {
-    fn check(&self, _: &ToolContext, _: &AgentTask) -> Outcome<Option<String>> {
-        Ok(None)
+    fn check(&self, _: &ToolContext, _: &AgentTask) -> Outcome<CheckedTask> {
+        Ok(CheckedTask::default())
     }
 
     fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String> {
         match (&ctx.answerer, task.prompt.ends_with('?')) {
             (Some(answerer), true) => {
-                let answers = answerer.answer(&task.prompt, &ctx.stop)?;
-                Ok(format!("answered: {}", answers.unwrap_or_default()))
+                let ask = |question| {
+                    let answer = answerer.answer(question, &ctx.stop).unwrap();
+                    format!("{question} {}", answer.unwrap_or_default())
+                };
+                let answered: Vec<String> = std::thread::scope(|threads| {
+                    let asking = task.prompt.lines();
+                    let asking: Vec<_> = asking
+                        .map(|line| threads.spawn(move || ask(line)))
+                        .collect();
+                    asking.into_iter().map(|one| one.join().unwrap()).collect()
+                });
+                Ok(answered.join("; "))
             }
             _ => Ok(format!("did: {}", task.prompt)),
         }
@@ -59,10 +69,11 @@ impl Alone {
         }
     }
 
+    /// For a ticket that no agent works for.
     fn task(&self, prompt: &str) -> AgentTask {
         AgentTask {
             root: Arc::new(Root::open(self.dir.path()).unwrap()),
-            ticket: "a-1".to_owned(),
+            ticket: format!("a-{}", self.agents.last + 1),
             prompt: prompt.to_owned(),
             model: AgentModel::Auto,
             design_first: false,
@@ -105,6 +116,37 @@ impl Alone {
             _ => None,
         });
         listed.chain(shown).collect()
+    }
+
+    /// Takes what the agents report, until one asks.
+    fn until_asked(&mut self) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.agents.running[0].questions.is_none() {
+            assert!(Instant::now() < until, "nothing was asked");
+            for (_, event) in self.run.inbox.take() {
+                if let WorkerEvent::Agent(AgentEvent::Asks(questions)) = event {
+                    self.agents.ask(questions, &mut self.orders);
+                }
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The report of the first agent.
+    fn report(&self) -> String {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            assert!(Instant::now() < until, "no end");
+            let ended = self.run.inbox.take().into_iter();
+            let mut ended = ended.filter_map(|(_, event)| match event {
+                WorkerEvent::Agent(AgentEvent::Ended(1, outcome)) => Some(outcome),
+                _ => None,
+            });
+            if let Some(outcome) = ended.next() {
+                return outcome.unwrap();
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// The works that were ordered.
@@ -244,35 +286,15 @@ fn the_user_answers_what_an_agent_asks() {
     let work = alone.works().pop_front().unwrap();
     assert!(alone.command("1 8080").contains("asks nothing"));
     work.start(&alone.run.inbox);
-    let until = Instant::now() + Duration::from_secs(60);
-    while alone.agents.running[0].questions.is_none() {
-        assert!(Instant::now() < until, "nothing was asked");
-        for (_, event) in alone.run.inbox.take() {
-            if let WorkerEvent::Agent(AgentEvent::Asks(questions)) = event {
-                alone.agents.ask(questions, &mut alone.orders);
-            }
-        }
-        std::thread::yield_now();
-    }
+    alone.until_asked();
     assert!(alone.command("").contains("asks you"));
     assert!(alone.command("1").contains("Which port?"));
     // Its end may come at once.
     let answer = "1 8080, as always";
     let answered = (alone.agents).command(answer, &alone.run, &mut alone.orders);
     answered.unwrap();
-    let report = loop {
-        assert!(Instant::now() < until, "no end");
-        let ended = alone.run.inbox.take().into_iter();
-        let mut ended = ended.filter_map(|(_, event)| match event {
-            WorkerEvent::Agent(AgentEvent::Ended(1, outcome)) => Some(outcome),
-            _ => None,
-        });
-        if let Some(outcome) = ended.next() {
-            break outcome.unwrap();
-        }
-        std::thread::yield_now();
-    };
-    assert_eq!(report, "answered: 8080, as always");
+    let report = alone.report();
+    assert_eq!(report, "Which port? 8080, as always");
     let ended = alone.agents.ended(number, Ok(report)).unwrap();
     assert!(
         ended.head.starts_with("Agent 1 is done, after"),
@@ -280,6 +302,60 @@ fn the_user_answers_what_an_agent_asks() {
         ended.head
     );
     assert!(alone.agents.is_empty());
+}
+
+#[test]
+fn what_children_of_one_agent_ask_at_once_is_answered_one_after_the_other() {
+    let mut alone = Alone::new();
+    alone.started("Which port?\nWhich host?");
+    alone.works().pop_front().unwrap().start(&alone.run.inbox);
+    for _ in 0..2 {
+        alone.until_asked();
+        let questions = alone.agents.running[0].questions.as_ref();
+        let (first, other, answer) = match questions.unwrap().text.as_str() {
+            "Which port?" => ("Which port?", "Which host?", "1 8080"),
+            _ => ("Which host?", "Which port?", "1 here"),
+        };
+        let shown = alone.orders.take_updates().into_iter();
+        let shown: Vec<String> = shown
+            .filter_map(|update| match update {
+                UiUpdate::System(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        let asks = |question: &str| {
+            let words = format!(" asks:\n{question}\nAnswer");
+            shown.iter().any(|text| text.contains(&words))
+        };
+        assert!(asks(first) && !asks(other), "{shown:?}");
+        let answered = (alone.agents).command(answer, &alone.run, &mut alone.orders);
+        answered.unwrap();
+    }
+    assert_eq!(alone.report(), "Which port? 8080; Which host? here");
+}
+
+#[test]
+fn one_ticket_has_one_agent_at_a_time() {
+    let mut alone = Alone::new();
+    alone.started("Do it.");
+    let task = AgentTask {
+        ticket: "a-1".to_owned(),
+        ..alone.task("Do it again.")
+    };
+    let launch = |alone: &mut Alone| {
+        let (reply, started) = bounded(1);
+        let task = task.clone();
+        let launch = AgentLaunch { task, reply };
+        (alone.agents).launch(launch, 1, &alone.run, &mut alone.orders);
+        started.try_recv().unwrap()
+    };
+    let refused = launch(&mut alone).unwrap_err().for_model();
+    assert_has(
+        &refused,
+        &["Agent 1 works for the ticket a-1 already.", "/stop 1"],
+    );
+    assert!(alone.agents.ended(1, Ok("done".to_owned())).is_some());
+    assert_eq!(launch(&mut alone).unwrap(), 2);
 }
 
 #[test]
