@@ -5,216 +5,24 @@
 // Tests report that they skip, and how many cases they ran.
 #![allow(clippy::print_stderr)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde::Deserialize;
 use serde_json::Value;
+
+mod cases;
+
+use cases::{Call, Counts, Error, Expected, Index, Recording, Seen, WIRES, index, ours};
 
 use super::decode::Decoder;
 use super::draft::ReplyDraft;
 use super::framing::BodyReader;
 use super::output_items::SavedItem;
-use crate::llm::catalog::{ProviderSpec, ROWS, row};
+use crate::llm::catalog::ROWS;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Delta, FinishReason, Reply};
 use crate::llm::wire::errors::{self, ErrorCode, ProviderError};
 use crate::llm::wire::{ErrorContext, Wire};
-
-#[derive(Deserialize)]
-struct Index {
-    recordings: Vec<Recording>,
-    /// `responses`, or nothing.
-    #[serde(default)]
-    wire: String,
-}
-
-#[derive(Deserialize)]
-struct Recording {
-    file: String,
-    status: u16,
-    expected: Expected,
-    /// The dialect; without it the file's name tells.
-    #[serde(skip)]
-    wire: Option<Wire>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Expected {
-    /// `complete`, `error`, `truncated`, or `broken`: it is no reply.
-    outcome: String,
-    text: String,
-    reasoning: String,
-    tool_calls: Vec<Call>,
-    finish_reason: Option<String>,
-    usage: Option<Counts>,
-    error: Option<Error>,
-    signatures: Vec<String>,
-    /// The messages of a reply over the Responses wire.
-    messages: Vec<PhasedText>,
-    refusal: String,
-    /// The items that go back, in order.
-    replay: Option<Vec<String>>,
-    done_marker: bool,
-    events: usize,
-    #[serde(flatten)]
-    seen: Seen,
-}
-
-/// What the rest of the program sees; only our own cases say it.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Seen {
-    /// What the case shows, for a reader.
-    about: String,
-    /// The provider that is asked.
-    provider: Option<String>,
-    status: Option<u16>,
-    /// Why the reply ended.
-    finish: Option<String>,
-    /// The sort of failure.
-    why: Option<String>,
-    /// Words that the user reads.
-    says: String,
-}
-
-#[derive(Deserialize, Debug, PartialEq)]
-struct Call {
-    id: Option<String>,
-    name: String,
-    arguments_raw: Option<String>,
-    arguments: Value,
-}
-
-#[derive(Deserialize, Debug, Default)]
-struct PhasedText {
-    text: String,
-}
-
-#[derive(Deserialize, Debug, Default, PartialEq)]
-#[serde(default)]
-struct Counts {
-    prompt: Option<u64>,
-    completion: Option<u64>,
-    total: Option<u64>,
-    cached: Option<u64>,
-    cache_write: Option<u64>,
-    reasoning: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Error {
-    message: String,
-    #[serde(default)]
-    code: Value,
-    #[serde(rename = "type")]
-    kind: Option<String>,
-}
-
-/// The recordings, beside the project or its worktrees.
-fn index(wire: &str) -> Option<(PathBuf, Index)> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let found = ["../shared/recordings", "../../shared/recordings"]
-        .into_iter()
-        .find_map(|place| {
-            let folder = here.join(place).join(wire);
-            let text = std::fs::read(folder.join("INDEX.json")).ok()?;
-            let mut index: Index = serde_json::from_slice(&text).unwrap();
-            for recording in index
-                .recordings
-                .iter_mut()
-                .filter(|_| index.wire == "responses")
-            {
-                recording.wire = Some(Wire::Responses);
-                // A blank line parts two messages.
-                let texts: Vec<&str> = recording
-                    .expected
-                    .messages
-                    .iter()
-                    .map(|m| m.text.as_str())
-                    .collect();
-                recording.expected.text = texts
-                    .into_iter()
-                    .filter(|text| !text.is_empty())
-                    .collect::<Vec<_>>()
-                    .join("\n\n");
-            }
-            Some((folder, index))
-        });
-    if found.is_none() {
-        eprintln!("skipped: there is no folder ../shared/recordings beside the project");
-    }
-    found
-}
-
-/// The dialects by the names of their folders.
-const WIRES: [(&str, Wire); 4] = [
-    ("anthropic", Wire::Anthropic),
-    ("ollama", Wire::Ollama),
-    ("openai", Wire::Completions),
-    ("responses", Wire::Responses),
-];
-
-/// Our own cases; a folder without a body or an expectation fails.
-fn ours() -> (PathBuf, Index) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires");
-    let mut recordings = Vec::new();
-    for (name, wire) in WIRES {
-        for case in std::fs::read_dir(folder.join(name)).expect(name) {
-            let case = case.unwrap().path();
-            let text = std::fs::read(case.join("expected.json")).expect("an expected.json");
-            let expected: Expected = serde_json::from_slice(&text)
-                .unwrap_or_else(|why| panic!("{}: {why}", case.display()));
-            assert!(!expected.seen.about.is_empty(), "{}", case.display());
-            let bodies: Vec<PathBuf> = std::fs::read_dir(&case)
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .filter(|path| path.file_stem().is_some_and(|stem| stem == "body"))
-                .collect();
-            let [body] = bodies.as_slice() else {
-                panic!("{}: {bodies:?}", case.display());
-            };
-            recordings.push(Recording {
-                file: body.strip_prefix(&folder).unwrap().display().to_string(),
-                status: expected.seen.status.unwrap_or(200),
-                expected,
-                wire: Some(wire),
-            });
-        }
-    }
-    (
-        folder,
-        Index {
-            recordings,
-            wire: String::new(),
-        },
-    )
-}
-
-impl Recording {
-    fn wire(&self) -> Wire {
-        let by_name = match self.file.ends_with(".ndjson") {
-            true => Wire::Ollama,
-            false => Wire::Completions,
-        };
-        self.wire.unwrap_or(by_name)
-    }
-
-    /// Who is asked: whom the case names, else whom its folder is called after.
-    fn row(&self) -> &'static ProviderSpec {
-        let folder = match self.wire {
-            Some(Wire::Responses) => row("openai"),
-            _ => self.file.split('/').next().and_then(row),
-        };
-        let named = self.expected.seen.provider.as_deref();
-        named
-            .map(|name| row(name).unwrap_or_else(|| panic!("no provider {name}")))
-            .or(folder)
-            .or(row("openai-compat"))
-            .unwrap()
-    }
-}
 
 /// Reads all of `reads` to the end; also gives the text that was handed over.
 fn read<'a>(wire: Wire, reads: impl Iterator<Item = &'a [u8]>) -> (BodyReader, String, String) {
