@@ -1,4 +1,4 @@
-//! What an edit looks like on the full screen: numbers of the file, marked words, tinted rows.
+//! What an edit looks like on the full screen: marked words, tinted rows.
 
 use serde_json::json;
 
@@ -6,10 +6,8 @@ use crate::stage::{calls, command, playing, quit, rows, says};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 
-const PATCH: &str = "*** Begin Patch\n*** Update File: notes.txt\n@@ line 8\n-line 9: three tries\n+line 9: five tries\n@@\n-line 25\n\
-    *** Add File: new.txt\n+fresh\n*** Delete File: old.txt\n*** Update File: from.txt\n*** Move to: to.txt\n@@\n-one\n+two\n*** End Patch\n";
-
-fn home() -> Home {
+#[test]
+fn changed_rows_are_tinted_to_their_end_and_changed_words_more() {
     let home = Home::new();
     let lines: String = (1..=30)
         .map(|n| match n {
@@ -18,64 +16,6 @@ fn home() -> Home {
         })
         .collect();
     home.write("work/notes.txt", lines);
-    home.write("work/old.txt", "stale\n");
-    home.write("work/from.txt", "one\n");
-    home
-}
-
-#[test]
-fn a_patch_document_has_the_numbers_of_the_files() {
-    let home = home();
-    let server = playing([calls("apply_patch", json!({"input": PATCH})), says("Done.")]);
-    let pty = Pty::spawn(&command(&home, &server), (80, 50));
-    pty.wait_text("test-model");
-    pty.enter("patch it", "Done.");
-    let screen = pty.with(rows);
-    let from = screen.iter().position(|row| row.contains("apply_patch"));
-    let shown: Vec<&str> = screen[from.unwrap() + 1..]
-        .iter()
-        .map(|row| row.trim_end())
-        .take_while(|row| !row.is_empty())
-        .collect();
-    assert_eq!(
-        shown,
-        [
-            "notes.txt",
-            "   6  line 6",
-            "   7  line 7",
-            "   8  line 8",
-            "-  9  line 9: three tries",
-            "+  9  line 9: five tries",
-            "  10  line 10",
-            "  11  line 11",
-            "  12  line 12",
-            "⋮",
-            "  22  line 22",
-            "  23  line 23",
-            "  24  line 24",
-            "- 25  line 25",
-            "  25  line 26",
-            "  26  line 27",
-            "  27  line 28",
-            "new.txt (new)",
-            "+  1  fresh",
-            "old.txt (deleted)",
-            "-  1  stale",
-            "from.txt → to.txt",
-            "-  1  one",
-            "+  1  two",
-        ]
-    );
-    assert!(
-        screen.iter().any(|row| row.ends_with("+3 −4")),
-        "{screen:#?}"
-    );
-    quit(pty, &home);
-}
-
-#[test]
-fn changed_rows_are_tinted_to_their_end_and_changed_words_more() {
-    let home = home();
     let patch = json!({"path": "notes.txt", "old_str": "three tries", "new_str": "five tries"});
     let server = playing([calls("apply_patch", patch), says("Done.")]);
     let mut command = command(&home, &server);

@@ -31,7 +31,6 @@ mod picture;
 mod pipeline;
 mod plain;
 mod project_trust;
-mod pty_selftest;
 mod random;
 mod reply;
 mod rounds;

@@ -11,7 +11,7 @@ use crate::stage::{
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::Answer;
 use crate::support::wire::openai::Stream;
 use crate::support::words::TextAssertions;
 
@@ -114,19 +114,6 @@ fn a_wait_says_what_for_from_its_first_second() {
             .expect("a row")
     };
     assert!(row("think about it") < row("Let me see.") && row("And again.") < row("Here it is."));
-    quit(pty, &home);
-}
-
-#[test]
-fn a_rate_limit_counts_down_and_escape_ends_it() {
-    let home = Home::new();
-    let limited = Answer::status(429).header("retry-after", "30");
-    let server = Server::with([Exchange::post("/chat/completions").answer(limited)]);
-    let pty = full(&home, &server);
-    pty.enter("go", "rate limited by openai-compat, next try in ");
-    pty.wait_text("next try in 2");
-    pty.send("\x1b");
-    pty.wait_text("stopped");
     quit(pty, &home);
 }
 

@@ -76,7 +76,7 @@ fn run() {
     let modes = TerminalModes::of(Some("xterm-256color"), None, false, false);
     let guard = TerminalGuard::enter(modes, Some(PathBuf::from("crash.txt"))).unwrap();
     eprint!("ready");
-    for key in std::io::stdin().bytes() {
+    for key in std::io::stdin().lock().bytes() {
         match key.unwrap() {
             b'p' => panic!("on purpose"),
             b't' => {

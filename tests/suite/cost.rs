@@ -14,12 +14,9 @@ use crate::support::words::TextAssertions;
 
 /// Asks `provider` at `base` for `model`.
 fn ask(home: &Home, provider: &str, base: String, model: &str) -> Marvin {
-    let id = provider.to_uppercase().replace('-', "_");
     home.marvin()
-        .env(&format!("MARVIN_URL_{id}"), base)
-        .env(&format!("{id}_API_KEY"), "test-key")
-        .args(["--non-interactive", "--provider", provider])
-        .args(["--model", model, "--prompt", "hi"])
+        .with_provider(provider, base, model)
+        .args(["--non-interactive", "--prompt", "hi"])
 }
 
 /// A chat completion that ends with `usage`.

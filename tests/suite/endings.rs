@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::conversation::says;
+use crate::support::conversation::{messages, says};
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
@@ -28,10 +28,6 @@ fn cut_call() -> Answer {
     )
 }
 
-fn messages(request: &Value) -> Vec<Value> {
-    request["messages"].as_array().unwrap().clone()
-}
-
 #[test]
 fn a_call_cut_by_the_token_limit_gets_a_result() {
     let server = Server::answering(|_, n| match n {
@@ -43,7 +39,7 @@ fn a_call_cut_by_the_token_limit_gets_a_result() {
         .run()
         .expect(0)
         .stderr_has(&["limit of tokens"]);
-    let sent = messages(&server.request(1).json());
+    let sent = messages(&server, 1);
     let last = sent.last().unwrap();
     assert_eq!(
         (&last["role"], &last["tool_call_id"]),
@@ -69,7 +65,7 @@ fn a_call_without_a_name_is_answered() {
         })
     });
     Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
-    let sent = messages(&server.request(1).json());
+    let sent = messages(&server, 1);
     let last = sent.last().unwrap();
     assert_eq!(last["tool_call_id"], "a");
     last["content"]
@@ -473,7 +469,7 @@ fn second_request(answer: impl Fn() -> Answer + Send + Sync + 'static) -> (Vec<V
     let chat = home.chat(&server).stdin("hi\nagain\n");
     chat.run();
     let log = home.read("config/profiles/main/chat_log.json");
-    (messages(&server.request(1).json()), log)
+    (messages(&server, 1), log)
 }
 
 #[test]
@@ -518,10 +514,8 @@ fn ask_long(model: &str, tokens: usize, tools: &str) -> (Option<i32>, String, us
     let server = Server::always(says("ok")).lenient();
     let output = home
         .marvin()
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key")
-        .args(["--non-interactive", "--provider", "openai-compat"])
-        .args(["--model", model, "--tools", tools])
+        .with_provider("openai-compat", server.url("/v1"), model)
+        .args(["--non-interactive", "--tools", tools])
         .args(["--prompt-file", long.to_str().unwrap()])
         .run();
     (output.code(), output.errors(), server.requests().len())

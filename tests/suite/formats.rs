@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::conversation::says;
 use crate::support::home::Home;
-use crate::support::run::{Done, Marvin};
+use crate::support::run::Done;
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
 
@@ -84,38 +84,6 @@ fn calendars_of_every_kind_are_listed() {
         failures.extend(same(&case, &output, "http://127.0.0.1").err());
     }
     none_of(&failures);
-}
-
-#[test]
-fn adding_and_removing_an_event_keeps_every_other_byte() {
-    let mut written = 0;
-    for case in cases("calendars", 11) {
-        let home = Home::new();
-        let before = fs::read(case.join("calendar.ics")).unwrap();
-        home.write(CALENDAR, &before);
-        let run = |text: &[&str]| -> Marvin {
-            home.marvin()
-                .env("PATH", "/nowhere")
-                .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
-                .arg("tool")
-                .args(text.iter().copied())
-        };
-        let added = run(&["calendar_add_event", "title=Ours", "start=2026-12-01T10:00"]).run();
-        if added.code() == Some(0) {
-            let during = fs::read(home.path().join(CALENDAR)).unwrap();
-            let during = String::from_utf8_lossy(&during);
-            assert!(during.contains("SUMMARY:Ours"), "{}", case.display());
-            run(&["calendar_delete_event", "title=Ours"])
-                .run()
-                .expect(0);
-            written += 1;
-        }
-        let after = fs::read(home.path().join(CALENDAR)).unwrap();
-        // A file of nothing becomes a calendar without events.
-        assert!(after == before || before.is_empty(), "{}", case.display());
-    }
-    // All but the one that is cut off and the one that is no calendar.
-    assert_eq!(written, 9);
 }
 
 /// A server of `file`, as the type that `type.txt` names.

@@ -10,11 +10,8 @@ use crate::support::wire::{anthropic, ollama, openai, responses};
 use crate::support::words::TextAssertions;
 
 fn marvin(home: &Home, server: &Server, provider: &str, model: &str) -> Marvin {
-    let id = provider.to_uppercase().replace('-', "_");
     home.marvin()
-        .env(&format!("MARVIN_URL_{id}"), server.url("/v1"))
-        .env(&format!("{id}_API_KEY"), "test-key")
-        .args(["--provider", provider, "--model", model])
+        .with_provider(provider, server.url("/v1"), model)
 }
 
 /// The 400 of LiteLLM's proxy before a server that forbids unknown members.

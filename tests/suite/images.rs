@@ -20,12 +20,9 @@ fn with_images(home: &Home, provider: &str, model: &str, base: &str) -> Marvin {
     home.write("work/one.png", png(640, 480));
     // The name says nothing; the content does.
     home.write("work/two.txt", png(10, 20));
-    let id = provider.to_uppercase().replace('-', "_");
     home.marvin()
-        .env(&format!("MARVIN_URL_{id}"), base)
-        .env(&format!("{id}_API_KEY"), "test-key")
-        .args(["--non-interactive", "--provider", provider])
-        .args(["--model", model, "--prompt", "compare them"])
+        .with_provider(provider, base, model)
+        .args(["--non-interactive", "--prompt", "compare them"])
         .args(["-i", "one.png", "--image", "two.txt"])
 }
 

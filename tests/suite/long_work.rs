@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::messages;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
@@ -58,11 +59,6 @@ fn chat(home: &Home, server: &Server) -> Marvin {
         .args(["--plain", "--provider", "ollama"])
         .env("OLLAMA_URL", server.url(""))
         .env("MARVIN_REPLY_FLOW", "off")
-}
-
-fn messages(server: &Server, request: usize) -> Vec<Value> {
-    let body = server.request(request).json();
-    body["messages"].as_array().unwrap().clone()
 }
 
 fn content(message: &Value) -> &str {

@@ -13,10 +13,8 @@ use crate::support::wire::{anthropic, openai, responses};
 
 fn ask(home: &Home, server: &Server) -> Marvin {
     home.marvin()
-        .env("MARVIN_URL_OPENAI", server.url("/v1"))
-        .env("OPENAI_API_KEY", "test-key")
-        .args(["--non-interactive", "--provider", "openai"])
-        .args(["--model", "gpt-5.1", "--prompt", "hi"])
+        .with_provider("openai", server.url("/v1"), "gpt-5.1")
+        .args(["--non-interactive", "--prompt", "hi"])
 }
 
 /// A stream that fails before any text.
@@ -97,9 +95,8 @@ fn the_other_wires_try_again_too() {
     });
     let run = Home::new()
         .marvin()
-        .env("MARVIN_URL_ANTHROPIC", server.url("/v1"))
-        .env("ANTHROPIC_API_KEY", "test-key")
-        .line("--non-interactive --provider anthropic --prompt hi")
+        .with_provider("anthropic", server.url("/v1"), "test-model")
+        .line("--non-interactive --prompt hi")
         .run();
     assert_eq!(run.expect(0).text(), "Hello.\n");
 }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::support::conversation::{calls, entry, playing, says};
 use crate::support::home::Home;
-use crate::support::run::program;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
@@ -377,27 +376,6 @@ fn files_that_an_older_version_left_open_are_closed() {
         let mode = fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", path.display());
     }
-}
-
-#[test]
-fn commands_run_in_bash_and_marvin_shell_decides() {
-    let home = Home::new();
-    let run = |own: &str| {
-        home.marvin()
-            .env("SHELL", "/bin/sh")
-            .env("MARVIN_SHELL", own)
-            .line("tool run_command 'command=echo ${BASH_VERSION:+bash}$0'")
-            .run()
-            .expect(0)
-            .text()
-            .to_owned()
-    };
-    let usual = match program("bash") {
-        Some(_) => run("").starts_with("bash"),
-        None => run("").lines().next().unwrap().ends_with("sh"),
-    };
-    assert!(usual, "{}", run(""));
-    run("/bin/sh").assert_has(&["/bin/sh\n"]);
 }
 
 #[test]

@@ -139,16 +139,9 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
         choice
             .iter()
             .fold(marvin, |marvin, (name, wire)| marvin.env(name, wire))
-            .env(&format!("MARVIN_URL_{id}"), server.url(wire.base))
-            .env(&format!("{id}_API_KEY"), "test-key")
+            .with_provider(wire.provider, server.url(wire.base), wire.model)
             .env("MARVIN_TOOL_SEARCH", "off")
-            .args([
-                "--non-interactive",
-                "--provider",
-                wire.provider,
-                "--model",
-                wire.model,
-            ])
+            .arg("--non-interactive")
             .args(["--prompt", "write the specification", "--working-dir"])
             .arg(home.work())
             .run()

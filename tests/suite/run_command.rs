@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::commands::run;
 use crate::support::home::Home;
-use crate::support::wait::found;
 use crate::support::words::TextAssertions;
 
 #[test]
@@ -69,30 +68,6 @@ fn a_command_that_times_out_is_killed_with_its_group() {
         let dead = state.is_empty() || state.contains(") Z ");
         assert!(dead, "process {pid} lives on: {state}");
     }
-}
-
-#[test]
-fn a_signal_ends_the_command_too() {
-    let home = Home::new();
-    let mark = home.path().join("pid");
-    let running = home
-        .marvin()
-        .args([
-            "tool",
-            "run_command",
-            &format!("command=echo $$ > {}; sleep 300", mark.display()),
-        ])
-        .spawn();
-    let pid = found("the command begins", || {
-        let text = fs::read_to_string(&mark).ok()?;
-        Some(text.strip_suffix('\n')?.to_owned())
-    });
-    running.signal(rustix::process::Signal::INT);
-    let output = running.wait();
-    assert!(output.took() < Duration::from_secs(10));
-    assert_ne!(output.code(), Some(0));
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "{state}");
 }
 
 #[test]

@@ -95,13 +95,11 @@ fn compare(wire: &str, provider: &str, model: &str, expected: Expected) {
         .collect();
     let server = Server::answering(move |_, n| Answer::sse([replies[n].clone()]));
     let home = Home::new();
-    let id = provider.to_uppercase();
     let marvin = home
         .marvin()
         .env("MARVIN_TOOL_SEARCH", "off")
-        .env(&format!("MARVIN_URL_{id}"), server.url("/v1"))
-        .env(&format!("{id}_API_KEY"), "test-key")
-        .args(["--plain", "--provider", provider, "--model", model])
+        .with_provider(provider, server.url("/v1"), model)
+        .arg("--plain")
         .stdin("Where am I?\nThanks. And now?\n");
     let marvin = match wire {
         "completions" => marvin.env("OPENAI_WIRE", wire),

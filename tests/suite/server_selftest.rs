@@ -80,26 +80,6 @@ fn matches_on_method_path_and_a_part_of_the_body() {
 }
 
 #[test]
-fn stops_at_a_latch_until_the_test_opens_it() {
-    let (head, middle) = (Latch::new(), Latch::new());
-    let answer = Answer::text("text/plain", "ab")
-        .head_after(&head)
-        .pause(&middle)
-        .send("cd");
-    let server = Server::with([Exchange::any().answer(answer)]);
-    let mut client = Client::connect(server.address());
-    client.request("GET", "/", "");
-    head.wait_reached(SOON);
-    assert!(server.answered(0).is_none());
-    head.open();
-    client.head().unwrap();
-    assert_eq!(client.exactly(2).unwrap(), b"ab");
-    middle.wait_reached(SOON);
-    middle.open();
-    assert_eq!(client.exactly(2).unwrap(), b"cd");
-}
-
-#[test]
 fn sees_the_client_leave_during_a_stall_and_before_a_request() {
     let server = Server::with([Exchange::any().answer(Answer::sse(["data: x\n\n"]).stall())]);
     let mut client = Client::connect(server.address());
@@ -140,35 +120,6 @@ fn resets_cuts_and_lies_about_the_length() {
         who.is_err(),
         "the server's own close passed for the client's"
     );
-}
-
-#[test]
-fn drips_byte_by_byte() {
-    let server = Server::with([Exchange::any().answer(Answer::status(200).chunked().drip("héy"))]);
-    let mut client = Client::connect(server.address());
-    client.request("GET", "/", "");
-    let chunks = client.response().unwrap().chunks;
-    assert_eq!(chunks.len(), 4);
-    assert_eq!(chunks.concat(), "héy".as_bytes());
-}
-
-#[test]
-fn serves_many_connections_at_once() {
-    let gate = Latch::new();
-    let held = gate.clone();
-    let server = Server::always(Answer::text("text/plain", "ok").head_after(&held));
-    let mut clients: Vec<_> = (0..100)
-        .map(|_| Client::connect(server.address()))
-        .collect();
-    for client in &mut clients {
-        client.request("GET", "/", "");
-    }
-    server.wait_requests(100, SOON);
-    gate.open();
-    for client in &mut clients {
-        assert_eq!(client.response().unwrap().body, b"ok");
-    }
-    assert_eq!(server.connections(), 100);
 }
 
 #[test]

@@ -519,7 +519,7 @@ fn the_first_ticket_of_a_child_is_sent_back() {
 #[test]
 fn a_result_of_any_size_reaches_the_model_cut_and_explained() {
     let project = Project::new();
-    let count = 3_000;
+    let count = 1_500;
     for n in 0..count {
         let deps = if n + 1 < count {
             format!("t-{:05}", n + 1)

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::shared::shared;
-use crate::support::wire::{anthropic, ollama, openai, pieces};
+use crate::support::wire::{ollama, openai, pieces};
 
 fn payloads(frames: &[String]) -> Vec<Value> {
     let lines = frames.iter().flat_map(|f| f.lines());
@@ -23,92 +23,6 @@ fn keys(value: &Value) -> Vec<&str> {
         .keys()
         .map(String::as_str)
         .collect()
-}
-
-#[test]
-fn openai_chunks_join_to_the_arguments() {
-    let frames = openai::Stream::new()
-        .text(&["One ", "moment."])
-        .call_in_pieces(0, "call_a", "read_file", r#"{"path":"ä.txt"}"#, 3)
-        .call(1, "call_b", "tree", "{}")
-        .end();
-    assert_eq!(frames.last().unwrap(), "data: [DONE]\n\n");
-    let chunks = payloads(&frames);
-    let joined = |index: u64| -> String {
-        let calls = chunks.iter().flat_map(|c| c["choices"].as_array().unwrap());
-        calls
-            .flat_map(|c| c["delta"]["tool_calls"].as_array().into_iter().flatten())
-            .filter(|c| c["index"] == index)
-            .map(|c| c["function"]["arguments"].as_str().unwrap())
-            .collect()
-    };
-    assert_eq!(joined(0), r#"{"path":"ä.txt"}"#);
-    assert_eq!(joined(1), "{}");
-    let finish: Vec<_> = chunks
-        .iter()
-        .filter_map(|c| c["choices"][0]["finish_reason"].as_str())
-        .collect();
-    assert_eq!(finish, ["tool_calls"]);
-    let usage = chunks.last().unwrap();
-    assert_eq!(
-        (
-            usage["choices"].clone(),
-            usage["usage"]["total_tokens"].clone()
-        ),
-        (json!([]), json!(15))
-    );
-}
-
-#[test]
-fn anthropic_blocks_are_numbered_and_closed() {
-    let frames = anthropic::Stream::new()
-        .thinking(&["hm"], "c2ln")
-        .ping()
-        .call("toolu_a", "tree", r#"{"path":"src"}"#, 4)
-        .end();
-    let events = payloads(&frames);
-    let kinds: Vec<_> = events.iter().map(|e| e["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds.first(), Some(&"message_start"));
-    assert_eq!(kinds.last(), Some(&"message_stop"));
-    let count = |kind| kinds.iter().filter(|k| **k == kind).count();
-    assert_eq!(
-        (
-            count("content_block_start"),
-            count("content_block_stop"),
-            count("ping")
-        ),
-        (2, 2, 1)
-    );
-    let json: String = events
-        .iter()
-        .filter_map(|e| e["delta"]["partial_json"].as_str())
-        .collect();
-    assert_eq!(json, r#"{"path":"src"}"#);
-    assert!(
-        frames
-            .iter()
-            .zip(&kinds)
-            .all(|(f, k)| f.starts_with(&format!("event: {k}\n")))
-    );
-}
-
-#[test]
-fn ollama_lines_are_objects_and_the_last_is_done() {
-    for lines in [
-        ollama::text(&["a", "b"]),
-        ollama::calls(&[("tree", json!({"path": "."}))]),
-        ollama::calls_in_last(&[("tree", json!({}))]),
-    ] {
-        let values: Vec<Value> = lines
-            .iter()
-            .map(|l| serde_json::from_str(l).unwrap())
-            .collect();
-        let done: Vec<_> = values
-            .iter()
-            .map(|v| v["done"].as_bool().unwrap())
-            .collect();
-        assert!(done.iter().rev().skip(1).all(|d| !d) && done.last() == Some(&true));
-    }
 }
 
 #[test]

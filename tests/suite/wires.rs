@@ -65,11 +65,9 @@ impl Case {
         let id = self.provider().to_uppercase().replace('-', "_");
         let output = home
             .marvin()
-            .env(&format!("MARVIN_URL_{id}"), base)
-            .env(&format!("{id}_API_KEY"), "test-key")
+            .with_provider(self.provider(), base, "test-model")
             .env(&format!("{id}_WIRE"), self.words_for_wire())
-            .args(["--non-interactive", "--provider", self.provider()])
-            .args(["--model", "test-model", "--prompt", "hi"])
+            .args(["--non-interactive", "--prompt", "hi"])
             .run();
         (output, server)
     }

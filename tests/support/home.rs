@@ -106,10 +106,8 @@ impl Home {
     /// non-interactive, with this prompt.
     pub fn ask(&self, base: &str, prompt: &str) -> Marvin {
         self.marvin()
-            .env("OPENAI_COMPAT_URL", base)
-            .env("OPENAI_COMPAT_API_KEY", "test-key")
-            .args(["--non-interactive", "--provider", "openai-compat"])
-            .args(["--model", "test-model", "--prompt", prompt])
+            .with_provider("openai-compat", base, "test-model")
+            .args(["--non-interactive", "--prompt", prompt])
     }
 }
 

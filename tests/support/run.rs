@@ -97,9 +97,15 @@ impl Marvin {
 
     /// Talks to the model of `server`, which speaks the OpenAI dialect.
     pub fn with_model(self, server: &Server) -> Self {
-        self.env("OPENAI_COMPAT_URL", server.url("/v1"))
-            .env("OPENAI_COMPAT_API_KEY", "test-key")
-            .line("--provider openai-compat --model test-model")
+        self.with_provider("openai-compat", server.url("/v1"), "test-model")
+    }
+
+    /// Talks to this model of a provider at this address, with a key.
+    pub fn with_provider(self, provider: &str, base: impl AsRef<OsStr>, model: &str) -> Self {
+        let id = provider.to_uppercase().replace('-', "_");
+        self.env(&format!("{id}_URL"), base)
+            .env(&format!("{id}_API_KEY"), "test-key")
+            .args(["--provider", provider, "--model", model])
     }
 
     /// Takes a variable away.

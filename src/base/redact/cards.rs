@@ -13,12 +13,12 @@ const MAX_IBAN_BYTES: usize = 42;
 
 /// Digits side by side.
 #[derive(Clone, Copy)]
-struct Group {
+struct DigitGroup {
     start: usize,
     end: usize,
 }
 
-impl Group {
+impl DigitGroup {
     const fn len(self) -> usize {
         self.end - self.start
     }
@@ -31,7 +31,7 @@ impl Group {
 /// The card numbers in `text`. Groups of digits that one space, hyphen or dot separates are read together.
 pub(super) fn cards(text: &str) -> Vec<Hit> {
     let mut found = Vec::new();
-    let mut run: Vec<Group> = Vec::new();
+    let mut run: Vec<DigitGroup> = Vec::new();
     let mut at = 0;
     loop {
         let group = next_group(text, at);
@@ -62,18 +62,18 @@ fn is_separator(between: Option<&str>) -> bool {
     )
 }
 
-fn next_group(text: &str, from: usize) -> Option<Group> {
+fn next_group(text: &str, from: usize) -> Option<DigitGroup> {
     let bytes = text.as_bytes().get(from..)?;
     let start = from + bytes.iter().position(u8::is_ascii_digit)?;
     let digits = text.as_bytes().get(start..)?.iter();
-    Some(Group {
+    Some(DigitGroup {
         start,
         end: start + digits.take_while(|b| b.is_ascii_digit()).count(),
     })
 }
 
 /// True when no letter touches the group. Letters of other scripts do not count: languages without spaces write right up to a number.
-fn is_word(text: &str, group: Group) -> bool {
+fn is_word(text: &str, group: DigitGroup) -> bool {
     let byte = |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).copied();
     let is_letter = |b: u8| b.is_ascii_alphabetic() || b == b'_';
     let before = group.start.checked_sub(1);
@@ -87,7 +87,7 @@ fn is_word(text: &str, group: Group) -> bool {
 }
 
 /// Finds the cards in groups that are written together.
-fn cards_in(text: &str, run: &[Group], found: &mut Vec<Hit>) {
+fn cards_in(text: &str, run: &[DigitGroup], found: &mut Vec<Hit>) {
     let mut cards = Vec::new();
     let mut rest = run;
     while let Some((first, others)) = rest.split_first() {
@@ -108,7 +108,7 @@ fn cards_in(text: &str, run: &[Group], found: &mut Vec<Hit>) {
 }
 
 /// How many of the first groups are a card; the most, if there is a choice.
-fn card_at(text: &str, groups: &[Group], is_start: bool) -> Option<usize> {
+fn card_at(text: &str, groups: &[DigitGroup], is_start: bool) -> Option<usize> {
     let mut number = String::new();
     let mut card = None;
     for (index, group) in groups.iter().enumerate() {
@@ -132,7 +132,7 @@ fn card_at(text: &str, groups: &[Group], is_start: bool) -> Option<usize> {
 
 /// One group, groups of four (American Express and Diners Club print 4-6-5 and 4-6-4), or groups of another size where nothing else stands beside them: lists of
 /// numbers have valid check digits too, by chance.
-fn is_written_as_card(groups: &[Group], is_all: bool) -> bool {
+fn is_written_as_card(groups: &[DigitGroup], is_all: bool) -> bool {
     let lens: Vec<usize> = groups.iter().map(|group| group.len()).collect();
     let Some((last, others)) = lens.split_last() else {
         return false;

@@ -45,7 +45,7 @@ pub(crate) enum CallError {
     Cancelled,
 }
 
-enum Answer {
+enum CallOutcome {
     Response(Result<Box<RawValue>, RpcError>),
     Gone,
     Cancelled,
@@ -68,7 +68,7 @@ pub(crate) struct Connection {
 
 #[derive(Debug, Default)]
 struct Router {
-    waiting: Mutex<HashMap<u64, Sender<Answer>>>,
+    waiting: Mutex<HashMap<u64, Sender<CallOutcome>>>,
     sessions: Mutex<HashMap<String, Sender<SessionEvent>>>,
     gone: AtomicBool,
     /// It is gone because what it sent was no message.
@@ -151,17 +151,17 @@ impl Connection {
             lock(&self.router.waiting).remove(&id);
             return Err(CallError::Gone);
         }
-        let _wake = stop.on_fire(move || drop(tell.try_send(Answer::Cancelled)));
+        let _wake = stop.on_fire(move || drop(tell.try_send(CallOutcome::Cancelled)));
         let answer = match self.write(RpcCall::text(id, method, params)) {
             true => answer.recv_timeout(limit),
-            false => Ok(Answer::Gone),
+            false => Ok(CallOutcome::Gone),
         };
         lock(&self.router.waiting).remove(&id);
         match answer {
-            Ok(Answer::Response(Ok(result))) => Ok(result),
-            Ok(Answer::Response(Err(error))) => Err(CallError::Refused(error)),
-            Ok(Answer::Cancelled) => Err(CallError::Cancelled),
-            Ok(Answer::Gone) | Err(RecvTimeoutError::Disconnected) => Err(CallError::Gone),
+            Ok(CallOutcome::Response(Ok(result))) => Ok(result),
+            Ok(CallOutcome::Response(Err(error))) => Err(CallError::Refused(error)),
+            Ok(CallOutcome::Cancelled) => Err(CallError::Cancelled),
+            Ok(CallOutcome::Gone) | Err(RecvTimeoutError::Disconnected) => Err(CallError::Gone),
             Err(RecvTimeoutError::Timeout) => Err(CallError::TimedOut),
         }
     }
@@ -275,7 +275,7 @@ impl Router {
                 Ok(Frame::Message(body)) => match messages::read(body) {
                     Some(Incoming::Response(id, outcome)) => {
                         if let Some(waiting) = lock(&self.waiting).remove(&id) {
-                            let _ = waiting.try_send(Answer::Response(outcome));
+                            let _ = waiting.try_send(CallOutcome::Response(outcome));
                         }
                     }
                     Some(Incoming::Event(session, event)) => match self.pass_on(&session, event) {
@@ -299,7 +299,7 @@ impl Router {
         }
         self.gone.store(true, Ordering::SeqCst);
         for (_, waiting) in lock(&self.waiting).drain() {
-            let _ = waiting.try_send(Answer::Gone);
+            let _ = waiting.try_send(CallOutcome::Gone);
         }
         self.tell_all(&SessionEvent::Gone);
         // The readers must not wait for more, even when their channel is full.

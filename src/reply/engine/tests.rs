@@ -385,29 +385,6 @@ fn a_cancelled_reply_keeps_what_the_user_said() {
 }
 
 #[test]
-fn secrets_of_the_user_reach_no_model() {
-    let stand = Stand::new(ReplySettings::default());
-    let model = Model::new(|stage| match stage {
-        Stage::Planner => Err(FailureKind::Stalled),
-        stage => answers(stage),
-    });
-    for text in [
-        "mail bob@example.com that api_key=abc123secretvalue works",
-        "lines:\nmail bob@example.com\napi_key=abc123secretvalue",
-    ] {
-        stand.say(&model, false, text).unwrap();
-    }
-    let asked = locked(&model.asked);
-    assert!(asked.iter().any(|(stage, _)| *stage == Stage::Extractor));
-    for (stage, request) in asked.iter() {
-        assert!(!request.contains("bob@example"), "{stage:?}: {request}");
-        assert!(!request.contains("abc123secret"), "{stage:?}: {request}");
-    }
-    let (_, last) = asked.last().unwrap();
-    assert_has(last, &["lines:\\nmail [REDACTED_EMAIL]\\napi_key"]);
-}
-
-#[test]
 fn lost_entries_of_the_log_are_taken_in_once() {
     let stand = Stand::new(ReplySettings::default());
     let at = now(&stand.ctx.session);

@@ -20,7 +20,7 @@ const MAX_SUMMARY_CHARS: usize = 500;
 
 /// What the model makes of a node.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct NodeSplit {
     pub summary: String,
     pub nodes: Vec<NewNode>,
 }
@@ -52,7 +52,7 @@ pub(super) fn split_if_large(
 }
 
 /// The parts in an answer about a node of `lines` facts; `None` when they are too few or too many, or lose more than half of the facts.
-pub(super) fn parse(answer: &str, lines: usize) -> Option<Parts> {
+pub(super) fn parse(answer: &str, lines: usize) -> Option<NodeSplit> {
     let value: Value = serde_json::from_str(json_span::object(answer)?).ok()?;
     let text = |value: &Value, key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn parse(answer: &str, lines: usize) -> Option<Parts> {
         .all(|node| !node.name.is_empty() && !node.facts.is_empty());
     let kept: usize = nodes.iter().map(|node| node.facts.len()).sum();
     let usable = whole && PARTS.contains(&nodes.len()) && kept * 2 >= lines;
-    usable.then(|| Parts {
+    usable.then(|| NodeSplit {
         summary: clip(&text(&value, "summary"), MAX_SUMMARY_CHARS),
         nodes,
     })
