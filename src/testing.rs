@@ -192,17 +192,13 @@ pub mod sessions {
 }
 
 pub mod sse {
-    pub use crate::formats::sse::{Events, SseItem};
+    pub use crate::formats::sse::{SseEvents, SseItem};
 }
 
 pub mod terminal {
     pub use crate::ui::term::guard::TerminalGuard;
-    pub use crate::ui::term::input::Keyboard;
     pub use crate::ui::term::keys::{Parser, UnmarkedPastes};
     pub use crate::ui::term::modes::TerminalModes;
-    pub use crate::ui::term::screen::{Colours, Screen};
-    pub use crate::ui::term::signals::Signals;
-    pub use crate::ui::term::tty::{Tty, size};
     pub use crate::ui::term::{Input, Rgb, SignalEvent};
 }
 

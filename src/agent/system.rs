@@ -161,7 +161,7 @@ fn added_folders(session: &SessionContext) -> String {
     match lines.is_empty() {
         true => String::new(),
         false => format!(
-            "Files in these folders can be read and changed too, by their absolute paths:\n{}",
+            "Files in these folders can be read and changed too, by their absolute paths; code_grep searches one with an absolute glob_filter, as FOLDER/*.rs:\n{}",
             lines.join("\n")
         ),
     }

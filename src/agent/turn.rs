@@ -514,7 +514,7 @@ fn append_notice(messages: &mut [Message], words: &str) -> usize {
 }
 
 /// The text of the last message, unless it is the model's.
-fn last_text(messages: &mut [Message]) -> Option<&mut String> {
+pub(super) fn last_text(messages: &mut [Message]) -> Option<&mut String> {
     match messages.last_mut()? {
         Message::Tool(output) => Some(&mut output.text),
         Message::User(user) => Some(&mut user.text),

@@ -1,7 +1,7 @@
 //! Keeps a conversation within the model's window: before each request, before the results of a round enter, and after a server has found it too long.
 
 use super::overhead::Overhead;
-use super::turn::Conversation;
+use super::turn::{Conversation, last_text};
 use crate::base::text::plural;
 use crate::chat::budget::ContextBudget;
 use crate::chat::compaction::{self, CompactionGoal, open_task};
@@ -12,7 +12,7 @@ use crate::model_call::compaction::{cap_results, compact};
 use crate::model_call::limits::{self, RequestSize, limit_after};
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::engine::hooks::turns::objects_to_compaction;
+use crate::tools::engine::hooks::turns::{objects_to_compaction, session_is_compacted};
 
 impl Conversation<'_> {
     /// The thresholds of the model's window.
@@ -92,6 +92,12 @@ impl Conversation<'_> {
         let goal = self.goal();
         match compact(ctx, &mut self.messages, &mut self.meter, goal) {
             Ok(true) => {
+                if let Some(words) = session_is_compacted(ctx, &self.target.model)
+                    && let Some(text) = last_text(&mut self.messages)
+                {
+                    text.push_str("\n\n");
+                    text.push_str(&words);
+                }
                 self.save(ctx, ContextCause::Compaction);
                 // Compaction has invalidated the provider's cache anyway.
                 self.system = None;

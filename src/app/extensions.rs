@@ -160,7 +160,7 @@ pub(crate) fn open(session: &SessionContext, settings: &Settings, warn: &mut dyn
     if session.trust.run() == RunTrust::Everything && session.trust.folder().is_some() {
         session.trust.agree(&items_of(session));
     }
-    if settings.without_hooks {
+    if settings.access.without_hooks {
         session.hooks.switch_off();
     } else {
         open_hooks(session, warn);
@@ -244,10 +244,10 @@ pub(crate) fn open_unasked(
 /// What the project has that this session does not use, in a sentence; `None` where there is nothing, or somebody said no.
 fn left_out(session: &SessionContext, settings: &Settings) -> Option<String> {
     let folder = session.trust.folder()?;
-    if settings.is_leashed || is_refused(session) {
+    if settings.is_leashed() || is_refused(session) {
         return None;
     }
-    let words = summary(&unused(session))?;
+    let words = summary(&unused(session, items_of(session)))?;
     let dir = escape_controls(&clip(&folder.path.display().to_string(), 200));
     Some(format!(
         "Not used, because nobody said that this project is trusted: {words}. \"marvin trust {dir}\" trusts it, --trust-project does for a run."
@@ -266,9 +266,8 @@ pub(crate) fn is_refused(session: &SessionContext) -> bool {
     }
 }
 
-/// What the project has and the session does not use.
-pub(crate) fn unused(session: &SessionContext) -> Vec<TrustItem> {
-    let mut items = items_of(session);
+/// What the session does not use of what its project has.
+pub(crate) fn unused(session: &SessionContext, mut items: Vec<TrustItem>) -> Vec<TrustItem> {
     items.retain(|item| !(session.trust).agrees(&session.paths, item.kind, &item.digest));
     items
 }

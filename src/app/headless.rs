@@ -96,7 +96,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
-    let leashed = run.settings.is_leashed;
+    let leashed = run.settings.is_leashed();
     if leashed {
         descendants::adopt();
     }
@@ -269,7 +269,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |text: String| say(&format!("Warning: {text}"));
     let prompt = match settings.json.reads_lines {
-        true if settings.is_leashed => {
+        true if settings.is_leashed() => {
             return Err(Problem::input(
                 "--input-format stream-json cannot be used with MARVIN_LEASH: standard input is held by the parent.",
             ));
@@ -291,7 +291,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     }
     if let Some(path) = MARVIN_PARENT_SOCKET
         .read(&settings.env)
-        .filter(|_| settings.is_leashed)
+        .filter(|_| settings.is_leashed())
     {
         let approver = ParentApprover(path.into());
         session.permissions.set_approver(Some(Arc::new(approver)));
@@ -309,7 +309,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         return pipeline_run::run(&session, stop, settings, flags, prompt, display);
     }
     // A resumed run waits for children of the one before.
-    let _attending = match (settings.is_leashed, session.working_dir.root()) {
+    let _attending = match (settings.is_leashed(), session.working_dir.root()) {
         (true, Some(root)) => record::attend(&root).ok(),
         _ => None,
     };
@@ -372,7 +372,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     });
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
-            .map(|sink| match settings.is_leashed {
+            .map(|sink| match settings.is_leashed() {
                 true => sink.reporting_cost(Arc::clone(&session)),
                 false => sink,
             })
@@ -380,7 +380,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     );
     let warn: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
     let provider = target.provider.name();
-    let told = settings.is_leashed && MARVIN_TELL_LINES.read(&settings.env);
+    let told = settings.is_leashed() && MARVIN_TELL_LINES.read(&settings.env);
     let listener: Arc<dyn EventSink> = match told {
         true => Arc::new(ToldToParent::new(stream.clone(), &target.model)),
         false => stream.clone(),

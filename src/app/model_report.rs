@@ -63,10 +63,8 @@ pub(crate) struct ReportedModel {
     pub chat: bool,
     /// Marvin's table or the file of models knows it.
     pub known: bool,
-    /// Tokens of request and reply together.
-    pub window: Option<u64>,
-    /// Tokens of a reply.
-    pub output: Option<u64>,
+    #[serde(flatten)]
+    pub limits: TokenLimits,
     /// US dollars per million tokens.
     pub price: Option<TokenPrice>,
     /// Reasoning efforts that it takes.
@@ -75,6 +73,21 @@ pub(crate) struct ReportedModel {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<f64>,
     pub images: bool,
+    #[serde(flatten)]
+    pub ending: ReportedEnd,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TokenLimits {
+    /// Tokens of request and reply together.
+    pub window: Option<u64>,
+    /// Tokens of a reply.
+    pub output: Option<u64>,
+}
+
+/// When a model goes, if that is known.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReportedEnd {
     /// `2026-12-11`, `gone` or `deprecated`.
     pub ends: Option<String>,
     /// It has ended.
@@ -108,10 +121,10 @@ impl ReportedModel {
         if let Some(multiplier) = self.multiplier {
             remarks.push(format!("× {}", trim_decimals(multiplier, 2)));
         }
-        if let Some(end) = self.end {
+        if let Some(end) = self.ending.end {
             remarks.push(end.words(today));
         }
-        if let Some(successor) = &self.successor {
+        if let Some(successor) = &self.ending.successor {
             remarks.push(format!("use {successor}"));
         }
         if !self.chat {
@@ -291,8 +304,10 @@ impl About<'_> {
             chosen: id == self.chosen,
             chat: is_for_chat(id),
             known: info.known,
-            window: listed.window.or(known(info.window)),
-            output: listed.output.or(known(info.output)),
+            limits: TokenLimits {
+                window: listed.window.or(known(info.window)),
+                output: listed.output.or(known(info.output)),
+            },
             price: self.bills_dollars.then(price).flatten(),
             efforts: efforts
                 .filter(|effort| info.efforts.takes(*effort))
@@ -300,10 +315,12 @@ impl About<'_> {
                 .collect(),
             multiplier: None,
             images: info.images,
-            ends: end.map(|end| end.to_string()),
-            ended: end.is_some_and(|end| end.is_over(self.today)),
-            successor: listed.successor.clone().or(successor),
-            end,
+            ending: ReportedEnd {
+                ends: end.map(|end| end.to_string()),
+                ended: end.is_some_and(|end| end.is_over(self.today)),
+                successor: listed.successor.clone().or(successor),
+                end,
+            },
         }
     }
 }

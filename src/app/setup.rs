@@ -29,7 +29,6 @@ use crate::mcp::session::{ServerSetup, SessionServers};
 use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
-use crate::proc::sandbox::policy::SandboxMode;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::permissions::Permissions;
@@ -48,21 +47,21 @@ pub(crate) fn session(
 ) -> Outcome<SessionContext> {
     size_limit::report_as_error();
     let mut policy = ToolPolicy::new(&settings.env, warn);
-    if let Some(list) = &settings.tools {
+    if let Some(list) = &settings.access.tools {
         policy.groups = parse_groups(list)?;
     }
     let registry = registry();
     let known = known_tools(&registry.all());
-    let permissions = settings.permissions.rules(&known)?;
+    let permissions = settings.access.permissions.rules(&known)?;
     policy.disallowed.clone_from(&permissions.deny);
     let mut session = SessionContext::new(settings.env.clone(), policy);
     session.set_registry(registry);
     session.permissions = Permissions::new(permissions);
     let env = settings.env.clone();
-    if settings.is_leashed || session.policy.depth > 0 || settings.pipeline.is_some() {
+    if settings.is_leashed() || session.policy.depth > 0 || settings.pipeline.is_some() {
         session.supervisor.clone_from(&settings.process.executable);
     }
-    if settings.is_leashed {
+    if settings.is_leashed() {
         let patience = Patience::of(&settings.env, warn);
         session.patience = Some(ChildPatience::new(patience, |outage| say(&outage.line())));
     }
@@ -83,7 +82,7 @@ pub(crate) fn session(
         (None, Some(current)) => session.working_dir.leave_unset(current.clone()),
         (None, None) => {}
     }
-    session.trust = SessionTrust::new(settings.trust.clone());
+    session.trust = SessionTrust::new(settings.access.trust.clone());
     if let Some(root) = session.working_dir.root() {
         session.trust.begin_in(root.path());
     }
@@ -108,10 +107,11 @@ pub(crate) fn session(
     }
     let added = session.working_dir.added();
     let added: Vec<_> = added.iter().map(|root| root.path().to_owned()).collect();
-    session.sandbox = settings.sandbox.session(&added, &session.paths, warn)?;
-    let fence = session.sandbox.fence();
-    let is_read_only = fence.is_some_and(|choice| choice.mode == SandboxMode::ReadOnly);
-    session.policy.is_sandbox_read_only = is_read_only;
+    session.sandbox = settings
+        .access
+        .sandbox
+        .session(&added, &session.paths, warn)?;
+    session.keep_to_sandbox();
     Ok(session)
 }
 
@@ -333,7 +333,7 @@ pub(crate) fn spending(
         return Ok(spending);
     }
     // A child's announcement would be read by its parent, not by the user.
-    if !MARVIN_NO_FALLBACK.read(&settings.env) && !settings.is_leashed {
+    if !MARVIN_NO_FALLBACK.read(&settings.env) && !settings.is_leashed() {
         spending.successor = Some(Arc::new(successor(&settings.env, &spending)));
     }
     Ok(spending)

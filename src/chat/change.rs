@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
@@ -19,6 +20,8 @@ const MAX_COMPARED_LINES: usize = 6_000;
 const MAX_LINE_BYTES: usize = 4_000;
 /// Maximum bytes of the hunks of a file.
 const MAX_TEXT_BYTES: usize = 4 << 20;
+/// Maximum bytes of each of the two texts that are kept whole.
+const MAX_WHOLE_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
@@ -34,6 +37,16 @@ pub struct FileChange {
     pub removed: usize,
     /// The places of change, in the order of the file.
     pub hunks: Vec<Hunk>,
+    /// Both texts, while they are at hand and somebody wants to see them.
+    #[serde(skip)]
+    pub whole: Option<Arc<WholeTexts>>,
+}
+
+/// The texts of a file before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeTexts {
+    pub old: String,
+    pub new: String,
 }
 
 /// What became of a file.
@@ -64,13 +77,21 @@ impl FileChange {
             (Some(_), None) => ChangeKind::Deleted,
             _ => ChangeKind::Changed,
         };
-        let old: Vec<&str> = old.unwrap_or_default().lines().collect();
-        let new: Vec<&str> = new.unwrap_or_default().lines().collect();
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let is_kept = old.len().max(new.len()) <= MAX_WHOLE_BYTES;
         let mut change = Self {
             path: path.to_owned(),
             kind,
+            whole: is_kept.then(|| {
+                Arc::new(WholeTexts {
+                    old: old.to_owned(),
+                    new: new.to_owned(),
+                })
+            }),
             ..Self::default()
         };
+        let old: Vec<&str> = old.lines().collect();
+        let new: Vec<&str> = new.lines().collect();
         let ops = compare(&old, &new);
         for op in &ops {
             if !matches!(op, DiffOp::Equal { .. }) {
@@ -108,6 +129,7 @@ impl FileChange {
     /// The same change at a place whose first line has the number `first`, or at an unknown one.
     #[must_use]
     pub(crate) fn starting_at(mut self, first: Option<usize>) -> Self {
+        self.whole = None;
         for hunk in &mut self.hunks {
             hunk.start = hunk.start.zip(first).map(|((old, new), first)| {
                 let before = first.saturating_sub(1);

@@ -30,6 +30,15 @@ pub enum Display {
 }
 
 impl Display {
+    /// The same without whole texts, for those who keep it.
+    #[must_use]
+    pub(crate) fn without_whole_texts(mut self) -> Self {
+        if let Self::Changes { files } = &mut self {
+            files.iter_mut().for_each(|file| file.whole = None);
+        }
+        self
+    }
+
     /// The length of its texts.
     pub(crate) fn bytes(&self) -> usize {
         match self {

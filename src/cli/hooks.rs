@@ -39,7 +39,7 @@ fn import(path: &Path) -> Outcome<String> {
 fn list(settings: &Settings) -> Outcome<String> {
     let paths = Paths::new(&settings.env);
     let mut text = String::new();
-    if settings.without_hooks {
+    if settings.access.without_hooks {
         text.push_str("Hooks are switched off here (--no-hooks, MARVIN_NO_HOOKS).\n");
     }
     if let Some(read) = extensions::user_hooks(&paths) {

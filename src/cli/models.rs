@@ -136,7 +136,7 @@ fn text(report: &ModelReport, today: Date) -> String {
 }
 
 fn window(model: &ReportedModel) -> String {
-    model.window.map_or_else(
+    model.limits.window.map_or_else(
         || "?".to_owned(),
         |tokens| {
             if tokens < 10_000 {

@@ -66,7 +66,9 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
                         command.name
                     )));
                 }
-                let is_first = typed.words.is_empty() && !words_only && typed.supervise.is_none();
+                let is_first = typed.prompt.words.is_empty()
+                    && !words_only
+                    && typed.command.supervise.is_none();
                 let first = word.to_str().filter(|_| is_first);
                 if let Some(command) = first.and_then(subcommands::find) {
                     if command.flags_follow {
@@ -76,7 +78,7 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
                     let rest = parser.raw_args().map_err(wrong)?.collect();
                     return subcommand(command, typed, &given, rest);
                 }
-                typed.words.push(utf8(word, "the prompt")?);
+                typed.prompt.words.push(utf8(word, "the prompt")?);
                 continue;
             }
             Arg::Long(SETUP) if named.is_some() => {
@@ -139,11 +141,11 @@ struct GivenFlag {
 /// A subcommand after the flags in `given`.
 fn subcommand(
     command: &'static Subcommand,
-    typed: CliArgs,
+    mut typed: CliArgs,
     given: &[GivenFlag],
     rest: Vec<OsString>,
 ) -> Outcome<CliCommand> {
-    if typed.version {
+    if typed.command.version {
         return Ok(CliCommand::Run(Box::new(typed)));
     }
     let name = command.name;
@@ -161,7 +163,37 @@ fn subcommand(
             "Leave it out (marvin {name} --help), or put -- before the words of a prompt: marvin {flag} … -- {name} …"
         )));
     }
+    let rest = match command.flags_among_words {
+        true => take_flags(command, &mut typed, rest)?,
+        false => rest,
+    };
     Ok(CliCommand::Sub(name, Box::new(typed), rest))
+}
+
+/// Applies the subcommand's flags among its words, and gives the words without them.
+fn take_flags(
+    command: &Subcommand,
+    typed: &mut CliArgs,
+    words: Vec<OsString>,
+) -> Outcome<Vec<OsString>> {
+    let mut left = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let text = word.to_str().and_then(|word| word.strip_prefix("--"));
+        let (name, inline) = match text.map(|text| text.split_once('=').unwrap_or((text, ""))) {
+            Some((name, value)) if text != Some(name) => (name, Some(OsString::from(value))),
+            Some((name, _)) => (name, None),
+            None => ("", None),
+        };
+        let Some(flag) = flags::long(name).filter(|flag| command.flags.contains(&flag.long)) else {
+            left.push(word);
+            continue;
+        };
+        let value = inline.or_else(|| words.next());
+        let value = value.ok_or_else(|| Problem::input(format!("--{name} needs a value.")))?;
+        (flag.apply)(typed, value)?;
+    }
+    Ok(left)
 }
 
 fn next_is(parser: &mut Parser, word: &str) -> bool {
@@ -173,24 +205,24 @@ fn next_is(parser: &mut Parser, word: &str) -> bool {
 fn together(typed: &CliArgs) -> Outcome<()> {
     SessionFlags::check(typed)?;
     JsonFlags::check(typed)?;
-    if typed.design_first && typed.working_dir.is_none() {
+    if typed.pipeline.is_wanted && typed.working_dir.is_none() {
         return Err(Problem::input(
             "--design-first needs the folder to build in: --working-dir DIR.",
         )
         .next("For example: marvin --design-first --working-dir DIR --prompt \"…\"; marvin help pipeline says more."));
     }
     let alone = [
-        (typed.allow_dirty, "--allow-dirty"),
-        (typed.in_place, "--in-place"),
-        (typed.branch.is_some(), "--branch"),
-        (typed.feature.is_some(), "--feature"),
-        (typed.until.is_some(), "--until"),
-        (typed.from.is_some(), "--from"),
-        (!typed.approve.is_empty(), "--approve"),
+        (typed.pipeline.allow_dirty, "--allow-dirty"),
+        (typed.pipeline.in_place, "--in-place"),
+        (typed.pipeline.branch.is_some(), "--branch"),
+        (typed.pipeline.feature.is_some(), "--feature"),
+        (typed.pipeline.until.is_some(), "--until"),
+        (typed.pipeline.from.is_some(), "--from"),
+        (!typed.pipeline.approve.is_empty(), "--approve"),
     ];
     match alone
         .iter()
-        .find(|(given, _)| *given && !typed.design_first)
+        .find(|(given, _)| *given && !typed.pipeline.is_wanted)
     {
         Some((_, flag)) => Err(Problem::input(format!(
             "{flag} is only for the pipeline: give it with --design-first."
@@ -283,11 +315,11 @@ mod tests {
     #[test]
     fn both_forms_of_a_value_are_taken_and_dashes_only_with_equals() {
         for (args, prompt) in [(&["--prompt", "a b"][..], "a b"), (&["--prompt=-x"], "-x")] {
-            assert_eq!(typed(args).unwrap().prompt.as_deref(), Some(prompt));
+            assert_eq!(typed(args).unwrap().prompt.text.as_deref(), Some(prompt));
         }
         fails(&["--prompt", "--stdin"], "--prompt=VALUE");
         fails(&["--stdin=1"], "takes no value");
-        assert!(typed(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
+        assert!(typed(&["-B", "hello", "world"]).unwrap().prompt.words == ["hello", "world"]);
     }
 
     #[test]
@@ -304,10 +336,14 @@ mod tests {
             (&["--allowedTools", "Read"], "Read"),
             (&["--allowedTools=Read"], "Read"),
         ] {
-            assert_eq!(typed(args).unwrap().permissions.allow, [rules], "{args:?}");
+            assert_eq!(
+                typed(args).unwrap().access.permissions.allow,
+                [rules],
+                "{args:?}"
+            );
         }
         let twice = typed(&["--disallowed-tools", "a", "--disallowedTools", "b"]).unwrap();
-        assert_eq!(twice.permissions.deny, ["a", "b"]);
+        assert_eq!(twice.access.permissions.deny, ["a", "b"]);
         fails(
             &["--allowed-tools"],
             "--allowed-tools needs a value (RULES)",
@@ -316,6 +352,30 @@ mod tests {
             &["--permission-mode", "dontask"],
             "Did you mean \"dontAsk\"?",
         );
+    }
+
+    #[test]
+    fn flags_of_a_tool_stand_before_or_after_its_name() {
+        for args in [
+            &["--sandbox", "read-only", "tool", "tree", "depth=1"][..],
+            &["tool", "tree", "--sandbox=read-only", "depth=1"],
+            &["tool", "tree", "depth=1", "--sandbox", "read-only"],
+        ] {
+            match parse(args.iter().map(Into::into).collect()).unwrap() {
+                CliCommand::Sub(_, typed, rest) => {
+                    assert!(typed.access.sandbox.mode.is_some(), "{args:?}");
+                    assert_eq!(rest, ["tree", "depth=1"], "{args:?}");
+                }
+                CliCommand::Run(_) => panic!("{args:?}"),
+            }
+        }
+        let lacking = parse(
+            ["tool", "tree", "--sandbox"]
+                .iter()
+                .map(Into::into)
+                .collect(),
+        );
+        assert!(lacking.is_err());
     }
 
     #[test]
@@ -334,10 +394,10 @@ mod tests {
     fn the_last_model_wins_and_a_pair_names_a_tier() {
         let models = ["m", "openai/gpt:free", "plan=a=b"];
         let args = typed(&models.map(|model| ["--model", model]).concat()).unwrap();
-        assert_eq!(args.model.as_deref(), Some("openai/gpt:free"));
-        assert_ne!(args.tiers, TierOverrides::default());
+        assert_eq!(args.model.model.as_deref(), Some("openai/gpt:free"));
+        assert_ne!(args.model.tiers, TierOverrides::default());
         let args = typed(&["--model", "org/model-1.5=x"]).unwrap();
-        assert_eq!(args.model.as_deref(), Some("org/model-1.5=x"));
+        assert_eq!(args.model.model.as_deref(), Some("org/model-1.5=x"));
         fails(&["--model", "opos=x"], "opus");
     }
 
@@ -346,7 +406,7 @@ mod tests {
         let pipeline = ["--design-first", "--working-dir", "d"];
         assert!(typed(&pipeline).unwrap().non_interactive);
         let args = typed(&[&pipeline[..], &["--allow-dirty", "--branch", "b"]].concat()).unwrap();
-        assert!(args.allow_dirty && args.branch.as_deref() == Some("b"));
+        assert!(args.pipeline.allow_dirty && args.pipeline.branch.as_deref() == Some("b"));
         for (alone, named) in [
             (&["--design-first"][..], "--working-dir"),
             (&["--allow-dirty"], "--design-first"),
@@ -361,7 +421,7 @@ mod tests {
     fn a_session_is_named_by_one_flag_that_makes_sense() {
         let args = typed(&["-r", "3f2a", "go on"]).unwrap();
         assert_eq!(args.session.resume.as_deref(), Some("3f2a"));
-        assert_eq!(args.words, ["go on"]);
+        assert_eq!(args.prompt.words, ["go on"]);
         assert!(typed(&["-c", "--fork-session"]).unwrap().session.fork);
         let list = typed(&["--resume"]).unwrap().session.choice();
         assert_eq!(list, SessionChoice::Pick);
@@ -393,8 +453,8 @@ mod tests {
         assert!(
             matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), CliCommand::Sub("tools", _, rest) if rest.len() == 1)
         );
-        let words = typed(&["--", "tools", "--json"]).unwrap().words;
+        let words = typed(&["--", "tools", "--json"]).unwrap().prompt.words;
         assert_eq!(words, ["tools", "--json"]);
-        assert_eq!(typed(&["tools shed"]).unwrap().words, ["tools shed"]);
+        assert_eq!(typed(&["tools shed"]).unwrap().prompt.words, ["tools shed"]);
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
         || args.first().is_some_and(|arg| arg == "acp");
     let wants_json = wants_json(&args);
     match parse(args) {
-        Ok(CliCommand::Sub(name, args, _)) if args.help => {
+        Ok(CliCommand::Sub(name, args, _)) if args.command.help => {
             report(print(&help::subcommand(name))).into()
         }
         Ok(CliCommand::Sub(name, args, rest)) => {
@@ -62,16 +62,19 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
             }
             report(outcome).into()
         }
-        Ok(CliCommand::Run(args)) if args.help => report(print(&help::screen())).into(),
-        Ok(CliCommand::Run(args)) if args.version => {
+        Ok(CliCommand::Run(args)) if args.command.help => report(print(&help::screen())).into(),
+        Ok(CliCommand::Run(args)) if args.command.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
         Ok(CliCommand::Run(args)) => {
-            if let Some(input) = args.supervise {
-                return report(supervise::run(&args.words, input)).into();
+            if let Some(input) = args.command.supervise {
+                return report(supervise::run(&args.prompt.words, input)).into();
             }
             warn(variables::layer(&mut env));
-            match (args.fire_alarm.clone(), args.review_job.clone()) {
+            match (
+                args.command.fire_alarm.clone(),
+                args.command.review_job.clone(),
+            ) {
                 (Some(id), _) => report(fire(&id, &settings(*args, env))).into(),
                 (None, Some(id)) => CliOutcome::Done(review_job::run(&id, settings(*args, env))),
                 (None, None) => interactive(*args, env),
@@ -197,7 +200,7 @@ fn subcommand(
         "export" => sessions::export(&words, &settings).map(|()| 0),
         "pipeline" => {
             // A merge has tests run that children wrote.
-            settings.sandbox.run_unattended();
+            settings.access.sandbox.run_unattended();
             pipeline::run(&words, &settings)
         }
         "mcp" => mcp::run(&words, settings),

@@ -48,7 +48,7 @@ pub(super) fn found(settings: &Settings) -> FoundSkills {
     let folder = dir.map(ProjectFolder::around);
     let known = TrustedProjects::read(&paths).unwrap_or_default();
     let is_stored = |folder: &ProjectFolder| known.agrees(folder, TrustKind::Skill, "");
-    let is_trusted = match settings.trust {
+    let is_trusted = match settings.access.trust {
         RunTrust::Everything => true,
         _ => folder.as_ref().is_some_and(is_stored),
     };

@@ -12,6 +12,8 @@ pub(crate) struct Subcommand {
     pub flags: &'static [&'static str],
     /// It takes no words, and its flags may follow its name too.
     pub flags_follow: bool,
+    /// Its flags may stand among its words, too.
+    pub flags_among_words: bool,
     /// The first screen of the help has only its name: most people do not need it.
     pub is_further: bool,
     /// Accepted but not listed.
@@ -33,6 +35,7 @@ const fn subcommand(name: &'static str, doc: &'static str, forms: &'static str) 
         doc,
         flags: &[],
         flags_follow: false,
+        flags_among_words: false,
         is_further: false,
         hidden: false,
     }
@@ -46,6 +49,11 @@ impl Subcommand {
 
     const fn flags_follow(mut self) -> Self {
         self.flags_follow = true;
+        self
+    }
+
+    const fn flags_among_words(mut self) -> Self {
+        self.flags_among_words = true;
         self
     }
 
@@ -67,7 +75,8 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "NAME [key=value …] [--json '{…}'] [--working-dir DIR]\trun it; coding tools work in the folder\n\
          NAME --help\tshow its parameters",
     )
-    .flags(&["working-dir", "sandbox", "sandbox-network", "add-dir"]),
+    .flags(&["working-dir", "sandbox", "sandbox-network", "add-dir"])
+    .flags_among_words(),
     subcommand(
         "tools",
         "List the tools.",

@@ -125,7 +125,6 @@ fn text(records: &[Box<RawValue>]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::base::testing::assert_has;
     use std::fs;
 
     fn clock() -> Clock {
@@ -172,23 +171,6 @@ mod tests {
         assert!(raw(path, b"[\n  {\"a\"}\n]\n").is_err());
         assert!(raw(path, b"[\n  {\n    \"a\"\n  }\n]\n").is_err());
         assert!(raw(path, b"[\"\xff\"]").is_err());
-    }
-
-    #[test]
-    fn a_corrupt_file_is_moved_aside_and_reported() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.json");
-        fs::write(&path, "[{\"a\": 1},").unwrap();
-        let notice = add(&path, None, "{}").unwrap();
-        assert_has(&notice, &["line 1", ".corrupt-"]);
-        let aside = fs::read_dir(dir.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().path());
-        let aside: Vec<_> = aside
-            .filter(|path| path.to_string_lossy().contains("corrupt"))
-            .collect();
-        assert_eq!(fs::read_to_string(&aside[0]).unwrap(), "[{\"a\": 1},");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "[\n  {}\n]\n");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum SseItem<'a> {
 
 /// Splits reads into events; holds the state between two reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Events {
+pub struct SseEvents {
     lines: LineSplitter,
     /// The name that came last: most events of a stream have the same one.
     name: String,
@@ -38,7 +38,7 @@ pub struct Events {
     retry: Option<u64>,
 }
 
-impl Default for Events {
+impl Default for SseEvents {
     fn default() -> Self {
         Self::with_cap(MAX_LINE_BYTES)
     }
@@ -56,7 +56,7 @@ enum SseField<'b> {
     Stray(&'b [u8]),
 }
 
-impl Events {
+impl SseEvents {
     /// A splitter for events of at most `cap` bytes.
     pub fn with_cap(cap: usize) -> Self {
         Self {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn events(reads: &[&[u8]]) -> Vec<OwnedItem> {
-        let mut events = Events::default();
+        let mut events = SseEvents::default();
         let mut out = Vec::new();
         let mut on_item = |item: SseItem<'_>| {
             out.push(match item {
@@ -272,7 +272,7 @@ mod tests {
         let text = b"id: 1\nretry: 50\ndata\n\nid: 2\nretry: x\n\nid: \0\n\nid: 3\ndata: 3";
         for at in 0..text.len() {
             let (one, two) = text.split_at(at);
-            let mut events = Events::default();
+            let mut events = SseEvents::default();
             for read in [one, two] {
                 let _ = events
                     .feed(read, &mut |_| ControlFlow::Continue(()))
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_break_stops_at_once() {
         let mut seen = 0;
-        let flow = Events::default().feed(b"data: 1\n\ndata: 2\n\n", &mut |_| {
+        let flow = SseEvents::default().feed(b"data: 1\n\ndata: 2\n\n", &mut |_| {
             seen += 1;
             ControlFlow::Break(())
         });
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_refused() {
-        let mut events = Events::with_cap(1000);
+        let mut events = SseEvents::with_cap(1000);
         let mut on_item = |_: SseItem<'_>| ControlFlow::Continue(());
         let refused = (0..100).find_map(|_| {
             events

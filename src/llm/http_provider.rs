@@ -15,7 +15,7 @@ use super::models::{ModelInfo, ServedFacts, WireRule, near, served};
 use super::provider::{Delta, Embeddings, Offer, Provider, Reply, Request};
 use super::remarks::{self, Remarks};
 use super::wire::optional::{OptionalMember, OptionalMembers};
-use super::wire::read::Progress;
+use super::wire::read::DecodeProgress;
 use super::wire::write::{effort, sent_tools};
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
@@ -217,9 +217,9 @@ impl HttpProvider {
                     let progress = decoder.feed(buffer.get(..count).unwrap_or_default());
                     decoder.deltas().for_each(&mut *emit);
                     match progress {
-                        Progress::More => {}
-                        Progress::Failed => break,
-                        Progress::Done => {
+                        DecodeProgress::More => {}
+                        DecodeProgress::Failed => break,
+                        DecodeProgress::Done => {
                             response.finish();
                             break;
                         }

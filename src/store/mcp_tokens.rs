@@ -32,6 +32,8 @@ pub(crate) struct ServerLink {
     pub resource: String,
     /// The client id of the configuration that was used with this issuer first.
     pub client: Option<String>,
+    /// Tells this sign-in from an earlier one, which may have been another account's.
+    pub sign_in: Option<String>,
 }
 
 /// How a client proves at the token endpoint who it is.
@@ -139,6 +141,16 @@ impl McpTokens {
         Some((about.ino(), about.mtime(), about.mtime_nsec(), about.len()))
     }
 
+    /// What tells the account from others that is signed in to this server; none is, or the file cannot be read.
+    pub(crate) fn account(&self, server: &str) -> Option<String> {
+        let file = self.read().ok()?;
+        let link = file.link(server)?;
+        file.token(&link)?;
+        let sign_in = link.sign_in.unwrap_or_default();
+        let hash = stable_hash(&format!("{}\0{}\0{sign_in}", link.issuer, link.resource));
+        Some(format!("{hash:016x}"))
+    }
+
     /// The path whose lock processes take to refresh the token of an issuer and a resource.
     pub(crate) fn refresh_lock(&self, link: &ServerLink) -> PathBuf {
         let hash = stable_hash(&format!("{}\0{}", link.issuer, link.resource));
@@ -221,12 +233,14 @@ impl TokenFile {
             issuer: text(value, "issuer")?,
             resource: text(value, "resource")?,
             client: text(value, "client_id"),
+            sign_in: text(value, "sign_in"),
         })
     }
 
     pub(crate) fn set_link(&mut self, server: &str, link: &ServerLink) {
         let mut value = json!({"issuer": link.issuer, "resource": link.resource});
         set(&mut value, "client_id", link.client.as_deref());
+        set(&mut value, "sign_in", link.sign_in.as_deref());
         self.put(&["servers", server], Some(value));
     }
 
@@ -355,6 +369,7 @@ mod tests {
             issuer: issuer.to_owned(),
             resource: "https://mcp.example/a/b".to_owned(),
             client: None,
+            sign_in: Some(issuer.to_owned()),
         }
     }
 
@@ -400,6 +415,9 @@ mod tests {
         let file = store.read().unwrap();
         assert!(file.token(&link("https://one")) == Some(token("https://one")));
         assert_eq!(file.link("https://y"), Some(link("https://two")));
+        let accounts = ["https://x", "https://y", "https://z"].map(|url| store.account(url));
+        assert!(accounts[0].is_some() && accounts[1].is_some() && accounts[0] != accounts[1]);
+        assert_eq!(accounts[2], None);
         store.change(|file| file.forget("https://x")).unwrap();
         let file = store.read().unwrap();
         assert!(file.token(&link("https://one")).is_none());

@@ -553,7 +553,7 @@ mod tests {
         for n in 0..MAX_SKILLS + 20 {
             bench.described(&format!(".agents/skills/s{n}"));
         }
-        for n in 0..500 {
+        for n in 0..5_000 {
             fs::create_dir_all(
                 bench
                     .dir

@@ -78,7 +78,16 @@ impl Sources for Candidates<'_> {
         names.collect()
     }
 
+    fn prompt_words(&self, line: &str, typed: &str) -> Vec<String> {
+        let servers = self.0.modules.get::<SessionServers>();
+        servers.prompt_words(line, typed)
+    }
+
     fn paths(&self, typed: &str) -> Vec<String> {
+        let servers = self.0.modules.get::<SessionServers>();
+        if let Some(resources) = servers.resources_like(typed) {
+            return resources;
+        }
         let folder = typed.rsplit_once('/').map_or("", |(folder, _)| folder);
         let before = if typed.contains('/') {
             format!("{folder}/")
@@ -102,6 +111,7 @@ impl Sources for Candidates<'_> {
             .filter(|name| !name.chars().any(char::is_control) && !name.ends_with(".git/"))
             .collect();
         names.sort();
+        names.extend(servers.names_like(typed));
         let last = typed.strip_prefix(before.as_str()).unwrap_or(typed);
         let fits = |name: &String| {
             let name = name.strip_prefix(before.as_str()).unwrap_or(name);

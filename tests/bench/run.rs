@@ -15,6 +15,7 @@
 
 mod clutter;
 mod contender;
+mod extensions;
 mod measure;
 mod rows;
 mod series;
@@ -41,6 +42,7 @@ fn main() {
     println!("\n| one-shot of Marvin | wall | CPU | x empty home (wall) | x empty home (CPU) |");
     println!("|---|---|---|---|---|");
     clutter::rows(&stage, quick, &mut limits);
+    extensions::rows(&stage, quick, &mut limits);
     limits.push(rows::size(&stage));
     println!("\n{}", table::HEAD);
     for row in limits {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
+use crate::leave::in_a_shell;
 use crate::stage::{
     LIMIT, begin, calls, command, conversation, end, full, input, last_sent, log, messages, more,
     playing, quit, rows, says, sent, started, unasked, until, wait_input,
@@ -234,7 +235,12 @@ fn quit_keys_work_during_an_answer() {
 
 #[test]
 fn signals_during_an_answer_keep_its_text_and_restore_the_terminal() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+    for (signal, code) in [
+        (Signal::TERM, 143),
+        (Signal::HUP, 129),
+        (Signal::INT, 130),
+        (Signal::QUIT, 131),
+    ] {
         let (home, _server, mut pty) = conversation([begin("Endless").stall()]);
         pty.enter("go", "Endless");
         pty.signal(signal);
@@ -251,26 +257,13 @@ fn it_suspends_in_mid_answer_and_comes_back() {
     let latch = Latch::new();
     let answer = begin("The beginning").pause(&latch);
     let server = playing([end(more(answer, " and the end."))]);
-    let marvin = command(&home, &server);
-    let text: Vec<_> = std::iter::once(marvin.get_program())
-        .chain(marvin.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let script = format!(
-        "set -m; {}; echo in the shell; read go; fg >/dev/null; echo \"status $?\"; read end",
-        text.join(" ")
-    );
-    let mut shell = Pty::command("/bin/sh".as_ref(), &home);
-    for (name, value) in marvin.get_envs() {
-        shell.env(name, value.unwrap());
-    }
-    shell.args(["-c", &script]);
-    let pty = started(&shell);
+    let pty = in_a_shell(&command(&home, &server), &home, 2);
+    pty.wait_text("test-model");
     pty.enter("go", "The beginning");
     pty.send("a draft");
     wait_input(&pty, "> a draft");
     pty.control('z');
-    pty.wait_text("in the shell");
+    pty.wait_text("in the shell 1");
     assert_eq!(pty.modes(), before);
     pty.with(|screen| {
         assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
@@ -280,6 +273,14 @@ fn it_suspends_in_mid_answer_and_comes_back() {
     pty.wait_text("The beginning and the end.");
     wait_input(&pty, "> a draft");
     assert!(raw(&pty.modes()));
+    // A stop signal does the same.
+    let children = format!("/proc/{0}/task/{0}/children", pty.pid().as_raw_nonzero());
+    let child = fs::read_to_string(children).unwrap();
+    let child = Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+    kill_process(child, Signal::TSTP).unwrap();
+    pty.wait_text("in the shell 2");
+    pty.send("\r");
+    wait_input(&pty, "> a draft");
     pty.control('q');
     pty.wait_text("status 0");
     assert_eq!(pty.modes(), before);

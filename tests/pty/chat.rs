@@ -1,5 +1,6 @@
 //! A conversation on the full screen: typing, the reply and its appearance, and what the next session shows.
 
+use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
@@ -372,6 +373,19 @@ fn the_last_reply_is_copied_by_the_terminal() {
     quit(pty, &home);
 }
 
+/// Wake-ups of every thread of a process so far.
+fn wake_ups(pty: &Pty) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pty.pid().as_raw_nonzero())).unwrap();
+    let status = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+    let count = |text: String| -> u64 {
+        text.lines()
+            .filter(|line| line.contains("ctxt_switches"))
+            .map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap())
+            .sum()
+    };
+    status.map(count).sum()
+}
+
 #[test]
 fn an_idle_screen_sleeps() {
     let (home, _server, pty) = conversation([says("Done.")]);
@@ -379,9 +393,8 @@ fn an_idle_screen_sleeps() {
     pty.wait_text("2 msgs");
     // Time for the effects of the answer to finish, and time in which nothing may happen.
     std::thread::sleep(Duration::from_millis(500));
-    let before = pty.raw().len();
+    let before = (pty.raw().len(), wake_ups(&pty));
     std::thread::sleep(Duration::from_millis(1500));
-    let written = pty.raw().len() - before;
-    assert_eq!(written, 0, "bytes written");
+    assert_eq!((pty.raw().len(), wake_ups(&pty)), before);
     quit(pty, &home);
 }

@@ -185,33 +185,6 @@ fn a_line_of_ten_megabytes_is_an_answer_like_others() {
 }
 
 #[test]
-fn a_corrupt_log_is_set_aside_and_reported() {
-    for broken in [
-        &b"{\"role\": oops"[..],
-        b"\xff\xfe\x00\x01",
-        b"[1, 2, \"three\"]",
-    ] {
-        let home = Home::new();
-        home.write("config/profiles/main/chat_log.json", broken);
-        let server = playing([says("An answer.")]);
-        let pty = full(&home, &server);
-        pty.enter("go", "An answer.");
-        pty.wait_text("2 msgs");
-        quit(pty, &home);
-        let folder = home.path().join("config/profiles/main");
-        let kept = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default())
-            .any(|bytes| bytes.windows(broken.len()).any(|window| window == broken))
-            // A list of other values is still a list: entries are appended to it.
-            || home.read("config/profiles/main/chat_log.json").contains("three");
-        assert!(kept, "{broken:?} is gone");
-        home.read("config/profiles/main/chat_log.json")
-            .assert_has(&["An answer."]);
-    }
-}
-
-#[test]
 fn entries_of_another_version_are_kept() {
     let home = Home::new();
     let entry = json!({"role": "oracle", "text": "from the future", "time": "noon", "mood": {"of": ["the", "day"]}});

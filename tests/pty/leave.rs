@@ -16,7 +16,7 @@ use crate::support::words::TextAssertions;
 const APART: Duration = Duration::from_millis(2_300);
 
 /// The command in a shell with job control, which says `in the shell` each time it is stopped, and brings it back after Enter.
-fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
+pub(crate) fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
     let text: Vec<_> = std::iter::once(marvin.get_program())
         .chain(marvin.get_args())
         .map(|word| word.to_string_lossy().into_owned())

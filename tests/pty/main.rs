@@ -12,7 +12,6 @@
 mod support;
 
 mod agents;
-mod app;
 mod broken;
 mod calling;
 mod chat;
@@ -37,6 +36,7 @@ mod random;
 mod reply;
 mod rounds;
 mod seeing;
+mod servers;
 mod sessions;
 mod slash;
 mod stage;

@@ -1,12 +1,11 @@
-//! Papers through the real binary: Semantic Scholar and arXiv by their samples, by made-up answers, and with bad input.
+//! Papers through the real binary: Semantic Scholar and arXiv by made-up answers, and with bad input.
 
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::samples::{each, samples, tool};
+use crate::support::samples::{samples, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
 use crate::support::words::{TextAssertions, unfenced};
@@ -32,108 +31,6 @@ fn atom(total: u32, entries: &str) -> Answer {
             "<feed xmlns:o='x'><title>own</title><o:totalResults>{total}</o:totalResults>{entries}</feed>"
         ),
     )
-}
-
-#[test]
-fn semantic_scholar_samples_give_the_expected_results() {
-    each(
-        "samples_of_semantic_scholar_give_what_they_should",
-        "semantic-scholar",
-        &[
-            ("search.json", &|sample| {
-                let server = sample.server();
-                said(
-                    &server.url(""),
-                    "search_papers",
-                    json!({"query": "turing", "max_results": 2}),
-                ).assert_has(&[
-                        "Semantic Scholar: 2 of 11,054 papers for \"turing\":\n\n1. Computing Machinery and Intelligence (1950)\n   A. Turing · 10,059 citations\n   https://www.semanticscholar.org/paper/2d56",
-                        "\n   I propose to consider the question, “Can machines think?”",
-                        "2. A paper with a closed record but a preprint\n   0 citations\n   https://",
-                        "\n   PDF: http://arxiv.org/pdf/2301.10035\n",
-                    ]);
-            }),
-            ("empty.json", &|sample| {
-                let text = said(
-                    &sample.server().url(""),
-                    "search_papers",
-                    json!({"query": "n0 r3sult", "year_min": 2001, "open_access_only": true}),
-                );
-                assert_eq!(
-                    text,
-                    "Semantic Scholar has no papers for \"n0 r3sult\" since 2001 with a free PDF.\n"
-                );
-            }),
-            ("error-400.json", &|sample| {
-                refused(
-                    &sample.server().url(""),
-                    "search_papers",
-                    json!({"query": "x"}),
-                )
-                .assert_has(&["(400): Unrecognized or unsupported fields: [unknown]."]);
-            }),
-            // Slow by design: the client waits 2 s and 5 s between pages.
-            ("error-429.json", &|sample| {
-                let server = sample.server();
-                refused(&server.url(""), "search_papers", json!({"query": "x"})).assert_has(&[
-                    "rate limiting keyless use",
-                    "search_arxiv",
-                    "SEMANTIC_SCHOLAR_API_KEY",
-                ]);
-                assert_eq!(server.requests().len(), 3);
-            }),
-        ],
-    );
-}
-
-#[test]
-fn arxiv_samples_give_the_expected_results() {
-    each(
-        "samples_of_arxiv_give_what_they_should",
-        "arxiv",
-        &[
-            ("query-testing.xml", &|sample| {
-                let text = said(
-                    &sample.server().url(""),
-                    "search_arxiv",
-                    json!({"query": "testing", "max_results": 10}),
-                );
-                text.assert_has(&[
-                        "arXiv: 10 of 214,881 papers for \"testing\", by relevance:\n\n1. Testing Deep Learning Models: A First Comparative Study of Multiple Testing Techniques\n   Mohit Kumar Ahuja, Arnaud Gotlieb, Helge Spieker · 2022-02-24 · cs.SE, cs.LG\n   https://arxiv.org/abs/2202.12139v1\n   PDF: https://arxiv.org/pdf/2202.12139v1\n   DOI: 10.1109/ICSTW55395.2022.00035\n",
-                        "\n\n10. ",
-                    ]);
-                text.assert_lacks(&["arXiv Query", "\n11. "]);
-            }),
-            ("empty.xml", &|sample| {
-                let text = said(
-                    &sample.server().url(""),
-                    "search_arxiv",
-                    json!({"query": "0000.0000"}),
-                );
-                assert_eq!(text, "arXiv has no papers for \"0000.0000\".\n");
-            }),
-            ("error-400.xml", &|sample| {
-                let text = refused(
-                    &sample.server().url(""),
-                    "search_arxiv",
-                    json!({"query": "id:abc"}),
-                );
-                text.assert_has(&["arXiv refused the query: incorrect id format for abc."]);
-                let body = sample.bytes.clone();
-                let server = Server::always(Answer::text("application/atom+xml", body.clone()));
-                refused(&server.url(""), "search_arxiv", json!({"query": "id:abc"}))
-                    .assert_has(&["incorrect id format"]);
-            }),
-            ("ratelimited-429.txt", &|sample| {
-                let server = sample.server();
-                refused(&server.url(""), "search_arxiv", json!({"query": "x"}))
-                    .assert_has(&["(429): Rate exceeded."]);
-                assert_eq!(server.requests().len(), 2);
-                let gap = server.request(1).arrived - server.request(0).arrived;
-                assert!(gap >= Duration::from_millis(2_900), "{gap:?}");
-            }),
-        ],
-    );
 }
 
 #[test]

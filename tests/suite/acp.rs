@@ -323,7 +323,7 @@ fn modes_and_options_change_what_follows() {
     let ids: Vec<&Value> = (opened["configOptions"].as_array().unwrap().iter())
         .map(|option| &option["id"])
         .collect();
-    assert_eq!(ids, ["mode", "model", "thought_level"]);
+    assert_eq!(ids, ["mode", "model", "thought_level", "sandbox"]);
     let session = opened["sessionId"].as_str().unwrap().to_owned();
     editor.answers(|_| panic!("a question"));
     let set = |editor: &mut Editor, id: &str, value: &str| {

@@ -1,13 +1,16 @@
-//! The completion scripts, loaded in the real shells; bash's is tested with the other subcommands.
+//! The completion scripts and the manual page, loaded by the programs that they are for.
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
+use crate::commands::run;
 use crate::support::conversation::says;
-use crate::support::home::Home;
+use crate::support::home::{Home, write};
 use crate::support::run::{Done, Marvin, program};
 use crate::support::server::Server;
 use crate::support::shared::skip;
+use crate::support::words::TextAssertions;
 
 /// Completes one command line in zsh interactively: a terminal, an interactive shell, a press of Tab. The candidates are captured in `compadd`,
 /// where every completion ends.
@@ -155,4 +158,112 @@ fn fish_completes() {
         offered.sort();
         offered
     });
+}
+
+/// Gives a program text on standard input; status, output, errors.
+fn pipe(program: &Path, args: &[&str], text: &str) -> (bool, String, String) {
+    use std::io::Write as _;
+    let mut child = Command::new(program)
+        .args(args)
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (
+        output.status.success(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn bash_loads_the_completions_and_completes() {
+    let Some(bash) = program("bash") else {
+        return skip("bash_completes", "bash is not installed");
+    };
+    let home = Home::new();
+    let script = run(&home, &["completions", "bash"]).expect(0);
+    let (fine, _, errors) = pipe(&bash, &["-n"], script.text());
+    assert!(fine && errors.is_empty(), "{errors}");
+    let dir = Path::new(env!("CARGO_BIN_EXE_marvin"))
+        .parent()
+        .unwrap()
+        .display()
+        .to_string();
+    write(&home.work().join("prompt file.txt"), "x");
+    let complete = |text: &[&str]| -> Vec<String> {
+        let line: Vec<String> = text.iter().map(|word| format!("'{word}'")).collect();
+        let asked = format!(
+            "PATH=\"{dir}:$PATH\"\ncd '{}'\n{}\nCOMP_WORDS=(marvin {})\nCOMP_CWORD={}\n_marvin\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\ncomplete -p marvin >&2\n",
+            home.work().display(),
+            script.text(),
+            line.join(" "),
+            text.len()
+        );
+        let (fine, out, errors) = pipe(&bash, &["--norc"], &asked);
+        assert!(fine && errors.contains("_marvin marvin"), "{errors}");
+        out.lines()
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(complete(&["--promp"]), ["--prompt", "--prompt-file"]);
+    let pro = complete(&["--pro"]);
+    assert_eq!(pro, ["--prompt", "--prompt-file", "--provider"]);
+    assert!(complete(&["--provider", "gro"]) == ["groq"]);
+    assert!(complete(&["--non-interactive", "--tools", "fi"]).contains(&"files".to_owned()));
+    assert_eq!(complete(&["compl"]), ["completions"]);
+    assert_eq!(complete(&["completions", "z"]), ["zsh"]);
+    assert_eq!(complete(&["tool", "git_bl"]), ["git_blame"]);
+    assert_eq!(complete(&["--prompt-file", "promp"]), ["prompt file.txt"]);
+}
+
+#[test]
+fn the_manual_page_renders_and_names_everything() {
+    let home = Home::new();
+    let page = run(&home, &["man"]).expect(0);
+    assert!(
+        page.text().is_ascii(),
+        "groff takes bytes above 127 for Latin-1"
+    );
+    let Some(groff) = program("groff") else {
+        return skip(
+            "the_manual_page_renders_and_names_everything",
+            "groff is not installed",
+        );
+    };
+    let (fine, text, errors) = pipe(
+        &groff,
+        &["-man", "-Tutf8", "-ww", "-P-cbou", "-rLL=200n"],
+        page.text(),
+    );
+    assert!(fine && errors.is_empty(), "{errors}");
+    let help = run(&home, &["--help"]).expect(0);
+    let flags = help
+        .text()
+        .split_whitespace()
+        .filter(|word| word.starts_with("--"));
+    let plain = |text: &str| text.replace(['\u{2010}', '\u{2212}'], "-");
+    let text = plain(&text);
+    for flag in flags {
+        let flag = flag.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+        assert!(text.contains(flag), "{flag} is not in the manual page");
+    }
+    text.assert_has(&[
+        "completions",
+        "EXIT STATUS",
+        "MARVIN_CONFIG_DIR",
+        "OPENAI_API_KEY",
+        "\u{2026}",
+    ]);
 }

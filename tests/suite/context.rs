@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::hooks::{command, names, records, user_hooks};
 use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Done;
@@ -54,6 +55,11 @@ fn reads_on(home: &Home) -> (Done, Server) {
 #[test]
 fn a_full_small_window_warns_backs_up_and_compacts() {
     let home = Home::new();
+    let told = "read -r line; echo \"$line\" >> $HOME/told; case $line in *'\"compact\"'*) echo 'Mind the heron.';; esac";
+    user_hooks(
+        &home,
+        &json!({"SessionStart": command(told), "PreCompact": command(told)}),
+    );
     let (output, server) = reads_on(&home);
     assert!(output.text().ends_with("Done.\n"));
     output.stderr_has(&[
@@ -95,6 +101,27 @@ fn a_full_small_window_warns_backs_up_and_compacts() {
     assert!(roles.len() <= 12, "{roles:?}");
     let task = &requests[compacted].json()["messages"][1]["content"];
     assert_eq!(task, &task_of_reads());
+    // Hooks hear of it, and what they say of the shortened conversation is in the same request.
+    let told = records(&home, "told");
+    assert_eq!(
+        names(&told)[..3],
+        ["SessionStart", "PreCompact", "SessionStart"]
+    );
+    assert_eq!(told[1]["trigger"], "auto");
+    assert_eq!(
+        (&told[0]["source"], &told[2]["source"]),
+        (&json!("startup"), &json!("compact"))
+    );
+    let newest = requests[compacted].json()["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .to_string();
+    assert!(
+        newest.contains("[A hook of the user says: Mind the heron.]"),
+        "{newest}"
+    );
     let logs: Vec<_> = std::fs::read_dir(home.work().join(".marvin/logs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())

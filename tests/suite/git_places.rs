@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::git_folder::state;
 use crate::support::home::Home;
 use crate::support::repo::{Repo, git};
 use crate::support::words::TextAssertions;
@@ -40,15 +41,6 @@ fn works(home: &Home, dir: &Path) {
 
 /// Puts a `.git` into a folder.
 type Trap<'a> = &'a dyn Fn(&Path);
-
-/// What a repository must keep: its branches, its index and its settings.
-fn state(repo: &Repo) -> (String, String, Vec<u8>) {
-    (
-        repo.git(&["for-each-ref"]),
-        repo.read(".git/config"),
-        fs::read(repo.path().join(".git/index")).unwrap(),
-    )
-}
 
 #[test]
 fn a_git_entry_pointing_to_a_foreign_repository_is_refused() {
@@ -254,61 +246,4 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
         .expect(1)
         .stderr_has(&["8,001 settings"]);
     assert!(!mark.exists(), "the filter ran");
-}
-
-#[test]
-fn git_does_not_write_through_links_in_the_repository() {
-    let home = Home::new();
-    let victim = Repo::at(&home.path().join("victim"));
-    victim.file("a.txt", "theirs\n").commit("theirs");
-    let before = state(&victim);
-    let file = home.write("profile", "text\n");
-    let real = victim.path().join(".git");
-    let links = [
-        ("COMMIT_EDITMSG", file.clone()),
-        ("COMMIT_EDITMSG", home.path().join("not-yet")),
-        ("ORIG_HEAD", file.clone()),
-        ("logs/HEAD", file.clone()),
-        ("logs/refs/heads/main", file),
-        ("logs", real.join("logs")),
-        ("index", real.join("index")),
-        ("refs", real.join("refs")),
-        ("refs/heads", real.join("refs/heads")),
-        ("packed-refs", real.join("packed-refs")),
-        ("HEAD", real.join("HEAD")),
-    ];
-    for (name, target) in links {
-        let repo = Repo::new();
-        repo.file("a.txt", "mine\n").commit("start");
-        let place = repo.path().join(".git").join(name);
-        match place.symlink_metadata() {
-            Ok(about) if about.is_dir() => fs::remove_dir_all(&place).unwrap(),
-            Ok(_) => fs::remove_file(&place).unwrap(),
-            Err(_) => {}
-        }
-        symlink(&target, &place).unwrap();
-        repo.file("a.txt", "changed\n");
-        for (tool, args) in [
-            ("git_commit", json!({"message": "echo pwned"})),
-            (
-                "git_checkout",
-                json!({"target": "x", "create_branch": true}),
-            ),
-            ("git_checkout", json!({"target": "a.txt"})),
-        ] {
-            let result = git(&home, &repo, tool, args).expect(1);
-            let output = result.errors();
-            output.assert_has_for(&name, &["leads out of the repository"]);
-        }
-        assert_eq!(home.read("profile"), "text\n", "{name}");
-        assert!(!home.has("not-yet"), "{name}");
-        assert_eq!(state(&victim), before, "{name}");
-    }
-    // A symlinked HEAD inside, as git itself once made, is fine; before the first commit it points to nothing.
-    let repo = Repo::at(&home.path().join("own"));
-    fs::remove_file(repo.path().join(".git/HEAD")).unwrap();
-    symlink("refs/heads/main", repo.path().join(".git/HEAD")).unwrap();
-    repo.file("a.txt", "one\n");
-    git(&home, &repo, "git_commit", json!({"message": "first"})).expect(0);
-    works(&home, repo.path());
 }

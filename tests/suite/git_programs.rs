@@ -406,6 +406,7 @@ fn the_note_about_an_identity_is_one_line_and_names_who_committed() {
     let repo = Repo::at(&home.work().join("repo"));
     repo.git(&["config", "--unset", "user.name"]);
     repo.git(&["config", "--unset", "user.email"]);
+    let config = repo.read(".git/config");
     let commit = |text: &str, vars: &[(&str, &str)]| {
         repo.file("a.txt", text);
         let mut run = call(&home, &repo, "git_commit", &json!({"message": text}));
@@ -438,4 +439,9 @@ fn the_note_about_an_identity_is_one_line_and_names_who_committed() {
         commit("four", &[name]),
         ("Trillian <t@example.org>".into(), 0)
     );
+    let email = ("GIT_AUTHOR_EMAIL", "trillian@example.org");
+    let given = "Trillian <trillian@example.org>";
+    assert_eq!(commit("five", &[name, email]), (given.into(), 0));
+    let now = repo.read(".git/config");
+    assert_eq!(now, config, "the configuration changed");
 }

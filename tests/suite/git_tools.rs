@@ -202,66 +202,6 @@ fn core_worktree_does_not_move_the_working_directory() {
 }
 
 #[test]
-fn worktrees_and_submodules_work() {
-    let home = Home::new();
-    let repo = Repo::at(&home.work().join("main"));
-    repo.file("a.txt", "one\n").commit("start");
-    let tree = home.work().join("tree");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "side",
-        tree.to_str().unwrap(),
-    ]);
-    fs::write(tree.join("a.txt"), "side\n").unwrap();
-    git(&home, &tree, "git_status", json!({}))
-        .expect(0)
-        .stdout_has(&["## side"]);
-    git(
-        &home,
-        &tree,
-        "git_commit",
-        json!({"message": "from the worktree"}),
-    )
-    .expect(0);
-    assert_eq!(
-        repo.git(&["log", "-1", "--format=%s", "side"]),
-        "from the worktree"
-    );
-    assert_eq!(repo.git(&["log", "-1", "--format=%s", "main"]), "start");
-
-    let library = Repo::at(&home.path().join("library"));
-    library.file("lib.txt", "one\n").commit("library");
-    repo.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        library.path().to_str().unwrap(),
-        "lib",
-    ]);
-    repo.commit("with a submodule");
-    let lib = repo.path().join("lib");
-    fs::write(lib.join("lib.txt"), "two\n").unwrap();
-    git(
-        &home,
-        &lib,
-        "git_commit",
-        json!({"message": "in the submodule"}),
-    )
-    .expect(0);
-    git(&home, &lib, "git_log", json!({}))
-        .expect(0)
-        .stdout_has(&["in the submodule"]);
-    git(&home, &repo, "git_status", json!({}))
-        .expect(0)
-        .stdout_has(&[" M lib"]);
-}
-
-#[test]
 fn the_callers_git_variables_are_ignored() {
     let home = Home::new();
     let repo = Repo::new();
@@ -292,46 +232,6 @@ fn the_callers_git_variables_are_ignored() {
     run("run_command", json!({"command": "git status --short; env"}))
         .expect(0)
         .stdout_lacks(&["GIT_"]);
-}
-
-#[test]
-fn commits_carry_the_identity_that_was_given_or_marvins_own() {
-    let home = Home::new();
-    let repo = Repo::new();
-    repo.git(&["config", "--unset", "user.name"]);
-    repo.git(&["config", "--unset", "user.email"]);
-    let config = repo.read(".git/config");
-    let author = || repo.git(&["log", "-1", "--format=%an <%ae> %cn <%ce>"]);
-    repo.file("a.txt", "one\n");
-    git(&home, &repo, "git_commit", json!({"message": "first"}))
-        .expect(0)
-        .stdout_has(&["Marvin <marvin@localhost>"]);
-    assert_eq!(
-        author(),
-        "Marvin <marvin@localhost> Marvin <marvin@localhost>"
-    );
-    repo.file("a.txt", "two\n");
-    call(&home, &repo, "git_commit", &json!({"message": "second"}))
-        .env("GIT_AUTHOR_NAME", "Ford Prefect")
-        .env("GIT_AUTHOR_EMAIL", "ford@example.org")
-        .run()
-        .expect(0);
-    assert_eq!(
-        author(),
-        "Ford Prefect <ford@example.org> Ford Prefect <ford@example.org>"
-    );
-    assert_eq!(
-        repo.read(".git/config"),
-        config,
-        "the configuration changed"
-    );
-    // Half an identity is completed, not thrown away.
-    repo.file("a.txt", "three\n");
-    call(&home, &repo, "git_commit", &json!({"message": "third"}))
-        .env("GIT_AUTHOR_NAME", "Trillian")
-        .run()
-        .expect(0);
-    assert!(author().starts_with("Trillian <"), "{}", author());
 }
 
 #[test]

@@ -14,14 +14,14 @@ use crate::support::server::Server;
 use crate::support::stages::{ollama_by_stage, ollama_says};
 
 /// Writes the user's hooks file.
-fn user_hooks(home: &Home, hooks: &Value) {
+pub(super) fn user_hooks(home: &Home, hooks: &Value) {
     let file = json!({ "hooks": hooks });
     fs::create_dir_all(home.config()).unwrap();
     fs::write(home.config().join("hooks.json"), file.to_string()).unwrap();
 }
 
 /// Writes the project's hooks file, in a folder that nobody else may write.
-fn project_hooks(home: &Home, hooks: &Value) -> PathBuf {
+pub(super) fn project_hooks(home: &Home, hooks: &Value) -> PathBuf {
     fs::set_permissions(home.work(), Permissions::from_mode(0o755)).unwrap();
     let path = home.work().join(".marvin/hooks.json");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -29,12 +29,12 @@ fn project_hooks(home: &Home, hooks: &Value) -> PathBuf {
     path
 }
 
-fn command(command: &str) -> Value {
+pub(super) fn command(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command}]}])
 }
 
 /// A hook for every event that adds a line to a file.
-fn recorded(path: &str) -> Value {
+pub(super) fn recorded(path: &str) -> Value {
     let events = [
         "SessionStart",
         "UserPromptSubmit",
@@ -57,14 +57,14 @@ fn recorded(path: &str) -> Value {
 }
 
 /// The events that were recorded.
-fn records(home: &Home, path: &str) -> Vec<Value> {
+pub(super) fn records(home: &Home, path: &str) -> Vec<Value> {
     let text = home.read(path);
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
-fn names(records: &[Value]) -> Vec<&str> {
+pub(super) fn names(records: &[Value]) -> Vec<&str> {
     records
         .iter()
         .map(|record| record["hook_event_name"].as_str().unwrap())
@@ -255,6 +255,24 @@ fn a_file_with_a_fault_is_refused_and_may_close_what_changes_something() {
 }
 
 #[test]
+fn a_conversation_says_how_it_began() {
+    let home = Home::new();
+    user_hooks(
+        &home,
+        &json!({"SessionStart": command("cat >> $HOME/events")}),
+    );
+    for flags in ["--plain", "--plain -c", "--plain -c --fork-session"] {
+        let server = playing([says("Done.")]);
+        let marvin = home.marvin().with_model(&server).line(flags);
+        marvin.stdin("hello\n").run().expect(0);
+    }
+    let told = records(&home, "events");
+    let sources: Vec<&Value> = told.iter().map(|record| &record["source"]).collect();
+    assert_eq!(sources, ["startup", "resume", "fork"]);
+    assert_ne!(told[1]["session_id"], told[2]["session_id"]);
+}
+
+#[test]
 fn settings_of_another_program_are_printed_as_a_file() {
     let home = Home::new();
     home.write(
@@ -285,19 +303,23 @@ fn a_sub_agent_runs_the_hooks_that_its_parent_runs_about_its_own_calls() {
     repo.file("README.md", "# Here\n").commit("First");
     assert!(file.exists());
     agents::ticket(&home, "top-1", "open", "");
+    home.write("more/a.md", "over there");
+    let beside = home.path().join("more/a.md").display().to_string();
     let server = playing([
         calls(
             "launch_agent",
             json!({"ticket_id": "top-1", "prompt": "Read the README."}),
         ),
-        calls("read_file", json!({"path": "README.md"})),
+        calls("read_file", json!({"path": beside})),
         says("Read."),
         says("Done."),
     ]);
     home.ask(&working(&server), "go")
-        .args(["--trust-project", "--tools", "all"])
+        .args(["--trust-project", "--tools", "all", "--add-dir", "../more"])
         .run()
         .expect(0);
+    // It has the folders of its parent, too.
+    assert!(last_sent(&server, 2).contains("1. over there"));
     let all = records(&home, "events");
     let expected = [
         "UserPromptSubmit",

@@ -612,6 +612,21 @@ fn file_tools_reach_added_folders_by_absolute_paths_and_nothing_else() {
         ("apply_patch", json!({"input": patch}), "a.md"),
         ("tree", json!({"path": path("more")}), "a.md"),
         (
+            "code_grep",
+            json!({"pattern": "thr.e", "glob_filter": path("more/*.md")}),
+            "a.md:1",
+        ),
+        (
+            "code_grep",
+            json!({"pattern": "thr.e", "glob_filter": path("more")}),
+            "a.md:1",
+        ),
+        (
+            "code_grep",
+            json!({"pattern": "two", "glob_filter": path("other/*.md")}),
+            "No match",
+        ),
+        (
             "create_file",
             json!({"path": path("more/.git/hooks/x"), "content": "x"}),
             "Error",

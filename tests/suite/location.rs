@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::home::Home;
 use crate::support::run::Marvin;
-use crate::support::samples::{Sample, each, sample_sets, tool};
+use crate::support::samples::{Sample, sample_sets, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
 use crate::support::words::TextAssertions;
@@ -162,56 +162,6 @@ fn a_session_asks_once_and_respects_rate_limits() {
     );
     assert_eq!(ask().text, first.text);
     assert_eq!(paths(), ["ip-api", "ipapi-co", "ipinfo", "ipapi-co"]);
-}
-
-#[test]
-fn the_location_samples_give_the_expected_results() {
-    let text = |sample: &Sample| {
-        let server = sample.server();
-        let output = here(&Home::new(), &server.url("")).run();
-        (
-            output.code() == Some(0),
-            output.text().to_owned() + &output.errors(),
-        )
-    };
-    each(
-        "the_samples_of_the_services_give_what_they_should",
-        "ip-geolocation",
-        &[
-            ("ip-api-success.json", &|sample| {
-                let (ok, message) = text(sample);
-                assert!(ok && message.starts_with("Latitude: 40.7209\nLongitude: -74.0468\nPlace: Jersey City, New Jersey, United States\n"), "{message}");
-                message.assert_has(&["Source: ip (ip-api.com). Approximate"]);
-                message.assert_lacks(&["74.200.247.59"]);
-            }),
-            ("ip-api-fail.json", &|sample| {
-                let (ok, message) = text(sample);
-                assert!(
-                    !ok && message.contains("ip-api.com does not know: reserved range.")
-                        && message.contains(ASK),
-                    "{message}"
-                );
-            }),
-            ("ip-api-429.txt", &|sample| {
-                let (ok, message) = text(sample);
-                assert!(
-                    !ok && message.contains("Too many requests to ip-api.com (429)."),
-                    "{message}"
-                );
-            }),
-            ("ipapi-co-ratelimited.json", &|sample| {
-                let (ok, message) = text(sample);
-                assert!(
-                    !ok && message.contains("ipapi.co does not know: RateLimited."),
-                    "{message}"
-                );
-            }),
-            ("ipinfo-success.json", &|sample| {
-                let (ok, message) = text(sample);
-                assert!(ok && message.starts_with("Latitude: 37.3845\nLongitude: -122.0881\nPlace: Mountain View, California, US\nSource: ip (ipinfo.io)"), "{message}");
-            }),
-        ],
-    );
 }
 
 #[test]

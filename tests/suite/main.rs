@@ -14,6 +14,8 @@ mod support;
 mod academic;
 mod acp;
 mod acp_bad_input;
+mod acp_project;
+mod acp_reach;
 mod acp_recordings;
 mod acp_sdk;
 mod acp_sessions;

@@ -252,12 +252,43 @@ fn progress_comes_as_a_stream_and_a_client_that_hangs_up_ends_its_call() {
         ),
         (&7.into(), &"begun".into())
     );
-    let pid = std::fs::read_to_string(server.home.work().join("pid")).unwrap();
+    ends_when_its_client_hangs_up(&server, &stream);
+}
+
+/// The program that wrote its id ends.
+fn ends_when_its_client_hangs_up(server: &Listening, stream: &TcpStream) {
+    let file = server.home.work().join("pid");
+    let pid = || std::fs::read_to_string(&file).unwrap_or_default();
+    wait::until("the program", || pid().ends_with('\n'));
     stream.shutdown(Shutdown::Both).unwrap();
-    let status = format!("/proc/{}/status", pid.trim());
+    let status = format!("/proc/{}/status", pid().trim());
     wait::until("the end of the program", || {
         std::fs::metadata(&status).is_err()
     });
+}
+
+#[test]
+fn a_batch_is_answered_together_and_ends_with_its_client() {
+    let server = Listening::with(Some("t"));
+    let headers = "Content-Type: application/json\r\nAuthorization: Bearer t\r\n";
+    let hello = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
+    let (_, _, session) = server.ask("POST", headers, &hello.to_string());
+    let headers = format!("{headers}Mcp-Session-Id: {}\r\n", session.unwrap());
+    let ping = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let (status, answers, _) = server.ask("POST", &headers, &json!([ping(1), ping(2)]).to_string());
+    let answers: Value = serde_json::from_str(&answers).unwrap();
+    assert_eq!((status, answers.as_array().unwrap().len()), (200, 2));
+    let call = |id: u64, command: &str| {
+        let params = json!({"name": "run_command", "arguments": {"command": command}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let batch = json!([call(3, "echo $$ > pid; sleep 600"), call(4, "touch second")]);
+    let stream = server.send("POST", &headers, &batch.to_string());
+    ends_when_its_client_hangs_up(&server, &stream);
+    // The session goes on, and what came behind the cancelled call has not run.
+    assert_eq!(server.ask("POST", &headers, &ping(5).to_string()).0, 200);
+    assert!(!server.home.work().join("second").exists());
 }
 
 #[test]

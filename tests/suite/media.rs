@@ -1,10 +1,10 @@
-//! Films, series and video games through the built binary: every sample of OMDb and RAWG, and made-up answers for every documented case.
+//! Films, series and video games through the built binary: made-up answers for every documented case.
 
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::run::Done;
-use crate::support::samples::{self, Sample, each};
+use crate::support::samples;
 use crate::support::server::{Answer, Server};
 use crate::support::words::{TextAssertions, error_text, sound, success_text, unfenced};
 
@@ -37,138 +37,6 @@ const TITLE: &str = "search_movies";
 const DETAILS: &str = "get_movie_details";
 const GAMES: &str = "search_games";
 const GAME: &str = "get_game_details";
-
-#[test]
-fn samples_of_omdb() {
-    let found = |sample: &Sample| text(&sample.server(), TITLE, &json!({"query": "Star Wars"}));
-    let refused = |sample: &Sample| fails(&sample.server(), TITLE, &json!({"query": "x"}));
-    each(
-        "samples_of_omdb",
-        "omdb",
-        &[
-            ("search-star-wars.json", &|sample| {
-                let text = found(sample);
-                text.assert_has(&[
-                    "10 of 333 titles for \"Star Wars\":\n",
-                    "\n 1. Star Wars: Episode IV - A New Hope (1977), movie, tt0076759\n",
-                    "\n 9. Star Wars: The Clone Wars (2008–2015), series, tt0458290\n",
-                    "\n10. ",
-                ]);
-                assert!(!text.contains("amazon"), "no posters: {text}");
-            }),
-            ("title-thelma-and-louise.json", &|sample| {
-                text(&sample.server(), DETAILS, &json!({"imdb_id": "tt0103074"})).assert_has(&[
-                        "Thelma & Louise (1991), movie, tt0103074\n",
-                        "\nRated: R\n",
-                        "\nRuntime: 130 min\n",
-                        "\nDirector: Ridley Scott\n",
-                        "\nCast: Susan Sarandon, ",
-                        "\nRatings: IMDb 7.5/10 (137,893 votes), Rotten Tomatoes 84%, Metacritic 88/100\n",
-                        "\nAwards: Won 1 Oscar. ",
-                        "\nBox office: $45,360,915\n",
-                        "\nTwo best friends ",
-                        "\nhttps://www.imdb.com/title/tt0103074/",
-                    ]);
-            }),
-            ("search-none.json", &|sample| {
-                assert_eq!(found(sample), "No results for \"Star Wars\" at OMDb.\n");
-            }),
-            ("bad-imdb-id.json", &|sample| {
-                fails(
-                    &sample.server(),
-                    DETAILS,
-                    &json!({"imdb_id": "tt1231230123"}),
-                )
-                .assert_has(&["Incorrect IMDb ID", "search_movies finds ids"]);
-            }),
-            ("invalid-key.json", &|sample| {
-                refused(sample).assert_has(&[
-                    "OMDb does not accept OMDB_API_KEY: Invalid API key.",
-                    "a new key works once",
-                ]);
-            }),
-            ("limit-reached.json", &|sample| {
-                let text = refused(sample);
-                text.assert_has(&["daily limit", "web_search"]);
-                text.assert_lacks(&["not accept"]);
-            }),
-            ("too-many-results.json", &|sample| {
-                refused(sample).assert_has(&["Too many titles", "longer title"]);
-            }),
-        ],
-    );
-}
-
-#[test]
-fn samples_of_rawg() {
-    let search = |sample: &Sample| call(&sample.server(), GAMES, &json!({"query": "Doom"}));
-    let game = |sample: &Sample, id| call(&sample.server(), GAME, &json!({"game_id": id}));
-    each(
-        "samples_of_rawg",
-        "rawg",
-        &[
-            ("search-doom.json", &|sample| {
-                let text = search(sample).expect(0).text().to_owned();
-                sound(&text, ODD);
-                text.assert_has(&[
-                        "4 of 9,709 games for \"Doom\":\n",
-                        "\n 1. DOOM (2016), 2016-05-12, rated 4.38/5 by 3,597 people, Metacritic 85, PC/Xbox One/PlayStation 4/Nintendo Switch, id 2454\n",
-                        "Data: RAWG, https://rawg.io\n",
-                    ]);
-            }),
-            ("search-none.json", &|sample| {
-                let text = search(sample).expect(0).text().to_owned();
-                assert_eq!(text, "No results for \"Doom\" at RAWG.\n");
-            }),
-            ("game-2454.json", &|sample| {
-                let text = unfenced(game(sample, 2454).expect(0).text());
-                sound(&text, ODD);
-                text.assert_has(&[
-                        "DOOM (2016), RAWG id 2454\nReleased: 2016-05-12\nRating: 4.38/5 by 3,596 people\n",
-                        "Votes: exceptional 1,891 (52%), recommended 1,400 (38%), meh 261 (7%), skip 85 (2%)\n",
-                        "Metacritic: 85\nPlatforms: PC, ",
-                        "\nGenres: ",
-                        "\nDevelopers: Bethesda Softworks",
-                        "\nPublishers: ",
-                        "\nPlaytime: about 10 hours\n",
-                        "\nESRB: Mature\n",
-                        "\nWebsite: https://bethesda.net/game/doom\n",
-                        "\nReturn of the classic FPS",
-                        "…\nData: RAWG, https://rawg.io/games/doom\n",
-                    ]);
-                text.assert_lacks(&["<p>"]);
-            }),
-            ("game-missing.json", &|sample| {
-                game(sample, 999_999_999)
-                    .expect(1)
-                    .stderr_has(&["RAWG has no game with that id (999999999)", "search_games"]);
-            }),
-            ("bad-key.json", &|sample| {
-                search(sample)
-                    .expect(1)
-                    .stderr_has(&["RAWG_API_KEY is not accepted or its quota is used up (401)"]);
-            }),
-            ("game-redirect.json", &|sample| {
-                let merged = sample.clone();
-                let server = Server::answering(move |request, _| match request.path.as_str() {
-                    "/api/games/12345?key=s3cr3t-k3y-0123456789" => merged.answer(),
-                    "/api/games/doom?key=s3cr3t-k3y-0123456789" => {
-                        Answer::json(&json!({"id": 2454, "slug": "doom", "name": "Doom"}))
-                    }
-                    _ => Answer::status(418),
-                });
-                assert_eq!(
-                    text(&server, GAME, &json!({"game_id": 12345})),
-                    "Doom, RAWG id 2454\n(Id 12345 was merged into this one.)\nData: RAWG, https://rawg.io/games/doom\n"
-                );
-                // A second one that only names another is the end of it.
-                game(sample, 12345)
-                    .expect(1)
-                    .stderr_has(&["cannot be read"]);
-            }),
-        ],
-    );
-}
 
 #[test]
 fn films_are_requested_as_given() {
@@ -336,29 +204,6 @@ fn a_list_that_is_absent_is_empty_only_where_its_count_says_so() {
     assert_eq!(text(&none, GAMES, &args), "No results for \"x\" at RAWG.\n");
     let lost = films(json!({"count": 4, "results": null}));
     fails(&lost, GAMES, &args).assert_has(&["cannot be read"]);
-}
-
-#[test]
-fn an_unexpected_response_fails_quickly_with_a_message() {
-    let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
-    let deep = || Answer::text("application/json", "[".repeat(100_000));
-    let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
-    // A declared charset is decoded (service_client.rs); the decoded body is not an object.
-    let latin = || Answer::text("application/json; charset=iso-8859-1", b"\"\xfc\"".to_vec());
-    let cut = || Answer::text("application/json", "{\"Response\": \"True\", \"Sea");
-    for (name, args) in [
-        (TITLE, json!({"query": "x"})),
-        (DETAILS, json!({"title": "x"})),
-        (GAMES, json!({"query": "x"})),
-        (GAME, json!({"game_id": 5})),
-    ] {
-        fails(&Server::always(page()), name, &args)
-            .assert_has(&["is not answering: it sent a web page"]);
-        fails(&Server::always(deep()), name, &args).assert_has(&["cannot be read"]);
-        fails(&Server::always(endless()).lenient(), name, &args).assert_has(&["more than 8 MB"]);
-        fails(&Server::always(latin()), name, &args).assert_has(&["cannot be read"]);
-        fails(&Server::always(cut()), name, &args).assert_has(&["cannot be read"]);
-    }
 }
 
 #[test]

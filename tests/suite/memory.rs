@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::conversation::{playing, says};
@@ -124,21 +124,6 @@ fn the_memory_is_shown_and_searched() {
         "Nothing is remembered in the profile \"main\".\n"
     );
     assert!(!empty.has("config/profiles"));
-}
-
-#[test]
-fn wrong_words_are_answered_with_what_there_is() {
-    let home = Home::new();
-    for (words, said) in [
-        ("shwo", "Did you mean \"show\"?"),
-        ("forget", "forget WORD"),
-        ("import", "import FILE"),
-        ("import none.json", "There is no file"),
-        ("forget node nowhere", "There is no node \"nowhere\"."),
-    ] {
-        let errors = run(&home, words).expect(1).errors();
-        assert!(errors.contains(said), "{words}: {errors}");
-    }
 }
 
 #[test]
@@ -529,56 +514,6 @@ fn maintenance_needs_a_model_and_tells_no_text() {
         with_model("clean").text(),
         "1/2  2026-01-20  unchanged\n2/2  2026-02-11  unchanged, error: not_verbatim\n0 diary entries changed, 1 entry left as it was after an error.\n"
     );
-}
-
-#[test]
-fn kill_9_leaves_whole_files() {
-    let home = Home::new();
-    let rows: Vec<Value> = (0..5_000)
-        .map(|number| {
-            row(
-                &format!(
-                    "{:04}-{:02}-{:02}",
-                    1990 + number / 336,
-                    number / 28 % 12 + 1,
-                    number % 28 + 1
-                ),
-                "A day like many others, told in a sentence.",
-                &["days"],
-            )
-        })
-        .collect();
-    home.write(DIARY, json!({"version": 1, "rows": rows}).to_string());
-    let mut killed = 0;
-    for number in 0..10_u64 {
-        let day = json!({"version": 1, "rows": [row(&format!("2026-01-{:02}", number + 1), "Imported.", &[])]});
-        home.write("work/day.json", day.to_string());
-        let running = memory(&home, "import day.json").spawn();
-        std::thread::sleep(Duration::from_millis(number * 25));
-        // It may have exited by itself.
-        let _ = kill_process(running.pid(), Signal::KILL);
-        let done = running.wait();
-        killed += usize::from(done.signal().is_some());
-        let told = done.text().contains("Added 1 day");
-        let diary: Value = serde_json::from_str(&home.read(DIARY)).unwrap();
-        let rows = diary["rows"].as_array().unwrap();
-        assert!(rows.len() >= 5_000);
-        if told {
-            assert!(
-                rows.iter()
-                    .any(|row| row["date"] == format!("2026-01-{:02}", number + 1))
-            );
-        }
-    }
-    assert!(killed > 0);
-    // The lock of a killed process is free, and what it left is erased.
-    run(&home, "forget all --yes").expect(0);
-    let mut names: Vec<_> = fs::read_dir(home.path().join(MEMORY))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["diary.json", "graph.json", "lock"]);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! Music at MusicBrainz and recipes at TheMealDB through the built binary: every sample, and made-up answers for documented cases.
+//! Music at MusicBrainz and recipes at TheMealDB through the built binary: made-up answers for documented cases.
 
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::run::Done;
-use crate::support::samples::{self, Sample, each};
+use crate::support::samples;
 use crate::support::server::{Answer, Server};
 use crate::support::words::{TextAssertions, error_text, success_text};
 
@@ -25,101 +25,6 @@ fn text(server: &Server, name: &str, args: &Value) -> String {
 
 fn fails(server: &Server, name: &str, args: &Value) -> String {
     error_text(call(server, name, args), ODD)
-}
-
-#[test]
-fn samples_of_musicbrainz() {
-    let search = |sample: &Sample, kind: &str| {
-        text(
-            &sample.server(),
-            "music_search",
-            &json!({"query": "x y", "entity": kind}),
-        )
-    };
-    let lookup = |sample: &Sample, kind: &str| {
-        text(
-            &sample.server(),
-            "music_lookup",
-            &json!({"mbid": ARTIST, "entity": kind}),
-        )
-    };
-    let refused = |sample: &Sample| fails(&sample.server(), "music_search", &json!({"query": "x"}));
-    each(
-        "samples_of_musicbrainz",
-        "musicbrainz",
-        &[
-            ("artist-search.json", &|sample| {
-                search(sample, "artist").assert_has(&[
-                        "2 artists at MusicBrainz for \"x y\"",
-                        "\n 1. Ed Sheeran, Person, GB, since 1991-02-17, MBID b8a7c51f-362c-4dcb-a259-bc6e0095f0a6\n",
-                        "\n 2. Ed Sheeran Tribute (tribute act), MBID 00000000-0000-4000-8000-000000000001\n",
-                    ]);
-            }),
-            ("release-search.json", &|sample| {
-                search(sample, "release").assert_has(&[
-                        "1 of 9 releases",
-                        "\n 1. SAGITARIO by El Alfa, Album, 2022-11-22, XW, Official, 18 tracks, MBID 8e4de7b3-e107-4545-a5ce-7190086b1f2b\n",
-                    ]);
-            }),
-            ("recording-search.json", &|sample| {
-                search(sample, "recording").assert_has(&[
-                        "\n 1. Blow Your Mind (Mwah) by Dua Lipa, 2:58, on Blow Your Mind (Mwah) (2016-08-26), MBID 026fa041-3917-4c73-9079-ed16e36f20f8\n",
-                    ]);
-            }),
-            ("search-none.json", &|sample| {
-                assert_eq!(
-                    search(sample, "artist"),
-                    "No artists found for \"x y\" at MusicBrainz.\n"
-                );
-            }),
-            ("artist-lookup.json", &|sample| {
-                lookup(sample, "artist").assert_has(&[
-                        "Ed Sheeran (famous UK singer-songwriter)\nType: Person, Male\nFrom: Hebden Bridge, United Kingdom (GB)\nLife: since 1991-02-17\nGenres: pop\nTags: pop\n",
-                        "\nAlbums (1):\n  2011-09-09  +\n\nEPs (1):\n  2010        Live at the Bedford [Live]\n",
-                        "Of other kinds: 1, not listed.",
-                    ]);
-            }),
-            ("release-lookup.json", &|sample| {
-                lookup(sample, "release").assert_has(&[
-                        "SAGITARIO\nDate: 2022-11-22\nCountry: XW\nStatus: Official\nTracks: 18 tracks\n",
-                        "\nCD\n    1. Suénala\n    2. El Tubo\n   18. Curazao  4:00\n",
-                    ]);
-            }),
-            ("recording-lookup.json", &|sample| {
-                let text = lookup(sample, "recording");
-                text.assert_has(&[
-                        "Thinking Out Loud\nBy: Ed Sheeran\nLength: 4:41\nFirst release: 2014-06-20\nISRC: GBAHS1400099\n",
-                    ]);
-                if text.contains("Releases (") {
-                    text.assert_has(&["MBID "]);
-                }
-            }),
-            ("rate-limited.json", &|sample| {
-                let server = sample.server();
-                fails(&server, "music_search", &json!({"query": "x"})).assert_has(&[
-                    "503",
-                    "exceeding the allowable rate limit",
-                    "Try again in",
-                ]);
-                assert_eq!(server.requests().len(), 3);
-            }),
-            ("busy.json", &|sample| {
-                refused(sample).assert_has(&["currently busy", "Try again later"]);
-            }),
-            ("not-found.json", &|sample| {
-                fails(&sample.server(), "music_lookup", &json!({"mbid": ARTIST}))
-                    .assert_has(&["has no artist with the MBID", "entity"]);
-            }),
-            ("invalid-mbid.json", &|sample| {
-                let server = sample.server();
-                fails(&server, "music_lookup", &json!({"mbid": "abc"}))
-                    .assert_has(&["\"abc\" is not an MBID"]);
-                assert_eq!(server.requests().len(), 0);
-                fails(&server, "music_lookup", &json!({"mbid": ARTIST}))
-                    .assert_has(&["Invalid mbid"]);
-            }),
-        ],
-    );
 }
 
 #[test]
@@ -214,77 +119,6 @@ fn a_musicbrainz_refusal_is_not_an_empty_result() {
     }
     let long = "x".repeat(100_000);
     fails(&server, "music_search", &json!({"query": long})).assert_has(&["bytes long"]);
-}
-
-#[test]
-fn samples_of_themealdb() {
-    let search = |sample: &Sample, by: &str| {
-        text(
-            &sample.server(),
-            "recipe_search",
-            &json!({"query": "a dish", "search_type": by}),
-        )
-    };
-    let lookup = |sample: &Sample| {
-        text(
-            &sample.server(),
-            "recipe_lookup",
-            &json!({"meal_id": "53049"}),
-        )
-    };
-    each(
-        "samples_of_themealdb",
-        "themealdb",
-        &[
-            ("search-arrabiata.json", &|sample| {
-                search(sample, "name").assert_has(&[
-                        "1 recipe at TheMealDB for the dish \"a dish\"",
-                        "\n 1. Spicy Arrabiata Penne, id 52771, Vegetarian, Italian\n    1 pound penne rigate, 1/4 cup olive oil, 3 cloves garlic, 1 tin chopped tomatoes, ",
-                        ", sprinkling Parmigiano-Reggiano\n    Bring a large pot of water to a boil. ",
-                    ]);
-                let whole = lookup(sample);
-                whole.assert_has(&[
-                    "Tags: Pasta, Curry\n",
-                    "\nIngredients (8):\n",
-                    "\nIn a large skillet",
-                    "watch?v=1IszT_guI08\n",
-                ]);
-                assert!(
-                    !whole.contains("Source:") && !whole.contains('\r'),
-                    "{whole}"
-                );
-            }),
-            ("lookup-53049.json", &|sample| {
-                lookup(sample).assert_has(&[
-                        "Apam balik\nId: 53049\nCategory: Dessert\nCuisine: Malaysian\nSource: https://",
-                        "\nIngredients (9):\n  200ml    Milk\n",
-                        "  3 tbs    Peanut Butter\n\nMethod:\n",
-                        "\nCut into wedges and best eaten when it is warm.\n---",
-                    ]);
-            }),
-            ("filter-chicken-breast.json", &|sample| {
-                search(sample, "ingredient").assert_has(&[
-                    "6 recipes at TheMealDB for the main ingredient",
-                    "recipe_lookup with the id",
-                    "\n 5. Honey Balsamic Chicken with Crispy Broccoli & Potatoes, id 52993\n",
-                ]);
-            }),
-            ("none.json", &|sample| {
-                search(sample, "name")
-                    .assert_has(&["No recipes found at TheMealDB for the dish \"a dish\""]);
-                fails(&sample.server(), "recipe_lookup", &json!({"meal_id": "1"}))
-                    .assert_has(&["has no recipe with the id \"1\""]);
-            }),
-            ("invalid-id.json", &|sample| {
-                fails(
-                    &sample.server(),
-                    "recipe_lookup",
-                    &json!({"meal_id": "abc"}),
-                )
-                .assert_has(&["has no recipe with the id \"abc\"", "recipe_search"]);
-            }),
-        ],
-    );
 }
 
 #[test]

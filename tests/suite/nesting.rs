@@ -1,4 +1,4 @@
-//! Hundreds of thousands of each bracket before every parser: an answer or an error in time, and never an abort.
+//! A hundred thousand of each bracket before every parser: an answer or an error in time, and never an abort.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
 /// Bytes of brackets: enough that a parser that calls itself for each has no stack left.
-const LENGTH: usize = 250_000;
+const LENGTH: usize = 100_000;
 /// Far longer than any of this takes on a busy machine.
 const SOON: Duration = Duration::from_secs(55);
 
@@ -220,7 +220,7 @@ fn words_of_brackets_end() {
     let home = Home::new();
     for bracket in BRACKETS {
         // A word of a command line has at most 128 KiB.
-        let many = bracket.repeat(100_000 / bracket.len());
+        let many = repeated(bracket);
         for call in [
             vec![
                 "tool".to_owned(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::location::{gcloud, script};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
-use crate::support::samples::{Sample, each, tool};
+use crate::support::samples::tool;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::words::TextAssertions;
 
@@ -151,10 +151,6 @@ fn whatever_google_refuses_openstreetmap_answers_and_the_reason_is_kept() {
         (
             Answer::text("application/json", "[".repeat(10_000)),
             "cannot be read",
-        ),
-        (
-            Answer::text("application/json", vec![b' '; 9 << 20]),
-            "more than 8 MB",
         ),
         (Answer::status(200).reset(), "Google Places"),
         (Answer::json(&json!({})), "No results at Google Places."),
@@ -385,78 +381,4 @@ fn an_invalid_search_is_refused_without_a_request() {
         assert_eq!(output.code(), Some(1), "{args}: {}", output.text());
     }
     assert!(nobody.requests().is_empty());
-}
-
-#[test]
-fn the_samples_of_google_give_what_they_should() {
-    let run = |sample: &Sample| {
-        let own = sample.clone();
-        let server = Server::answering(move |request, _| match request.path.as_str() {
-            "/v1/places:searchText" => own.answer(),
-            path => {
-                assert!(path.starts_with("/search?"), "{path}");
-                Answer::json(&json!([{"lat": "1", "lon": "2", "display_name": "From the map"}]))
-            }
-        });
-        let result = with_key(
-            &server.url(""),
-            "places_text_search",
-            &json!({"text_query": "coffee"}),
-        )
-        .expect(0);
-        (result.text().to_owned(), server.requests().len())
-    };
-    let falls_back = |sample: &Sample, reason: &str| {
-        let (output, count) = run(sample);
-        assert!(
-            output.starts_with(reason)
-                && output.contains("1. From the map\n")
-                && output.contains(CREDIT),
-            "{output}"
-        );
-        assert_eq!(count, 2);
-    };
-    each(
-        "the_samples_of_google_give_what_they_should",
-        "google-places",
-        &[
-            ("text-search-docs.json", &|sample| {
-                let (output, _) = run(sample);
-                assert_eq!(
-                    output,
-                    "3 places for \"coffee\", from Google Places:\n1. Mother Chu's Vegetarian Kitchen\n   367 Pitt St, Sydney NSW 2000, Australia\n\
-                    2. Veggo Sizzle - Vegan & Vegetarian Restaurant, Five Dock, Sydney\n   175 First Ave, Five Dock NSW 2046, Australia\n\
-                    3. Peace Harmony\n   29 King St, Sydney NSW 2000, Australia\n"
-                );
-            }),
-            ("text-search-full.json", &|sample| {
-                let (output, _) = run(sample);
-                output.assert_has(&[
-                        "1. Café de la Rade\n   4.6 of 5 (1,289 reviews)\n   cafe, bakery, food\n   12 Rue de Siam, 29200 Brest, France\n   48.388641, -4.486121\n",
-                        "2. Le Tour du Port\n   cafe\n   3 Quai",
-                    ]);
-            }),
-            ("empty.json", &|sample| {
-                falls_back(sample, "No results at Google Places.\n");
-            }),
-            ("error-fieldmask.json", &|sample| {
-                falls_back(
-                    sample,
-                    "Google Places refused: FieldMask is a required parameter.",
-                );
-            }),
-            ("error-key-invalid.json", &|sample| {
-                falls_back(
-                    sample,
-                    "Google Places refused: API key not valid. Please pass a valid API key (API_KEY_INVALID). Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth",
-                );
-            }),
-            ("error-service-disabled.json", &|sample| {
-                falls_back(
-                    sample,
-                    "Google Places refused: Places API (New) has not been used in project 123456789012",
-                );
-            }),
-        ],
-    );
 }

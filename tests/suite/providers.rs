@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
-use crate::support::words::TextAssertions;
 
 fn ask(home: &Home, provider: &str, vars: &[(&str, &str)]) -> Marvin {
     let run = home.marvin().args([
@@ -19,74 +18,6 @@ fn ask(home: &Home, provider: &str, vars: &[(&str, &str)]) -> Marvin {
     ]);
     vars.iter()
         .fold(run, |run, (name, value)| run.env(name, *value))
-}
-
-fn sse(events: &[Value]) -> Vec<String> {
-    let frame = |event: &Value| {
-        format!(
-            "event: {}\ndata: {event}\n\n",
-            event["type"].as_str().unwrap()
-        )
-    };
-    events.iter().map(frame).collect()
-}
-
-#[test]
-fn anthropic_is_spoken_with_marks_for_its_cache_and_its_signature_sent_back() {
-    let home = Home::new();
-    let server = Server::answering(|_, n| {
-        let start = json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}});
-        let end = |reason: &str| {
-            [
-                json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}}),
-                json!({"type": "message_stop"}),
-            ]
-        };
-        let mut events = vec![start];
-        if n == 0 {
-            events.extend([
-                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}),
-                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}}),
-                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}}),
-                json!({"type": "content_block_stop", "index": 0}),
-                json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "toolu_1", "name": "get_working_dir", "input": {}}}),
-                json!({"type": "content_block_stop", "index": 1}),
-            ]);
-            events.extend(end("tool_use"));
-        } else {
-            events.extend([
-                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "There."}}),
-                json!({"type": "content_block_stop", "index": 0}),
-            ]);
-            events.extend(end("end_turn"));
-        }
-        Answer::sse(sse(&events))
-    });
-    let output = ask(
-        &home,
-        "anthropic",
-        &[
-            ("ANTHROPIC_API_KEY", "k"),
-            ("ANTHROPIC_URL", &server.url("")),
-        ],
-    )
-    .run()
-    .expect(0);
-    assert_eq!(output.text(), "  \u{1f527} get_working_dir\nThere.\n");
-    let first = server.request(0);
-    assert!(first.path.ends_with("/v1/messages"));
-    assert!(
-        first
-            .json()
-            .to_string()
-            .matches("\"cache_control\":{\"type\":\"ephemeral\"}")
-            .count()
-            >= 2
-    );
-    server.request(1).json()["messages"]
-        .to_string()
-        .assert_has(&["\"signature\":\"c2ln\"", "\"tool_use_id\":\"toolu_1\""]);
 }
 
 #[test]
@@ -147,21 +78,6 @@ fn geminis_signature_goes_back_with_its_call() {
         body["messages"][2]["tool_calls"][0]["extra_content"]["google"]["thought_signature"],
         "c2ln"
     );
-}
-
-#[test]
-fn a_rate_limit_is_announced_and_waited_for() {
-    let home = Home::new();
-    let limited = Answer::json(&openai::error("slow down", "rate_limit_error", None))
-        .with_status(429)
-        .header("retry-after", "1");
-    let server = Server::with([
-        Exchange::any().answer(limited),
-        Exchange::any().answer(says("ok")),
-    ]);
-    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert_eq!(output.text(), "ok\n");
-    output.stderr_has(&["⚠️ Rate limited by openai-compat. Waiting 1s..."]);
 }
 
 #[test]

@@ -10,8 +10,9 @@ use marvin::testing::services::{SERVICES, service};
 use serde_json::Value;
 
 use crate::support::home::Home;
-use crate::support::samples::PROGRAMS;
-use crate::support::samples::cases::{Case, CaseKind, cases, folder};
+use crate::support::samples::cases::{Case, CaseKind, cases, folder, recorded_cases};
+use crate::support::samples::{PROGRAMS, recordings};
+use crate::support::shared::shared;
 
 /// Services without fixtures, and why.
 const WITHOUT_FIXTURES: [(&str, &str); 2] = [
@@ -50,7 +51,7 @@ fn ids() -> Vec<&'static str> {
 }
 
 /// Runs `work` for each id, on as many threads as there are processors; everything that it returned.
-fn each_at_once(ids: &[&'static str], work: impl Fn(&str) -> Vec<String> + Sync) -> Vec<String> {
+fn each_at_once<T: Sync>(ids: &[T], work: impl Fn(&T) -> Vec<String> + Sync) -> Vec<String> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = thread::available_parallelism().map_or(2, usize::from);
     thread::scope(|scope| {
@@ -66,25 +67,59 @@ fn each_at_once(ids: &[&'static str], work: impl Fn(&str) -> Vec<String> + Sync)
     all.into_inner().unwrap()
 }
 
+/// What is wrong in the cases of a service.
+fn faults_of(id: &str, cases: Result<Vec<Case>, String>) -> Vec<String> {
+    let cases = match cases {
+        Ok(cases) => cases,
+        Err(reason) => return vec![reason],
+    };
+    let faulty = |(n, case): (usize, &Case)| {
+        let faults = case.faults(id);
+        let head = format!("{id}, case {} ({:?}): {}", n + 1, case.kind, case.expect);
+        (!faults.is_empty()).then(|| format!("{head}\n  {}", faults.join("\n  ")))
+    };
+    cases.iter().enumerate().filter_map(faulty).collect()
+}
+
 /// `MARVIN_TEST_SERVICE=ID` tries that one alone.
 #[test]
 fn each_service_response_gives_the_expected_result() {
     let only = std::env::var("MARVIN_TEST_SERVICE").ok();
     let mut ids = ids();
     ids.retain(|id| only.as_deref().is_none_or(|only| only == *id));
-    let faults = each_at_once(&ids, |id| {
-        let cases = match cases(id) {
-            Ok(cases) => cases,
-            Err(reason) => return vec![reason],
-        };
-        let faulty = |(n, case): (usize, &Case)| {
-            let faults = case.faults(id);
-            let head = format!("{id}, case {} ({:?}): {}", n + 1, case.kind, case.expect);
-            (!faults.is_empty()).then(|| format!("{head}\n  {}", faults.join("\n  ")))
-        };
-        cases.iter().enumerate().filter_map(faulty).collect()
+    let faults = each_at_once(&ids, |id| faults_of(id, cases(id)));
+    assert!(faults.is_empty(), "\n{}", faults.join("\n\n"));
+}
+
+/// A recording that is no answer of a service: what a browser brings back.
+const NO_ANSWER: &str = "spotify/callback-denied.txt";
+
+#[test]
+fn each_recorded_response_gives_the_expected_result() {
+    let Some(beside) = shared("each_recorded_response_gives_the_expected_result") else {
+        return;
+    };
+    let entries = fs::read_dir(folder().join("../recorded")).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort_unstable();
+    let played = Mutex::new(BTreeSet::new());
+    let faults = each_at_once(&files, |file| {
+        let cases = recorded_cases(file);
+        let names = cases.iter().flatten().flat_map(Case::recordings);
+        played.lock().unwrap().extend(names.map(str::to_owned));
+        faults_of(file.file_stem().unwrap().to_str().unwrap(), cases)
     });
     assert!(faults.is_empty(), "\n{}", faults.join("\n\n"));
+    let played = played.into_inner().unwrap();
+    let folders: BTreeSet<&str> = played
+        .iter()
+        .filter_map(|name| name.split('/').next())
+        .collect();
+    for row in recordings(&beside) {
+        let file = row["file"].as_str().unwrap();
+        let ours = folders.contains(row["service"].as_str().unwrap()) && file != NO_ANSWER;
+        assert!(!ours || played.contains(file), "nothing plays {file}");
+    }
 }
 
 #[test]

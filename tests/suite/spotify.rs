@@ -1,4 +1,4 @@
-//! Spotify through the built binary: signing in with a test browser, token refreshes, every sample, and refusals.
+//! Spotify through the built binary: signing in with a test browser, token refreshes, and refusals.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::spotify_sign_in::{browse, param, waiting};
 use crate::support::home::Home;
 use crate::support::run::Marvin;
-use crate::support::samples::{self, Sample, each};
+use crate::support::samples;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::words::{TextAssertions, error_text, success_text};
 
@@ -289,133 +288,6 @@ fn refusals_are_reported_and_not_empty_results() {
         own.fails(&server, "spotify_search", &json!({"query": "x"}))
             .assert_has(parts);
     }
-}
-
-#[test]
-fn samples_of_spotify() {
-    let search = |sample: &Sample, kind: &str| {
-        Setting::signed_in(3_000).text(
-            &sample.server(),
-            "spotify_search",
-            &json!({"query": "a b", "search_type": kind}),
-        )
-    };
-    let refused = |sample: &Sample| {
-        Setting::signed_in(3_000).fails(&sample.server(), "spotify_search", &json!({"query": "x"}))
-    };
-    let renewed = |sample: &Sample| {
-        let own = Setting::signed_in(0);
-        let token = sample.clone();
-        let server = Server::answering(move |request, _| match request.path.as_str() {
-            "/api/token" => token.answer(),
-            _ => Answer::json(&json!({"tracks": {"items": [], "total": 0}})),
-        });
-        (
-            own.tool(&server, "spotify_search", &json!({"query": "x"}))
-                .run(),
-            own,
-            server,
-        )
-    };
-    each(
-        "samples_of_spotify",
-        "spotify",
-        &[
-            ("search-tracks.json", &|sample| {
-                search(sample, "track").assert_has(&[
-                        " tracks at Spotify for \"a b\":\n 1. Uptown Funk by Mark Ronson, Bruno Mars, on Uptown Funk, 4:31",
-                    ]);
-            }),
-            ("search-tracks-2026.json", &|sample| {
-                assert_eq!(
-                    search(sample, "track"),
-                    "1 track at Spotify for \"a b\":\n 1. Uptown Funk by Mark Ronson, Bruno Mars, on Uptown Funk, 4:31, explicit, \
-                    spotify:track:32OlwWuMpZ6b0aN2RZOeMS, https://open.spotify.com/track/32OlwWuMpZ6b0aN2RZOeMS\n"
-                );
-            }),
-            ("search-playlists-null-items.json", &|sample| {
-                search(sample, "playlist").assert_has(&[
-                        "\n 1. Deep focus mix by 1123408718, 41 tracks, spotify:playlist:1h9q8vXXDl2vHOmwdsuXms, https://",
-                    ]);
-            }),
-            ("search-none.json", &|sample| {
-                assert_eq!(
-                    search(sample, "track"),
-                    "No tracks found for \"a b\" at Spotify.\n"
-                );
-            }),
-            ("token-expired.json", &|sample| {
-                let server = sample.server();
-                // The renewal gets the same answer here, which is a refusal.
-                Setting::signed_in(3_000)
-                    .fails(&server, "spotify_search", &json!({"query": "x"}))
-                    .assert_has(&["The access token expired"]);
-                assert_eq!(server.requests().len(), 2);
-            }),
-            ("scope-missing.json", &|sample| {
-                let own = Setting::signed_in(3_000);
-                own.fails(
-                    &sample.server(),
-                    "spotify_create_playlist",
-                    &json!({"name": "x"}),
-                )
-                .assert_has(&["Insufficient client scope", "spotify_auth"]);
-                assert_eq!(own.tokens()["spotify"]["scope_missing"], true);
-            }),
-            ("rate-limited.json", &|sample| {
-                refused(sample).assert_has(&["(429): slow down.", "again in 2 s"]);
-            }),
-            ("playlist-created.json", &|sample| {
-                let text = Setting::signed_in(3_000).text(
-                    &sample.server(),
-                    "spotify_create_playlist",
-                    &json!({"name": "Road trip", "description": "made by Marvin"}),
-                );
-                assert_eq!(
-                    text,
-                    "Playlist \"Road trip\" created, private.\nId: 7d2D2S200NyUE5KYs80PwO\nLink: https://open.spotify.com/playlist/7d2D2S200NyUE5KYs80PwO\n"
-                );
-            }),
-            ("items-added.json", &|sample| {
-                Setting::signed_in(3_000).text(&sample.server(), "spotify_add_tracks", &json!({"playlist_id": "7d2D2S200NyUE5KYs80PwO", "track_queries": ["spotify:track:32OlwWuMpZ6b0aN2RZOeMS"]})).assert_has(&["Added 1 of 1 track "]);
-            }),
-            ("me.json", &|sample| {
-                refused(sample).assert_has(&["without a list of tracks"]);
-            }),
-            ("token-exchange.json", &|sample| {
-                let (done, own, _) = renewed(sample);
-                done.expect(0);
-                let tokens = own.tokens();
-                assert!(
-                    tokens["spotify"]["refresh_token"] != REFRESH
-                        && tokens["spotify"]["access_token"] != ACCESS
-                );
-            }),
-            ("token-refresh.json", &|sample| {
-                let (done, own, _) = renewed(sample);
-                done.expect(0);
-                assert_eq!(own.tokens()["spotify"]["refresh_token"], REFRESH);
-            }),
-            ("token-invalid-grant.json", &|sample| {
-                let (done, own, server) = renewed(sample);
-                done.expect(1)
-                    .stderr_has(&["sign-in to Spotify has expired", "spotify_auth"]);
-                assert_eq!(own.tokens()["spotify"]["refresh_token"], "");
-                assert_eq!(server.requests().len(), 1);
-            }),
-            ("callback-denied.txt", &|sample| {
-                let own = Setting::new();
-                let server = Server::always(granted());
-                let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
-                let url = waiting(&run);
-                let request =
-                    String::from_utf8_lossy(&sample.bytes).replace("STATE", &param(&url, "state"));
-                let query = request.split(['?', ' ']).nth(2).unwrap().to_owned();
-                browse(&param(&url, "redirect_uri"), &query);
-                run.wait().expect(1).stderr_has(&["access denied"]);
-            }),
-        ],
-    );
 }
 
 #[test]

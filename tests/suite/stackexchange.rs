@@ -9,7 +9,7 @@ use marvin::testing::{Cancel, Env, NullSink};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::samples::{Sample, each, tool};
+use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
 use crate::support::words::{TextAssertions, unfenced};
 
@@ -34,103 +34,6 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     packer.write_all(bytes).unwrap();
     packer.finish().unwrap()
-}
-
-/// The sample as the service sends it: compressed, whatever its file says.
-fn server(sample: &Sample) -> Server {
-    let (body, status) = (packed(&sample.bytes), sample.status);
-    Server::always(
-        Answer::text("application/json; charset=utf-8", body.clone())
-            .header("Content-Encoding", "gzip")
-            .with_status(status),
-    )
-}
-
-#[test]
-fn stack_exchange_samples_give_the_expected_results() {
-    each(
-        "samples_of_stack_exchange_give_what_they_should",
-        "stackexchange",
-        &[
-            ("search-advanced.json", &|sample| {
-                let text = said(
-                    &server(sample).url(""),
-                    "stack_search",
-                    json!({"query": "inject list"}),
-                );
-                assert_eq!(
-                    text,
-                    "Stack Overflow: 2 questions for \"inject list\":\n\n\
-                     1. Inject list of all beans with a certain interface (accepted answer)\n   score 28 · 1 answer · 2018-12-02 · java, spring, dependency-injection · id 53579112\n   https://stackoverflow.com/questions/53579112/inject-list-of-all-beans-with-a-certain-interface\n\n\
-                     2. Save Decimal with SQLAlchemy\n   score 0 · no answers · 2020-10-18 · sqlalchemy, decimal · id 64414922\n   https://stackoverflow.com/questions/64414922/save-decimal-with-sqlalchemy\n\n\
-                     Titles: CC BY-SA, by their authors.\nRequests left today: 241 of 300\n"
-                );
-            }),
-            ("answers-withbody.json", &|sample| {
-                said(
-                    &server(sample).url(""),
-                    "stack_answers",
-                    json!({"question_id": 11_227_809}),
-                ).assert_has(&[
-                        "Stack Overflow, question 11227809: 1 answer by votes. https://stackoverflow.com/q/11227809",
-                        "Answer 1: score 35276 · accepted · 2012-06-27\nby Mysticial (https://stackoverflow.com/users/922184/mysticial), CC BY-SA 4.0, https://stackoverflow.com/a/11227902",
-                        "You are a victim of branch prediction (https://en.wikipedia.org/wiki/Branch_predictor) fail.",
-                        "if (data[c] >= 128)\n    sum += data[c];\n",
-                        ">90% hit rates",
-                        "to \"warm up\" and",
-                        "Requests left today: 298 of 300",
-                    ]);
-            }),
-            ("empty.json", &|sample| {
-                let text = said(
-                    &server(sample).url(""),
-                    "stack_search",
-                    json!({"query": "zzqx"}),
-                );
-                assert_eq!(
-                    text,
-                    "Stack Overflow has no questions for \"zzqx\".\nRequests left today: 254 of 300\n"
-                );
-                said(
-                    &server(sample).url(""),
-                    "stack_answers",
-                    json!({"question_id": 5, "site": "unix"}),
-                )
-                .assert_has(&[
-                    "Question 5 on Unix & Linux has no answers, or there is no such question.",
-                ]);
-            }),
-            ("backoff.json", &|sample| {
-                said(
-                    &server(sample).url(""),
-                    "stack_search",
-                    json!({"query": "x"}),
-                )
-                .assert_has(&["has no questions for \"x\".", "left today: 12 of 300"]);
-            }),
-            ("error-site.json", &|sample| {
-                refused(
-                    &server(sample).url(""),
-                    "stack_search",
-                    json!({"query": "x"}),
-                )
-                .assert_has(&["No site found for name `smth`."]);
-            }),
-            ("error-throttle.json", &|sample| {
-                for status in [sample.status, 502, 200] {
-                    let mut sample = sample.clone();
-                    sample.status = status;
-                    let server = server(&sample);
-                    refused(&server.url(""), "stack_search", json!({"query": "x"})).assert_has(&[
-                        "Too many requests to Stack Exchange: too many requests from this IP",
-                        "Try again in 19 hours",
-                        "STACKEXCHANGE_KEY",
-                    ]);
-                    assert_eq!(server.requests().len(), 1, "{status}");
-                }
-            }),
-        ],
-    );
 }
 
 #[test]
@@ -245,13 +148,4 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
         json!({"query": "x", "site": "smth"}),
     );
     refused(&server.url(""), "stack_answers", json!({"question_id": 0}));
-}
-
-#[test]
-fn an_endless_body_or_a_silent_server_is_abandoned() {
-    let bomb = packed(&vec![b' '; 50 << 20]);
-    let server = Server::always(
-        Answer::text("application/json", bomb.clone()).header("Content-Encoding", "gzip"),
-    );
-    refused(&server.url(""), "stack_search", json!({"query": "x"})).assert_has(&["more than 8 MB"]);
 }

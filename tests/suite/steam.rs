@@ -1,4 +1,4 @@
-//! Steam's store and Web API through the built binary: every sample, and made-up answers for every documented case.
+//! Steam's store and Web API through the built binary: made-up answers for every documented case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
-use crate::support::samples::{self, Sample, each};
+use crate::support::samples;
 use crate::support::server::{Answer, Server};
-use crate::support::words::{TextAssertions, error_text, sound, success_text, unfenced};
+use crate::support::words::{TextAssertions, error_text, success_text, unfenced};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 const USER: &str = "76561197960435530";
@@ -77,148 +77,6 @@ fn both(players: Answer, rates: Answer) -> Server {
 
 fn stats(players: Answer, rates: Answer) -> String {
     text(&both(players, rates), STATS, &json!({"app_id": 440}))
-}
-
-#[test]
-fn samples_of_the_store() {
-    let app = |sample: &Sample, id| call(&sample.server(), APP, &json!({"app_id": id}));
-    let search = |sample: &Sample| text(&sample.server(), SEARCH, &json!({"query": "Doom"}));
-    each(
-        "samples_of_the_store",
-        "steam",
-        &[
-            ("storesearch-doom.json", &|sample| {
-                search(sample).assert_has(&[
-                        "10 hits for \"Doom\" in the Steam store (prices in the US):\n 1. DOOM: The Dark Ages, $69.99, Windows, app 3017860\n    https://store.steampowered.com/app/3017860/\n",
-                        " 2. DOOM Eternal, $39.99, Metascore 88, Windows, app 782330\n",
-                        ". Banana of Doom, no price listed, Windows/macOS/Linux, app 3898830\n",
-                    ]);
-            }),
-            ("storesearch-none.json", &|sample| {
-                assert_eq!(
-                    search(sample),
-                    "No results for \"Doom\" in the Steam store.\n"
-                );
-            }),
-            ("appdetails-379720.json", &|sample| {
-                let text = unfenced(app(sample, 379_720).expect(0).text());
-                sound(&text, ODD);
-                text.assert_has(&[
-                        "DOOM (game, app 379720)\nPrice in the US: $11.99\nReleased: 12 May, 2016\nAge: 17+\nMetacritic: 85\nRecommendations: 148,330\nAchievements: 54\nGenres: Action\nCategories: Single-player, Multi-player, Co-op, ",
-                        "\nDevelopers: id Software\nPublishers: Bethesda Softworks\nPlatforms: Windows\nDLC: 1\n\nNow includes all three premium DLC packs ",
-                        "\nhttps://store.steampowered.com/app/379720/\n",
-                    ]);
-            }),
-            ("appdetails-free.json", &|sample| {
-                let text = unfenced(app(sample, 570).expect(0).text());
-                assert_eq!(
-                    text,
-                    "Dota 2 (game, app 570)\nPrice in the US: free\nReleased: Jul 9, 2013\nMetacritic: 90\nRecommendations: 14,337\n\
-                     Genres: Action, Free To Play\nCategories: Multi-player\nDevelopers: Valve\nPublishers: Valve\nPlatforms: Windows, macOS, Linux\n\n\
-                     Every day, millions of players worldwide enter battle as one of over a hundred Dota heroes.\n\
-                     https://store.steampowered.com/app/570/\n"
-                );
-            }),
-            ("appdetails-missing.json", &|sample| {
-                app(sample, 999_999_999).expect(1).stderr_has(&[
-                    "no store page (unknown id, or not sold in this country)",
-                    "steam_search",
-                ]);
-            }),
-            ("appdetails-rate-limited.json", &|sample| {
-                app(sample, 379_720)
-                    .expect(1)
-                    .stderr_has(&["Steam is limiting requests, try again in a few minutes"]);
-            }),
-            ("featured.json", &|sample| {
-                assert_eq!(
-                    text(&sample.server(), FEATURED, &json!({})),
-                    "Featured in the Steam store (prices in the US):\n 1. Stardew Valley, $11.99 (-20%, was $14.99), app 413150, until 2026-11-25\n\
-                     \x20\x32. God of War, $29.99 (-40%, was $49.99), app 1593500, until 2026-11-25\n 3. BattleBit Remastered, $14.99, app 671860\n\
-                     \x20\x34. Druidwalker, free, app 2231060\n"
-                );
-            }),
-            ("featuredcategories.json", &|sample| {
-                assert_eq!(
-                    text(&sample.server(), FEATURED, &json!({})),
-                    "Specials:\n 1. No Man's Sky, $29.99 (-50%, was $59.99), app 275850, until 2026-11-25\n\
-                     \x20\x32. Assassin's Creed® Odyssey, $11.99 (-80%, was $59.99), app 812140, until 2026-11-25\n"
-                );
-            }),
-            ("current-players.json", &|sample| {
-                assert_eq!(
-                    stats(sample.answer(), Answer::json(&json!({})).with_status(403)),
-                    "App 440: 551,673 players now.\nIt has no achievement statistics.\n"
-                );
-            }),
-            ("current-players-unknown.json", &|sample| {
-                let server = both(sample.answer(), Answer::json(&json!({})).with_status(403));
-                fails(&server, STATS, &json!({"app_id": 440}))
-                    .assert_has(&["no numbers of app 440"]);
-            }),
-            ("achievements.json", &|sample| {
-                assert_eq!(
-                    stats(playing(1), sample.answer()),
-                    "App 440: 1 player now.\nAchievements, by the share of players who have them:\n 1. ACH_WIN_ONE_GAME: 66.6%\n\
-                     \x20\x32. ACH_WIN_100_GAMES: 3.1%\n 3. ACH_LATE: 0.4%\n"
-                );
-            }),
-            ("achievements-none.json", &|sample| {
-                assert_eq!(
-                    stats(playing(0), sample.answer()),
-                    "App 440: 0 players now.\nIt has no achievement statistics.\n"
-                );
-            }),
-            ("owned-games.json", &|sample| {
-                assert_eq!(
-                    text(&sample.server(), OWNED, &user()),
-                    format!(
-                        "2 games of the user {USER}, 73.1 h played in all:\n\
-                         \x20\x31. DARK SOULS™: REMASTERED: 70.1 h, 10.8 h in the last two weeks, last on 2026-11-18, app 570940\n\
-                         \x20\x32. Portal: 3 h, last on 2021-02-09, app 400\n"
-                    )
-                );
-            }),
-            ("owned-games-private.json", &|sample| {
-                fails(&sample.server(), OWNED, &user())
-                    .assert_has(&["the profile or its game list is private"]);
-            }),
-            ("player-summary.json", &|sample| {
-                assert_eq!(
-                    text(&sample.server(), SUMMARY, &user()),
-                    format!(
-                        "Robin ({USER})\nStatus: online\nPlaying: Dota 2 (app 570)\nCreated: 2003-09-12\n\
-                         Profile: https://steamcommunity.com/id/robinwalker/\n"
-                    )
-                );
-            }),
-            ("player-summary-none.json", &|sample| {
-                fails(&sample.server(), SUMMARY, &user())
-                    .assert_has(&["Steam knows no user with the id 76561197960435530."]);
-            }),
-            ("bad-key.html.txt", &|sample| {
-                for status in [401, 403] {
-                    for name in [OWNED, SUMMARY] {
-                        let answer = sample.answer().with_status(status);
-                        let server = Server::always(answer);
-                        fails(&server, name, &user())
-                            .assert_has(&["STEAM_API_KEY is not accepted"]);
-                    }
-                }
-            }),
-            ("too-many.html.txt", &|sample| {
-                let server = sample.server();
-                fails(&server, SUMMARY, &user()).assert_has(&["Steam is limiting requests"]);
-                let times: Vec<_> = server
-                    .requests()
-                    .iter()
-                    .map(|request| request.arrived)
-                    .collect();
-                assert_eq!(times.len(), 2);
-                assert!(times[1] - times[0] >= Duration::from_secs(1));
-            }),
-        ],
-    );
 }
 
 #[test]
@@ -458,26 +316,6 @@ fn malformed_ids_and_servers_that_are_down() {
         &json!({"query": "x"}),
     )
     .assert_has(&["cannot be read"]);
-}
-
-#[test]
-fn an_unexpected_response_fails_quickly_with_a_message() {
-    let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
-    let deep = || Answer::text("application/json", "[".repeat(100_000));
-    let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
-    for (name, args) in [
-        (SEARCH, json!({"query": "x"})),
-        (APP, json!({"app_id": 5})),
-        (FEATURED, json!({})),
-        (STATS, json!({"app_id": 5})),
-        (OWNED, user()),
-        (SUMMARY, user()),
-    ] {
-        fails(&Server::always(page()), name, &args)
-            .assert_has(&["a web page where data was promised"]);
-        fails(&Server::always(deep()), name, &args).assert_has(&["cannot be read"]);
-        fails(&Server::always(endless()).lenient(), name, &args).assert_has(&["more than 8 MB"]);
-    }
 }
 
 #[test]

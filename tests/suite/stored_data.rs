@@ -305,10 +305,10 @@ fn kill_9_leaves_a_whole_file() {
         .map(|n| json!({"url": format!("https://a.org/{n}"), "title": "t"}))
         .collect();
     home.write(BOOKMARKS, serde_json::to_string(&many).unwrap());
-    for n in 0..16u64 {
+    for n in 0..8u64 {
         let args = json!({"url": format!("https://b.org/{n}")});
         let running = home.tool("bookmark_save", &args).spawn();
-        std::thread::sleep(Duration::from_millis(n * 4));
+        std::thread::sleep(Duration::from_millis(n * 8));
         // It may have exited by itself.
         let _ = kill_process(running.pid(), Signal::KILL);
         let told = running.wait().text().contains("Bookmarked");

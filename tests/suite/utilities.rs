@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::run::Marvin;
-use crate::support::samples::{self, Sample, tool};
+use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
 use crate::support::words::{TextAssertions, unfenced};
 
@@ -49,45 +49,6 @@ fn money(home: &Home, server: &Server, value: &str, from: &str, to: &str) -> Mar
         "convert_units",
         &args,
     )
-}
-
-#[test]
-fn every_sample_of_the_dictionary() {
-    let home = Home::new();
-    let good = |sample: &Sample| unfenced(&says(define(&home, &sample.server(), "x")));
-    let bad = |sample: &Sample| fails(define(&home, &sample.server(), "zzzqq"));
-    samples::each(
-        "dictionary",
-        "dictionaryapi",
-        &[
-            ("hello.json", &|sample| {
-                good(sample).assert_has(&[
-                    "hello  həˈləʊ\nAudio: https://ssl.gstatic.com/",
-                    "\nexclamation\n  1. used as a greeting",
-                    "Example: hello there, Katie!",
-                    "\nnoun\n",
-                    "\nverb\n",
-                ]);
-            }),
-            ("success.json", &|sample| {
-                good(sample).assert_has(&[
-                    "success  /səkˈsɛs/",
-                    "  3. Something which",
-                    "Antonyms: failure",
-                    "Source: https://en.wiktionary.org/wiki/success (CC BY-SA 3.0)",
-                ]);
-            }),
-            ("not-found.json", &|sample| {
-                bad(sample).assert_has(&["No definition found for 'zzzqq'."]);
-            }),
-            ("rate-limited.txt", &|sample| {
-                bad(sample).assert_has(&["Too many requests to", "again in 120 s"]);
-            }),
-            ("upstream-error.json", &|sample| {
-                bad(sample).assert_has(&["failed (500): Upstream Server Failed."]);
-            }),
-        ],
-    );
 }
 
 #[test]
@@ -138,70 +99,6 @@ fn a_word_goes_encoded_and_odd_answers_are_told() {
         fails(define(&home, &server, &word));
     }
     assert!(server.requests().is_empty());
-}
-
-#[test]
-fn every_sample_of_the_translations() {
-    let home = Home::new();
-    let args = json!({"text": "hello world", "target_language": "pt-BR", "source_language": "en"});
-    let auto = json!({"text": "hello world", "target_language": "chinese"});
-    let bad = |sample: &Sample| {
-        let output = fails(translate(&home, &sample.server(), &args));
-        output.assert_lacks(&["PLEASE SELECT", "MYMEMORY WARNING"]);
-        output
-    };
-    samples::each(
-        "translations",
-        "mymemory",
-        &[
-            ("hello-pt-br.json", &|sample| {
-                let text = says(translate(&home, &sample.server(), &args));
-                assert_eq!(
-                    text,
-                    "English → Brazilian Portuguese, confidence 100 % (MyMemory)\nolá mundo"
-                );
-            }),
-            ("autodetect-zh.json", &|sample| {
-                let server = sample.server();
-                let text = says(translate(&home, &server, &auto));
-                assert_eq!(
-                    text,
-                    "English (detected) → Chinese, confidence 100 % (MyMemory)\n你好，世界"
-                );
-                server.request(0).path.assert_has(&[
-                    "q=hello%20world",
-                    "langpair=autodetect%7Czh",
-                    "de=tests%40example.org",
-                ]);
-            }),
-            ("same-language.json", &|sample| {
-                bad(sample).assert_has(&["already", "Name the source language"]);
-            }),
-            ("invalid-email.json", &|sample| {
-                bad(sample).assert_has(&["contact", "MARVIN_CONTACT"]);
-            }),
-            ("quota.json", &|sample| {
-                bad(sample).assert_has(&["used up", "18 h 10 min 39 s"]);
-            }),
-            ("too-long.json", &|sample| {
-                bad(sample).assert_has(&["too long"]);
-            }),
-            ("http-redirect.txt", &|sample| {
-                let page = sample.bytes.clone();
-                let server = Server::answering(move |request, _| {
-                    match request.path.starts_with("/get") {
-                        true => Answer::text("text/html", page.clone())
-                            .with_status(301)
-                            .header("Location", "/moved"),
-                        false => Answer::json(
-                            &json!({"responseData": {"translatedText": "ola", "match": 0.5}, "responseStatus": 200}),
-                        ),
-                    }
-                });
-                says(translate(&home, &server, &args)).assert_has(&["confidence 50 %", "\nola"]);
-            }),
-        ],
-    );
 }
 
 #[test]
@@ -261,83 +158,6 @@ fn long_text_is_translated_in_chunks_and_joined_in_order() {
         fails(translate(&home, &nobody, &args));
     }
     assert!(nobody.requests().is_empty());
-}
-
-#[test]
-fn every_sample_of_the_rates() {
-    let home = Home::new();
-    let first = |sample: &Sample| says(money(&home, &sample.server(), "100", "usd", "eur"));
-    samples::each(
-        "rates",
-        "frankfurter",
-        &[
-            ("v1-usd-eur.json", &|sample| {
-                let server = sample.server();
-                let text = says(money(&home, &server, "100", "usd", "€"));
-                assert_eq!(
-                    text,
-                    "100 USD = 85.46 EUR\nRate of 2026-04-30: 1 USD = 0.85455 EUR (Frankfurter)"
-                );
-                assert_eq!(server.request(0).path, "/v1/latest?base=USD&symbols=EUR");
-            }),
-            ("v1-usd-eur-gbp.json", &|sample| {
-                first(sample).assert_has(&["100 USD = 85.46 EUR", "2026-04-30"]);
-            }),
-            ("old-host-redirect.txt", &|_| {
-                let server = Server::answering(|request, _| {
-                    match request.path.starts_with("/v1/latest?base") {
-                        true => Answer::status(301).header("Location", "/v1/moved?from=USD"),
-                        false => Answer::json(
-                            &json!({"amount": 1, "base": "USD", "date": "2026-04-30", "rates": {"EUR": 2}}),
-                        ),
-                    }
-                });
-                let text = says(money(&home, &server, "1.5", "dollars", "euro"));
-                assert_eq!(
-                    text,
-                    "1.5 USD = 3.00 EUR\nRate of 2026-04-30: 1 USD = 2 EUR (Frankfurter)"
-                );
-            }),
-            ("not-found.json", &|sample| {
-                let server = sample.server();
-                fails(money(&home, &server, "5", "XYZ", "EUR")).assert_has(&[
-                    "unknown conversion: there is no rate for XYZ",
-                    "km, mi",
-                    "EUR, USD",
-                ]);
-                assert!(server.requests().is_empty());
-                fails(money(&home, &server, "5", "BTN", "EUR"))
-                    .assert_has(&["unknown conversion: there is no rate for BTN to EUR"]);
-                assert_eq!(server.request(1).path, "/v2/rate/BTN/EUR");
-            }),
-            ("same-currency.json", &|sample| {
-                let server = sample.server();
-                assert_eq!(
-                    says(money(&home, &server, "5", "eur", "€")),
-                    "5 EUR = 5 EUR (the same currency)"
-                );
-                assert!(server.requests().is_empty());
-            }),
-            ("currencies.json", &|sample| {
-                fails(money(&home, &sample.server(), "5", "usd", "eur"))
-                    .assert_has(&["cannot be read"]);
-            }),
-            ("v2-rate.json", &|sample| {
-                let body = sample.bytes.clone();
-                let server = Server::answering(move |request, _| match request.path.as_str() {
-                    "/v2/rate/EUR/USD" => Answer::text("application/json", body.clone()),
-                    _ => Answer::json(
-                        &json!({"amount": 1.0, "base": "EUR", "date": "2026-03-25", "rates": {}}),
-                    ),
-                });
-                let text = says(money(&home, &server, "€10", "EUR", "USD"));
-                assert_eq!(
-                    text,
-                    "10 EUR = 11.57 USD\nRate of 2026-03-25: 1 EUR = 1.1568 USD (Frankfurter)"
-                );
-            }),
-        ],
-    );
 }
 
 #[test]

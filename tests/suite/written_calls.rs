@@ -16,8 +16,9 @@ use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Each family's name, and its call of `read_note` for `a.md`.
-fn written() -> Vec<(String, String)> {
+/// Of every third family from this one on, its name and its call of `read_note` for `a.md`: each is tried in one of the three ways, and the library's tests read
+/// all of them.
+fn written(first: usize) -> Vec<(String, String)> {
     let lines = include_str!("../../fixtures/reply/written-calls.jsonl").lines();
     let row = |line| {
         let row: Value = serde_json::from_str(line).expect("a line of JSON");
@@ -28,7 +29,7 @@ fn written() -> Vec<(String, String)> {
             .replace("tides", "a.md");
         (row["family"].as_str().expect("a family").to_owned(), text)
     };
-    lines.map(row).collect()
+    lines.skip(first).step_by(3).map(row).collect()
 }
 
 fn home() -> Home {
@@ -117,7 +118,7 @@ fn in_the_flow(home: &Home, model: &str, text: &str) -> (Done, Server) {
 
 #[test]
 fn in_the_reply_flow_a_call_of_any_family_runs() {
-    for_each(&written(), |family, text| {
+    for_each(&written(0), |family, text| {
         let home = home();
         let (done, server) = in_the_flow(&home, "gemma4:e2b", text);
         is_clean(family, &done);
@@ -133,7 +134,7 @@ fn in_the_reply_flow_a_call_of_any_family_runs() {
 
 #[test]
 fn in_the_reply_flow_a_call_of_a_tool_that_is_not_there_is_asked_for_again_and_never_seen() {
-    let rows = written();
+    let rows = written(1);
     // These two are calls only by the name of a tool.
     let rows: Vec<(String, String)> = rows
         .into_iter()
@@ -151,7 +152,7 @@ fn in_the_reply_flow_a_call_of_a_tool_that_is_not_there_is_asked_for_again_and_n
 
 #[test]
 fn in_the_plain_loop_a_call_of_any_family_runs() {
-    for_each(&written(), |family, text| {
+    for_each(&written(2), |family, text| {
         let home = home();
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();

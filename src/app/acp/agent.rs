@@ -83,7 +83,9 @@ struct OpenOrder {
 impl Agent {
     /// # Errors
     /// What the command line says about permissions cannot be used.
-    pub(super) fn new(settings: Settings, out: Arc<Out>, stop: Cancel) -> Outcome<Self> {
+    pub(super) fn new(mut settings: Settings, out: Arc<Out>, stop: Cancel) -> Outcome<Self> {
+        let is_unattended = settings.access.permissions.is_bypassing();
+        settings.access.sandbox.let_change(is_unattended);
         let settings = Arc::new(settings);
         // Which tools there are does not depend on a folder: a wrong flag is told before a client waits.
         let context = setup::session(&settings, &mut |_| {})?;
@@ -193,7 +195,7 @@ impl Agent {
                             .shared
                             .out
                             .line_of(&thread.session.id, Incoming::answer(&request, &Ok(answer)));
-                        thread.session.tell(&commands::update());
+                        thread.session.tell(&commands::update(&thread.session));
                         agent.ask_for_models(&thread.session);
                         let id = Arc::clone(&thread.session.id);
                         thread.run(|| agent.forget(&id));
@@ -259,7 +261,10 @@ impl Agent {
                 paths: Arc::clone(&paths),
             }));
         }
-        extensions::open_unasked(&context, &settings, &mut warn);
+        match abilities.fills_forms {
+            true => extensions::open(&context, &settings, &mut warn),
+            false => extensions::open_unasked(&context, &settings, &mut warn),
+        }
         let context = Arc::new(context);
         let spent = (begun.replay.as_ref()).map_or_else(Spent::default, |replay| replay.spent);
         let updates = Arc::new(Updates::new(
@@ -290,7 +295,8 @@ impl Agent {
         };
         let begun_before = begun.replay.is_some();
         let damage = begun.replay.as_ref().and_then(Replay::damage);
-        let notices = damage.into_iter().collect();
+        let left_out = context.trust.left_out().map(str::to_owned);
+        let notices = damage.into_iter().chain(left_out).collect();
         let session = Arc::new(AcpSession::new(
             Arc::clone(&id),
             Arc::clone(&self.shared),
@@ -323,6 +329,7 @@ impl Agent {
             settings,
             one_shot,
             log: begun.log,
+            asks_about_project: abilities.fills_forms,
         };
         Ok((thread, answer))
     }

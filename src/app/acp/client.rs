@@ -28,6 +28,8 @@ pub(super) struct Client {
 pub(super) struct ClientAbilities {
     pub(super) reads_files: bool,
     pub(super) writes_files: bool,
+    /// It shows forms, which the user fills in.
+    pub(super) fills_forms: bool,
     /// It can run the agent in a terminal, to set it up.
     pub(super) has_terminal_sign_in: bool,
 }
@@ -39,6 +41,7 @@ impl ClientAbilities {
         Self {
             reads_files: is("/fs/readTextFile"),
             writes_files: is("/fs/writeTextFile"),
+            fills_forms: (capabilities.pointer("/elicitation/form")).is_some_and(Value::is_object),
             has_terminal_sign_in: is("/auth/terminal"),
         }
     }

@@ -1,4 +1,4 @@
-//! The commands that a prompt may begin with: those of the conversation that need no screen, and those of a session of an editor.
+//! The commands that a prompt may begin with: those of the conversation that need no screen, those of a session of an editor, and skills.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,10 @@ use super::options;
 use super::session::AcpSession;
 use crate::app::session::commands;
 use crate::base::text::{clip, escape_controls};
+use crate::tools::session::skills;
+
+/// What a skill may be given.
+const SKILL_ARGS: &str = "[WHAT TO DO]";
 
 /// A command of these sessions alone.
 struct OwnCommand {
@@ -28,10 +32,14 @@ pub(super) fn own_names() -> Vec<&'static str> {
     OWN.iter().map(|own| own.name).collect()
 }
 
-/// The update that tells of all commands.
-pub(super) fn update() -> Value {
+/// The update that tells of all commands of a session, its skills included.
+pub(super) fn update(session: &AcpSession) -> Value {
     let shared = commands::for_programs().map(|(name, row)| (name, row.args, row.about));
     let own = OWN.iter().map(|own| (own.name, own.args, own.about));
+    let rows: Vec<_> = shared.chain(own).collect();
+    let names: Vec<&str> = rows.iter().map(|(name, ..)| *name).collect();
+    let skills = skills::for_user(&session.context, &names);
+    let skills = (skills.iter()).map(|(name, about)| (name.as_str(), SKILL_ARGS, about.as_str()));
     let command = |(name, args, about)| {
         let input = match args {
             "" => Value::Null,
@@ -39,7 +47,7 @@ pub(super) fn update() -> Value {
         };
         json!({"name": name, "description": about, "input": input})
     };
-    let commands: Vec<Value> = shared.chain(own).map(command).collect();
+    let commands: Vec<Value> = rows.iter().copied().chain(skills).map(command).collect();
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 

@@ -202,7 +202,7 @@ fn initialize(agent: &Agent, params: &Value) -> Answer {
                 "audio": false,
                 "embeddedContext": true,
             },
-            "mcpCapabilities": {"http": false, "sse": false},
+            "mcpCapabilities": {"http": true, "sse": false},
             "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "additionalDirectories": {}},
             "auth": {},
         },

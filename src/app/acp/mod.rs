@@ -18,6 +18,7 @@ mod options;
 mod out;
 mod params;
 mod permission;
+mod project_form;
 mod prompt;
 mod replay;
 mod run;

@@ -12,8 +12,25 @@ struct AcpMode {
     name: &'static str,
     about: &'static str,
     mode: PermissionMode,
-    /// Offered to every session. The others only where the command line has chosen them.
-    is_for_all: bool,
+    who: OfferedTo,
+}
+
+/// The sessions to which a mode is offered; every one where the command line has chosen it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfferedTo {
+    All,
+    /// Those whose commands run in a sandbox, or without one because the user has said so.
+    Fenced,
+    Nobody,
+}
+
+/// What the modes of a session depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ModeChoice {
+    /// The mode that the command line chose.
+    pub(super) chosen: PermissionMode,
+    /// What becomes of commands is decided, so that nobody need read them.
+    pub(super) is_fenced: bool,
 }
 
 static MODES: &[AcpMode] = &[
@@ -22,43 +39,50 @@ static MODES: &[AcpMode] = &[
         name: "Ask",
         about: "Reads run; changes of files, programs and what reaches outside are asked about.",
         mode: PermissionMode::Default,
-        is_for_all: true,
+        who: OfferedTo::All,
     },
     AcpMode {
         id: "edit",
         name: "Edit",
         about: "Changes of files run too; programs and what reaches outside are asked about.",
         mode: PermissionMode::AcceptEdits,
-        is_for_all: true,
+        who: OfferedTo::All,
     },
     AcpMode {
         id: "plan",
         name: "Plan",
         about: "Marvin looks and plans, and changes nothing.",
         mode: PermissionMode::Plan,
-        is_for_all: true,
+        who: OfferedTo::All,
     },
     AcpMode {
         id: "auto",
         name: "Auto",
         about: "Everything runs without a question.",
         mode: PermissionMode::Bypass,
-        is_for_all: false,
+        who: OfferedTo::Fenced,
     },
     AcpMode {
         id: "deny",
         name: "Deny",
         about: "Reads run; everything else is refused unless a rule allows it.",
         mode: PermissionMode::DontAsk,
-        is_for_all: false,
+        who: OfferedTo::Nobody,
     },
 ];
 
-/// The modes that are offered where the command line says `chosen`.
-fn offered(chosen: PermissionMode) -> impl Iterator<Item = &'static AcpMode> {
-    MODES
-        .iter()
-        .filter(move |row| row.is_for_all || row.mode == chosen)
+/// The modes that are offered.
+fn offered(choice: ModeChoice) -> impl Iterator<Item = &'static AcpMode> {
+    MODES.iter().filter(move |row| match row.who {
+        OfferedTo::All => true,
+        OfferedTo::Fenced => choice.is_fenced || row.mode == choice.chosen,
+        OfferedTo::Nobody => row.mode == choice.chosen,
+    })
+}
+
+/// Whether a mode is offered.
+pub(super) fn has(mode: PermissionMode, choice: ModeChoice) -> bool {
+    offered(choice).any(|row| row.mode == mode)
 }
 
 /// The id of a mode.
@@ -68,22 +92,22 @@ pub(super) fn id(mode: PermissionMode) -> &'static str {
 }
 
 /// The mode that an id means.
-pub(super) fn named(id: &str, chosen: PermissionMode) -> Result<PermissionMode, RpcError> {
-    let row = offered(chosen).find(|row| row.id == id);
+pub(super) fn named(id: &str, choice: ModeChoice) -> Result<PermissionMode, RpcError> {
+    let row = offered(choice).find(|row| row.id == id);
     row.map(|row| row.mode).ok_or_else(|| not_found("mode", id))
 }
 
 /// The modes, for a client.
-pub(super) fn state(now: PermissionMode, chosen: PermissionMode) -> Value {
-    let modes: Vec<Value> = offered(chosen)
+pub(super) fn state(now: PermissionMode, choice: ModeChoice) -> Value {
+    let modes: Vec<Value> = offered(choice)
         .map(|row| json!({"id": row.id, "name": row.name, "description": row.about}))
         .collect();
     json!({"currentModeId": id(now), "availableModes": modes})
 }
 
 /// The same as the values of an option.
-pub(super) fn values(chosen: PermissionMode) -> Vec<Value> {
-    offered(chosen)
+pub(super) fn values(choice: ModeChoice) -> Vec<Value> {
+    offered(choice)
         .map(|row| json!({"value": row.id, "name": row.name, "description": row.about}))
         .collect()
 }

@@ -1,21 +1,26 @@
-//! The options of a session that a client shows as menus: mode, model, and how hard the model thinks.
+//! The options of a session that a client shows as menus: mode, model, how hard the model thinks, and what commands may do.
 
 use serde_json::{Value, json};
 
 use super::modes;
 use super::params::not_found;
 use super::session::AcpSession;
+use super::tool_call::set;
 use crate::formats::json_rpc::RpcError;
 use crate::llm::provider::Effort;
+use crate::proc::sandbox::policy::SandboxMode;
+use crate::proc::sandbox::session_sandbox::SessionSandbox;
+use crate::tools::engine::permission::mode::PermissionMode;
 
 const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
 const THOUGHT_LEVEL: &str = "thought_level";
+const SANDBOX: &str = "sandbox";
 
 /// Modes and options, as the answer to the request that opened a session has them.
 pub(super) fn set_up(session: &AcpSession) -> Value {
     json!({
-        "modes": modes::state(session.mode(), session.shared.chosen_mode),
+        "modes": modes::state(session.mode(), session.modes_now()),
         "configOptions": all(session),
     })
 }
@@ -33,7 +38,7 @@ pub(super) fn all(session: &AcpSession) -> Value {
             MODE,
             "Mode",
             modes::id(session.mode()),
-            &modes::values(session.shared.chosen_mode),
+            &modes::values(session.modes_now()),
         ),
         select(MODEL, "Model", &choice.model, &models),
     ];
@@ -52,7 +57,29 @@ pub(super) fn all(session: &AcpSession) -> Value {
             .collect();
         options.push(select(THOUGHT_LEVEL, "Thinking", now.word(), &values));
     }
+    options.push(sandbox(&session.context.sandbox));
     Value::Array(options)
+}
+
+/// The option for what commands may do: never more than the command line lets them.
+fn sandbox(sandbox: &SessionSandbox) -> Value {
+    let modes = sandbox.modes().into_iter();
+    let values = modes.map(|mode| {
+        let (name, about) = match mode {
+            SandboxMode::ReadOnly => ("Read-only", "Commands and file tools change nothing."),
+            SandboxMode::WorkspaceWrite => (
+                "Workspace",
+                "Commands can change the session's folders and temporary files.",
+            ),
+            SandboxMode::DangerFullAccess => ("None", "Commands can do what you can."),
+        };
+        json!({"value": mode.word(), "name": name, "description": about})
+    });
+    let values: Vec<Value> = values.collect();
+    let mut option = select(SANDBOX, "Sandbox", sandbox.mode().word(), &values);
+    // None of the protocol's own categories fits, and others begin with an underscore.
+    set(&mut option, "category", json!("_sandbox"));
+    option
 }
 
 fn name(effort: Effort) -> &'static str {
@@ -98,6 +125,17 @@ pub(super) fn change(session: &AcpSession, id: &str, value: &str) -> Result<(), 
             let efforts = session.first.efforts(&session.choice().model);
             let effort = efforts.iter().find(|effort| effort.word() == value);
             session.set_effort(*effort.ok_or_else(|| not_found("level", value))?);
+        }
+        SANDBOX => {
+            let mode = SandboxMode::parse(value).ok();
+            let mode = mode.filter(|mode| session.context.sandbox.modes().contains(mode));
+            let mode = mode.ok_or_else(|| not_found("sandbox", value))?;
+            // Where nothing will hold commands any more, they are asked about again.
+            if !modes::has(session.mode(), session.mode_choice(mode)) {
+                session.set_mode(modes::id(PermissionMode::Default))?;
+                session.tell(&modes_update(session));
+            }
+            session.context.change_sandbox(mode);
         }
         _ => return Err(not_found("option", id)),
     }

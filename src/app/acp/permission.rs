@@ -103,7 +103,7 @@ impl ClientApprover {
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
         let change = preview(&ctx, &question.tool, &question.input);
         if let Some(change) = change {
-            let diffs = tool_call::planned(&change, self.updates.root().as_deref());
+            let diffs = tool_call::diffs(&change, self.updates.root().as_deref());
             set(&mut fields, "content", Value::Array(diffs));
         }
         fields

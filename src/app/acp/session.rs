@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::models::FirstModel;
-use super::modes;
+use super::modes::{self, ModeChoice};
 use super::params::{Answer, CANCELLED, internal};
 use super::shared::Shared;
 use super::updates::Updates;
@@ -16,6 +16,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
 use crate::llm::provider::Effort;
+use crate::proc::sandbox::policy::SandboxMode;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::permission::mode::PermissionMode;
 
@@ -127,9 +128,22 @@ impl AcpSession {
         self.context.permissions.mode()
     }
 
+    /// What the modes that it can have depend on.
+    pub(super) fn modes_now(&self) -> ModeChoice {
+        self.mode_choice(self.context.sandbox.mode())
+    }
+
+    /// The same in a sandbox to which it may change.
+    pub(super) fn mode_choice(&self, sandbox: SandboxMode) -> ModeChoice {
+        ModeChoice {
+            chosen: self.shared.chosen_mode,
+            is_fenced: self.context.sandbox.is_decided(sandbox),
+        }
+    }
+
     /// Changes the mode from the next call on.
     pub(super) fn set_mode(&self, id: &str) -> Result<(), RpcError> {
-        let mode = modes::named(id, self.shared.chosen_mode)?;
+        let mode = modes::named(id, self.modes_now())?;
         let set = self.context.permissions.set_mode(mode);
         set.map_err(|problem| internal(&problem))
     }

@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::commands;
 use super::params::{Answer, internal, wrong};
 use super::prompt::PromptMessage;
 use super::session::{AcpSession, Prompt, request_cancelled, stopped};
+use super::{commands, project_form};
 use crate::app::images;
 use crate::app::session::attachments::attach::{Attachments, attach_files};
 use crate::app::session::one_shot::{OneShot, TurnWays};
+use crate::app::session::project_question::NOT_NOW;
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
-use crate::base::problem::Problem;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
 use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{NullSink, StopReason};
@@ -39,6 +40,8 @@ pub(super) struct SessionThread {
     pub(super) settings: Arc<Settings>,
     pub(super) one_shot: OneShot,
     pub(super) log: SessionLog,
+    /// The client is to be asked about the project before the first message is sent.
+    pub(super) asks_about_project: bool,
 }
 
 impl SessionThread {
@@ -93,6 +96,11 @@ impl SessionThread {
         notices
             .iter()
             .for_each(|notice| updates.remark(&format!("{notice}\n\n")));
+        if self.asks_about_project {
+            let asked = self.ask_about_project(&target, &prompt.stop);
+            asked.map_err(|problem| internal(&problem))?;
+            self.asks_about_project = false;
+        }
         if message.is_text() {
             let line = message.text.trim();
             let said = commands::run(&session, line).or_else(|| {
@@ -148,6 +156,22 @@ impl SessionThread {
             Ok(()) => Ok(stopped("end_turn")),
             Err(failure) => self.failed(&failure),
         }
+    }
+
+    /// Has the client ask whether what the project brings along may act, if there is something to ask about.
+    fn ask_about_project(&mut self, target: &Arc<ModelTarget>, stop: &Cancel) -> Outcome<()> {
+        let session = Arc::clone(&self.session);
+        let Some(list) = self.one_shot.project_question() else {
+            return Ok(());
+        };
+        let chosen = project_form::ask(&session.shared.client, &session.id, &list, stop)?;
+        let line = format!("/trust {}", chosen.as_deref().unwrap_or(NOT_NOW));
+        if let Some(said) = self.one_shot.command(&line, &[], Arc::clone(target), stop) {
+            let said = said.unwrap_or_else(|problem| problem.one_line());
+            session.updates.remark(&format!("{said}\n\n"));
+        }
+        session.tell(&commands::update(&session));
+        Ok(())
     }
 
     /// The end of a prompt that has no whole answer.

@@ -170,7 +170,7 @@ pub(super) fn ended(
         ),
         false => shown.to_owned(),
     };
-    let mut content = display.map_or_else(Vec::new, |shown| diffs(shown, root, Disk::IsAfter));
+    let mut content = display.map_or_else(Vec::new, |shown| diffs(shown, root));
     content.push(text(&shown));
     let mut update = update(id, if failed { "failed" } else { "completed" });
     set(&mut update, "content", Value::Array(content));
@@ -178,24 +178,12 @@ pub(super) fn ended(
     update
 }
 
-/// What the disk has of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Disk {
-    IsBefore,
-    IsAfter,
-}
-
-/// The changes that a call would make.
-pub(super) fn planned(display: &Display, root: Option<&Path>) -> Vec<Value> {
-    diffs(display, root, Disk::IsBefore)
-}
-
-/// The changes of files.
-fn diffs(display: &Display, root: Option<&Path>, disk: Disk) -> Vec<Value> {
+/// The changes of files that a call has made, or would make.
+pub(super) fn diffs(display: &Display, root: Option<&Path>) -> Vec<Value> {
     match display {
         Display::Changes { files } => {
             let files = files.iter();
-            files.map(|file| diff(file, root, disk)).collect()
+            files.map(|file| diff(file, root)).collect()
         }
         Display::Diff { old, new, .. } => {
             vec![json!({"type": "diff", "path": "", "oldText": old, "newText": new})]
@@ -204,30 +192,24 @@ fn diffs(display: &Display, root: Option<&Path>, disk: Disk) -> Vec<Value> {
     }
 }
 
-/// The change of one file: its whole texts where the file is what the change is about, else the places of change.
-fn diff(change: &FileChange, root: Option<&Path>, disk: Disk) -> Value {
+/// The change of one file: its whole texts where they are known or the disk still has the later one, else the places of change.
+fn diff(change: &FileChange, root: Option<&Path>) -> Value {
     let place = |path: &str| root.map_or_else(|| path.into(), |root| root.join(path));
     let path = place(&change.path);
     if change.bytes() > MAX_DIFF_BYTES || change.omitted() > 0 {
         return text(&change.to_string());
     }
-    let here = match (change.kind, disk) {
-        (ChangeKind::Deleted, Disk::IsAfter) | (ChangeKind::Added, Disk::IsBefore) => {
-            Some(String::new())
-        }
-        (_, Disk::IsBefore) => {
-            whole_text(&place(change.moved_from.as_ref().unwrap_or(&change.path)))
-        }
-        (_, Disk::IsAfter) => whole_text(&path),
+    let on_disk = || {
+        let new = match change.kind {
+            ChangeKind::Deleted => String::new(),
+            ChangeKind::Added | ChangeKind::Changed => whole_text(&path)?,
+        };
+        Some((text_before(change, &new)?, new))
     };
-    let whole = here.and_then(|here| {
-        let other = other_text(change, &here, disk)?;
-        Some(match disk {
-            Disk::IsBefore => (here, other),
-            Disk::IsAfter => (other, here),
-        })
-    });
-    let (old, new) = whole.unwrap_or_else(|| (side(change, '+'), side(change, '-')));
+    let (old, new) = match &change.whole {
+        Some(whole) => (whole.old.clone(), whole.new.clone()),
+        None => on_disk().unwrap_or_else(|| (side(change, '+'), side(change, '-'))),
+    };
     let old = match change.kind {
         ChangeKind::Added => Value::Null,
         ChangeKind::Changed | ChangeKind::Deleted => Value::String(old),
@@ -253,27 +235,19 @@ fn side(change: &FileChange, other: char) -> String {
     text
 }
 
-/// The text on the other side of a change, when `here` is that of this one; `None` when it is not.
-fn other_text(change: &FileChange, here: &str, disk: Disk) -> Option<String> {
-    let lines: Vec<&str> = here.split_inclusive('\n').collect();
-    let (own, other) = match disk {
-        Disk::IsBefore => ("-", "+"),
-        Disk::IsAfter => ("+", "-"),
-    };
+/// The text before a change, when `new` is that after it; `None` when it is not.
+fn text_before(change: &FileChange, new: &str) -> Option<String> {
+    let lines: Vec<&str> = new.split_inclusive('\n').collect();
     let mut out = String::new();
     let mut at = 0;
     for hunk in &change.hunks {
-        let (before, after) = hunk.start?;
-        let start = match disk {
-            Disk::IsBefore => before,
-            Disk::IsAfter => after,
-        };
-        let start = start.checked_sub(1)?;
+        let (_, after) = hunk.start?;
+        let start = after.checked_sub(1)?;
         out.extend(lines.get(at..start)?.iter().copied());
         at = start;
         for line in hunk.lines.lines() {
             let (mark, line) = line.split_at_checked(1)?;
-            if mark == other {
+            if mark == "-" {
                 out.push_str(line);
                 out.push('\n');
                 continue;
@@ -283,7 +257,7 @@ fn other_text(change: &FileChange, here: &str, disk: Disk) -> Option<String> {
                 return None;
             }
             at += 1;
-            if mark != own {
+            if mark != "+" {
                 out.push_str(line_here);
             }
         }
@@ -297,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_of_a_change_is_made_of_the_other() {
+    fn the_text_before_a_change_is_made_of_that_after_it() {
         let long: String = (1..=60).map(|n| format!("line {n}\n")).collect();
         let changed = long.replace("line 7\n", "seven\n").replace("line 50\n", "");
         for (old, new) in [
@@ -312,13 +286,10 @@ mod tests {
             let change = FileChange::between("f", Some(old), Some(new));
             let plain = |text: Option<String>| text.map(|text| text.replace("\r\n", "\n"));
             let wanted = |text: &str| Some(text.replace("\r\n", "\n"));
-            assert_eq!(plain(other_text(&change, new, Disk::IsAfter)), wanted(old));
-            assert_eq!(plain(other_text(&change, old, Disk::IsBefore)), wanted(new));
+            assert_eq!(plain(text_before(&change, new)), wanted(old));
         }
         let change = FileChange::between("f", Some("a\nb\nc\n"), Some("a\nB\nc\n"));
-        for disk in [Disk::IsAfter, Disk::IsBefore] {
-            assert_eq!(other_text(&change, "quite another text\n", disk), None);
-        }
+        assert_eq!(text_before(&change, "quite another text\n"), None);
     }
 
     #[test]

@@ -39,10 +39,10 @@ impl EventSink for StderrSink {
 /// The directory does not exist, or a tool group does not.
 pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
     let mut session = session_for_others(settings)?;
-    if !settings.sandbox.holds_for_the_user() {
+    if !settings.access.sandbox.holds_for_the_user() {
         // They typed the call themselves.
         session.sandbox = Default::default();
-        session.policy.is_sandbox_read_only = false;
+        session.policy.is_sandbox_read_only = Default::default();
     }
     Ok(session)
 }

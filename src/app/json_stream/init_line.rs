@@ -1,6 +1,5 @@
 //! The first line of a turn: where it works, with which model and tools.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::line_writer::LineWriter;
@@ -30,55 +29,32 @@ pub(super) struct InitFacts<'a> {
     pub(super) slash_commands: &'a [String],
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-struct InitLine<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    subtype: &'static str,
-    cwd: &'a str,
-    tools: &'a [String],
-    mcp_servers: &'a Value,
-    model: &'a str,
-    #[serde(rename = "permissionMode")]
-    permission_mode: &'a str,
-    slash_commands: &'a [String],
-    #[serde(rename = "apiKeySource")]
-    api_key_source: &'static str,
-    output_style: &'static str,
-    skills: &'a [String],
-    plugins: [Value; 0],
-    agents: [Value; 0],
-    claude_code_version: &'static str,
-    marvin_version: &'static str,
-    sandbox: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    marvin_left_out: Option<&'a str>,
-}
-
 pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
-    writer.write(&InitLine {
-        kind: "system",
-        subtype: "init",
-        cwd: facts.cwd,
-        tools: facts.tools,
-        mcp_servers: facts.servers,
-        model: facts.model,
-        permission_mode: facts.permission_mode,
-        slash_commands: facts.slash_commands,
-        api_key_source: match facts.has_key {
+    let mut line = json!({
+        "type": "system",
+        "subtype": "init",
+        "cwd": facts.cwd,
+        "tools": facts.tools,
+        "mcp_servers": facts.servers,
+        "model": facts.model,
+        "permissionMode": facts.permission_mode,
+        "slash_commands": facts.slash_commands,
+        "apiKeySource": match facts.has_key {
             true => "user",
             false => "none",
         },
-        output_style: "default",
-        skills: facts.skills,
-        plugins: [],
-        agents: [],
-        claude_code_version: FORM_VERSION,
-        marvin_version: env!("CARGO_PKG_VERSION"),
-        sandbox: sandbox(facts.sandbox),
-        marvin_left_out: facts.left_out,
+        "output_style": "default",
+        "skills": facts.skills,
+        "plugins": [],
+        "agents": [],
+        "claude_code_version": FORM_VERSION,
+        "marvin_version": env!("CARGO_PKG_VERSION"),
+        "sandbox": sandbox(facts.sandbox),
     });
+    if let Some(left_out) = facts.left_out {
+        line["marvin_left_out"] = left_out.into();
+    }
+    writer.write(&line);
 }
 
 /// What is held, and with which version of Landlock; null where there is none, and commands are refused then.

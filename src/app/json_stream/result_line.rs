@@ -106,7 +106,10 @@ pub(crate) fn break_off(lines: &AnswerLines, session: &SessionContext) {
 /// Writes the result of a run in which no turn began.
 pub(crate) fn write_failure(writer: &LineWriter, problem: &Problem) {
     writer.write(&ResultLine {
-        errors: Some(vec![problem.one_line()]),
+        answer: ResultAnswer {
+            errors: Some(vec![problem.one_line()]),
+            ..ResultAnswer::default()
+        },
         ..ResultLine::empty(API_ERROR)
     });
 }
@@ -117,18 +120,39 @@ struct ResultLine {
     kind: &'static str,
     subtype: &'static str,
     is_error: bool,
-    duration_ms: u64,
-    duration_api_ms: u64,
-    num_turns: u64,
+    #[serde(flatten)]
+    times: ResultTimes,
     stop_reason: Option<StopReason>,
-    total_cost_usd: f64,
-    usage: UsageFields,
-    #[serde(rename = "modelUsage")]
-    model_usage: Map<String, Value>,
+    #[serde(flatten)]
+    cost: ResultCost,
     permission_denials: Vec<Denied>,
     terminal_reason: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     marvin_cost_estimated: bool,
+    #[serde(flatten)]
+    answer: ResultAnswer,
+}
+
+/// How long the turn took, and in how many requests.
+#[derive(Default, Serialize)]
+struct ResultTimes {
+    duration_ms: u64,
+    duration_api_ms: u64,
+    num_turns: u64,
+}
+
+/// What it used, and what the process has cost.
+#[derive(Default, Serialize)]
+struct ResultCost {
+    total_cost_usd: f64,
+    usage: UsageFields,
+    #[serde(rename = "modelUsage")]
+    model_usage: Map<String, Value>,
+}
+
+/// What came of it.
+#[derive(Default, Serialize)]
+struct ResultAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,19 +182,13 @@ impl ResultLine {
             kind: "result",
             subtype: end.subtype,
             is_error: end.subtype != SUCCESS.subtype,
-            duration_ms: 0,
-            duration_api_ms: 0,
-            num_turns: 0,
+            times: ResultTimes::default(),
             stop_reason: None,
-            total_cost_usd: 0.0,
-            usage: UsageFields::default(),
-            model_usage: Map::new(),
+            cost: ResultCost::default(),
             permission_denials: Vec::new(),
             terminal_reason: end.terminal_reason,
             marvin_cost_estimated: false,
-            errors: None,
-            result: None,
-            structured_output: None,
+            answer: ResultAnswer::default(),
         }
     }
 
@@ -195,18 +213,24 @@ impl ResultLine {
         let errors = (!is_success).then(|| vec![error_words(outcome)]);
         let is_told = is_success || !text.trim().is_empty();
         Self {
-            duration_ms: millis(tally.started.elapsed()),
-            duration_api_ms: millis(tally.in_requests),
-            num_turns: tally.requests,
+            times: ResultTimes {
+                duration_ms: millis(tally.started.elapsed()),
+                duration_api_ms: millis(tally.in_requests),
+                num_turns: tally.requests,
+            },
             stop_reason: tally.stop.filter(|_| !outcome.is_stopped),
-            total_cost_usd: rounded(totals.cost),
-            usage: tally.tokens.into(),
-            model_usage: model_usage(models, &totals, outcome.info),
+            cost: ResultCost {
+                total_cost_usd: rounded(totals.cost),
+                usage: tally.tokens.into(),
+                model_usage: model_usage(models, &totals, outcome.info),
+            },
             permission_denials: tally.denials.clone(),
             marvin_cost_estimated: totals.cost_estimated(),
-            errors,
-            result: is_told.then_some(text),
-            structured_output: outcome.value.cloned(),
+            answer: ResultAnswer {
+                errors,
+                result: is_told.then_some(text),
+                structured_output: outcome.value.cloned(),
+            },
             ..Self::empty(end)
         }
     }

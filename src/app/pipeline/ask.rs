@@ -32,7 +32,7 @@ impl TerminalPrompt {
     pub(super) fn of(settings: &Settings) -> Option<Self> {
         let is_there = settings.process.stdin_is_terminal
             && io::stderr().is_terminal()
-            && !settings.is_leashed;
+            && !settings.is_leashed();
         is_there.then(|| Self {
             env: settings.env.clone(),
         })

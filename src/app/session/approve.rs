@@ -7,7 +7,7 @@ use crossbeam_channel::{bounded, select};
 
 use super::inbox::Inbox;
 use super::worker_event::WorkerEvent;
-use crate::app::session::ui_update::{PendingQuestion, Verdict};
+use crate::app::session::ui_update::{ApprovalAnswer, PendingQuestion};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::tools::engine::approval::{ApprovalRequest, Approver};
@@ -56,20 +56,20 @@ impl Approver for Asker {
             reply,
         }));
         let verdict = select! {
-            recv(answer) -> verdict => verdict.unwrap_or(Verdict::No),
+            recv(answer) -> verdict => verdict.unwrap_or(ApprovalAnswer::No),
             recv(woken) -> _ => return Err(Problem::cancelled()),
         };
         match verdict {
-            Verdict::Once => Ok(()),
-            Verdict::Always => {
+            ApprovalAnswer::Once => Ok(()),
+            ApprovalAnswer::Always => {
                 let mut always = self.always.lock().unwrap_or_else(PoisonError::into_inner);
                 always.insert(request.in_general());
                 Ok(())
             }
-            Verdict::No | Verdict::Dismissed => Err(declined(&request).next(
+            ApprovalAnswer::No | ApprovalAnswer::Dismissed => Err(declined(&request).next(
                 "Do not try it again in other words. Ask what they want, or go on without it.",
             )),
-            Verdict::NoBecause(reason) => {
+            ApprovalAnswer::NoBecause(reason) => {
                 Err(declined(&request).next(format!("They say: {reason}")))
             }
         }
@@ -90,7 +90,7 @@ mod tests {
         ApprovalRequest::new("Run this command?", "run this command", text)
     }
 
-    fn answer(inbox: &Inbox, verdict: Option<Verdict>) {
+    fn answer(inbox: &Inbox, verdict: Option<ApprovalAnswer>) {
         for (_, note) in inbox.take() {
             if let (WorkerEvent::Question(question), Some(verdict)) = (note, verdict.clone()) {
                 question.reply.send(verdict).unwrap();
@@ -103,7 +103,7 @@ mod tests {
         asker: &Asker,
         inbox: &Inbox,
         woken: &crossbeam_channel::Receiver<()>,
-        verdict: Option<Verdict>,
+        verdict: Option<ApprovalAnswer>,
     ) -> Outcome<()> {
         thread::scope(|scope| {
             let asking = scope.spawn(|| asker.ask(command("make"), &Cancel::new()));
@@ -117,14 +117,14 @@ mod tests {
     fn yes_no_a_word_and_a_dropped_question() {
         let (inbox, woken) = Inbox::new();
         let asker = Asker::new(Arc::clone(&inbox));
-        assert!(ask_and_answer(&asker, &inbox, &woken, Some(Verdict::Once)).is_ok());
-        let no = ask_and_answer(&asker, &inbox, &woken, Some(Verdict::No)).unwrap_err();
+        assert!(ask_and_answer(&asker, &inbox, &woken, Some(ApprovalAnswer::Once)).is_ok());
+        let no = ask_and_answer(&asker, &inbox, &woken, Some(ApprovalAnswer::No)).unwrap_err();
         assert!(no.one_line().contains("declined"));
-        let reason = Verdict::NoBecause("use just test".to_owned());
+        let reason = ApprovalAnswer::NoBecause("use just test".to_owned());
         let no = ask_and_answer(&asker, &inbox, &woken, Some(reason)).unwrap_err();
         assert!(no.one_line().contains("They say: use just test"));
         assert!(ask_and_answer(&asker, &inbox, &woken, None).is_err());
-        assert!(ask_and_answer(&asker, &inbox, &woken, Some(Verdict::Always)).is_ok());
+        assert!(ask_and_answer(&asker, &inbox, &woken, Some(ApprovalAnswer::Always)).is_ok());
         assert!(
             asker.ask(command("make"), &Cancel::new()).is_ok(),
             "asked again after always"

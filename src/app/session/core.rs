@@ -10,7 +10,7 @@ mod turn;
 use jiff::Timestamp;
 
 use super::choice::ChoiceKind;
-use super::commands::{self, Call, InputLine, Parts};
+use super::commands::{self, CommandCall, InputLine, Parts};
 use super::conversation::{Conversation, start};
 use super::facts::Facts;
 use super::flow::Flow;
@@ -134,7 +134,7 @@ impl Core {
                     workplace: &mut self.workplace,
                     project: &mut self.project,
                 };
-                command.run(parts, Call::new(run, &facts, orders))
+                command.run(parts, CommandCall::new(run, &facts, orders))
             }
             InputLine::Mistake(problem) if !facts.is_shell => Err(problem),
             _ => self.workplace.shell_line(line, run, orders),

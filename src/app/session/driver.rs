@@ -45,6 +45,7 @@ use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::hooks::hook_set::HookedSession;
 use crate::tools::engine::hooks::turns::session_ends;
 
 /// How long closing waits until the `--ntfy` message is sent.
@@ -81,7 +82,12 @@ impl Session {
                 inbox: Arc::clone(&inbox),
                 env: settings.env.clone(),
             };
-            (context.modules.get::<SessionServers>()).set_questions(Arc::new(questions));
+            let servers = context.modules.get::<SessionServers>();
+            servers.set_questions(Arc::new(questions));
+            let teller_inbox = Arc::clone(&inbox);
+            servers.set_teller(Arc::new(move |words| {
+                teller_inbox.send(WorkerEvent::Notice(words));
+            }));
         }
         let is_person = matches!(asking, AskMode::Person);
         context.policy.can_leave_sandbox = is_person && context.sandbox.fence().is_some();
@@ -121,6 +127,10 @@ impl Session {
         }
         let saved = begun.as_ref().map_or_else(Default::default, |begun| {
             SavedSession::of(begun, Spent::default())
+        });
+        context.hooks.set_session(HookedSession {
+            source: settings.session.source(),
+            ..HookedSession::default()
         });
         let turns = Turns::new(settings.prompt.images.clone());
         let mut session = Self {

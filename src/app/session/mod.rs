@@ -27,7 +27,7 @@ mod notices;
 pub(super) mod one_shot;
 mod orders;
 pub(crate) mod pasted_path;
-mod project_question;
+pub(super) mod project_question;
 mod queued;
 mod run;
 mod said_before;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attachments::attach::Attachments;
-use super::commands::{self, Call, InputLine, Parts};
+use super::choice::ChoiceList;
+use super::commands::{self, CommandCall, InputLine, Parts};
 use super::conversation::Conversation;
 use super::conversation::saved_session::SavedSession;
 use super::core::Core;
@@ -13,7 +14,7 @@ use super::model::Model;
 use super::orders::{Order, Orders};
 use super::queued::{Queued, QueuedKind};
 use super::run::Run;
-use super::turn_job::Notice;
+use super::turn_job::{Notice, TurnCaller};
 use super::turns::Turns;
 use super::ui_update::UiUpdate;
 use super::workers::Workers;
@@ -104,8 +105,10 @@ impl OneShot {
             if let Order::Turn(id, mut job) = order {
                 job.mode.max_requests = self.ways.max_requests;
                 job.mode.effort = self.ways.effort.or(job.mode.effort);
-                job.caller = self.ways.prompt.clone();
-                job.switch.clone_from(&self.ways.switch);
+                job.caller = TurnCaller {
+                    prompt: self.ways.prompt.clone(),
+                    switch: self.ways.switch.clone(),
+                };
                 begun(&job.stop);
                 let mut end = job.answer(listener, notice);
                 let failure = end.failure.take();
@@ -154,7 +157,7 @@ impl OneShot {
             workplace: &mut core.workplace,
             project: &mut core.project,
         };
-        if let Err(problem) = command.run(parts, Call::new(run, &facts, &mut orders)) {
+        if let Err(problem) = command.run(parts, CommandCall::new(run, &facts, &mut orders)) {
             return Some(Err(problem));
         }
         let (mut workers, mut said) = (Workers::default(), Vec::new());
@@ -182,6 +185,18 @@ impl OneShot {
         Some(Ok(said.join("\n")))
     }
 
+    /// What has to be asked about the project before the first message is sent; `/trust` answers it.
+    pub(in crate::app) fn project_question(&mut self) -> Option<ChoiceList> {
+        let mut orders = Orders::default();
+        self.core.project.begin(&self.run, &mut orders);
+        let updates = orders.take_updates().into_iter();
+        let mut asked = updates.filter_map(|update| match update {
+            UiUpdate::Offer(list) => Some(list),
+            _ => None,
+        });
+        asked.next()
+    }
+
     /// Goes on with what was said in a session, without writing to it.
     pub(crate) fn resume(&mut self, replay: &Replay) {
         self.core.conversation.resume_with(replay);
@@ -203,6 +218,13 @@ fn words_of(update: UiUpdate) -> Option<String> {
     match update {
         UiUpdate::Listing(words) | UiUpdate::System(words) | UiUpdate::Remark(words) => Some(words),
         UiUpdate::Failed(problem) => Some(problem.one_line()),
+        // Nobody can choose a row here, but the command takes what it stands for.
+        UiUpdate::Choose(list) => {
+            let answers = list.rows.iter().filter(|row| !row.id.is_empty());
+            let answers: Vec<&str> = answers.map(|row| row.id.as_str()).collect();
+            let listing = list.listing.trim_end();
+            Some(format!("{listing}\nAnswers: {}.", answers.join(", ")))
+        }
         UiUpdate::Undone(said) => Some(format!("Taken back: {}", clip(&one_line(&said), 200))),
         _ => None,
     }

@@ -10,18 +10,19 @@ use super::worker_event::WorkerEvent;
 use crate::app::extensions;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
+use crate::mcp::session::SessionServers;
 use crate::store::trusted_projects::{ProjectFolder, TrustDecision, TrustItem, TrustKind, decide};
 
 /// What choosing a row does. The first one is where the marker stands: nothing is agreed to by a key that was meant for something else.
-const NOT_NOW: &str = "no";
+pub(in crate::app) const NOT_NOW: &str = "no";
 const TRUST: &str = "yes";
 const THIS_SESSION: &str = "session";
 const NEVER: &str = "never";
 
 #[derive(Default)]
 pub(in crate::app::session) struct ProjectQuestion {
-    /// The question as it is open: messages wait for the answer.
-    open: Option<ChoiceList>,
+    /// The question as it is open, and what it is about: messages wait for the answer.
+    open: Option<(ChoiceList, Vec<TrustItem>)>,
 }
 
 impl ProjectQuestion {
@@ -35,10 +36,11 @@ impl ProjectQuestion {
         if session.policy.depth > 0 || extensions::is_refused(session) {
             return;
         }
-        let items = extensions::unused(session);
+        let all = extensions::items_of(session);
+        let items = extensions::unused(session, all.clone());
         if let (false, Some(folder)) = (items.is_empty(), session.trust.folder()) {
             let list = question(folder, &items, run);
-            self.open = Some(list.clone());
+            self.open = Some((list.clone(), all));
             orders.show(UiUpdate::Offer(list));
         }
     }
@@ -63,7 +65,7 @@ impl ProjectQuestion {
                     return Ok(());
                 }
                 let list = question(folder, &items, run);
-                self.open = Some(list.clone());
+                self.open = Some((list.clone(), items));
                 orders.show(UiUpdate::Choose(list));
                 Ok(())
             }
@@ -84,7 +86,11 @@ impl ProjectQuestion {
         let (Some(folder), open) = (session.trust.folder(), self.open.take()) else {
             return;
         };
-        let items = extensions::items_of(session);
+        // What has changed since it was shown was not agreed to.
+        let items = match &open {
+            Some((_, shown)) => shown.clone(),
+            None => extensions::items_of(session),
+        };
         let keep = |decision: TrustDecision, orders: &mut Orders| {
             let (session, folder) = (Arc::clone(session), folder.clone());
             let (items, inbox) = (items.clone(), Arc::clone(&run.inbox));
@@ -104,6 +110,7 @@ impl ProjectQuestion {
                 session.trust.agree(&items);
                 session.skills.forget();
                 extensions::open_project(session, &mut |words| orders.system(words));
+                servers_follow(run);
                 orders.remark(match id {
                     TRUST => "This project is trusted.",
                     _ => "What this project brings along is used in this session.",
@@ -113,6 +120,7 @@ impl ProjectQuestion {
                 keep(TrustDecision::Refused, orders);
                 session.trust.close();
                 session.skills.forget();
+                servers_follow(run);
                 orders.remark(
                     "What this project brings along stays unused. marvin trust changes that.",
                 );
@@ -120,9 +128,9 @@ impl ProjectQuestion {
             NOT_NOW => self.closed(run, orders),
             // A row that only shows something.
             _ => {
-                if let Some(list) = open {
+                if let Some((list, items)) = open {
                     orders.show(UiUpdate::Choose(list.clone()));
-                    self.open = Some(list);
+                    self.open = Some((list, items));
                 }
             }
         }
@@ -134,11 +142,18 @@ impl ProjectQuestion {
         self.open = None;
         run.context.trust.close();
         run.context.skills.forget();
+        servers_follow(run);
         orders.remark(
             "What this project brings along is not used in this session. /trust asks again.",
         );
         orders.send_next();
     }
+}
+
+/// The project's servers are opened or ended by what the user said.
+fn servers_follow(run: &Run) {
+    let servers = run.context.modules.get::<SessionServers>();
+    servers.trust_changed(&run.context);
 }
 
 fn question(folder: &ProjectFolder, items: &[TrustItem], run: &Run) -> ChoiceList {

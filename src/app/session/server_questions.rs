@@ -6,7 +6,7 @@ use crossbeam_channel::{bounded, select};
 use serde_json::Map;
 
 use super::inbox::Inbox;
-use super::ui_update::{PendingQuestion, Verdict};
+use super::ui_update::{ApprovalAnswer, PendingQuestion};
 use super::worker_event::WorkerEvent;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -30,7 +30,7 @@ pub(super) struct ServerQuestions {
 
 impl ServerQuestions {
     /// What the user answers; none when nobody does any more.
-    fn ask_one(&self, request: ApprovalRequest, stop: &Cancel) -> Option<Verdict> {
+    fn ask_one(&self, request: ApprovalRequest, stop: &Cancel) -> Option<ApprovalAnswer> {
         let (reply, answer) = bounded(1);
         let (wake, woken) = bounded::<()>(1);
         let _wake = stop.on_fire(move || {
@@ -52,9 +52,9 @@ impl ServerQuestions {
         };
         if fields.is_empty() {
             return match self.ask_one(question(introduction), stop) {
-                Some(Verdict::Once | Verdict::Always) => Answer::Accept(content),
-                Some(Verdict::No | Verdict::NoBecause(_)) => Answer::Decline,
-                None | Some(Verdict::Dismissed) => Answer::Cancel,
+                Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => Answer::Accept(content),
+                Some(ApprovalAnswer::No | ApprovalAnswer::NoBecause(_)) => Answer::Decline,
+                None | Some(ApprovalAnswer::Dismissed) => Answer::Cancel,
             };
         }
         for field in fields {
@@ -68,16 +68,16 @@ impl ServerQuestions {
                 }
                 text.push_str(&format!("\n{}{wrong}", field.description()));
                 let value = match self.ask_one(question(text), stop) {
-                    Some(Verdict::NoBecause(written)) => field.parse(&written).map(Some),
-                    Some(Verdict::Once | Verdict::Always) => match &field.default {
+                    Some(ApprovalAnswer::NoBecause(written)) => field.parse(&written).map(Some),
+                    Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => match &field.default {
                         Some(default) => field.check(default).map(|()| Some(default.clone())),
                         None if field.is_required => {
                             Err("it is needed: press e and write it".to_owned())
                         }
                         None => Ok(None),
                     },
-                    Some(Verdict::No) => return Answer::Decline,
-                    None | Some(Verdict::Dismissed) => return Answer::Cancel,
+                    Some(ApprovalAnswer::No) => return Answer::Decline,
+                    None | Some(ApprovalAnswer::Dismissed) => return Answer::Cancel,
                 };
                 match value {
                     Ok(value) => {
@@ -110,13 +110,13 @@ impl ServerQuestions {
             text,
         );
         match self.ask_one(request, stop) {
-            Some(Verdict::Once | Verdict::Always) => {
+            Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => {
                 // Where no browser can be started the user has the address on the screen.
                 let _is_opened = browser::open_seen(&self.env, url);
                 Answer::Accept(Map::new())
             }
-            Some(Verdict::No | Verdict::NoBecause(_)) => Answer::Decline,
-            None | Some(Verdict::Dismissed) => Answer::Cancel,
+            Some(ApprovalAnswer::No | ApprovalAnswer::NoBecause(_)) => Answer::Decline,
+            None | Some(ApprovalAnswer::Dismissed) => Answer::Cancel,
         }
     }
 }
@@ -151,7 +151,10 @@ mod tests {
     use super::*;
 
     /// What comes of a question when the user answers so; `None` drops a question unanswered. And the texts of the questions.
-    fn asked(question: Question<'_>, verdicts: Vec<Option<Verdict>>) -> (Answer, Vec<String>) {
+    fn asked(
+        question: Question<'_>,
+        verdicts: Vec<Option<ApprovalAnswer>>,
+    ) -> (Answer, Vec<String>) {
         let (inbox, woken) = Inbox::new();
         let questions = ServerQuestions {
             inbox: Arc::clone(&inbox),
@@ -181,8 +184,8 @@ mod tests {
         })
     }
 
-    fn written(text: &str) -> Option<Verdict> {
-        Some(Verdict::NoBecause(text.to_owned()))
+    fn written(text: &str) -> Option<ApprovalAnswer> {
+        Some(ApprovalAnswer::NoBecause(text.to_owned()))
     }
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
             message: "Who are you?",
             schema: &schema,
         };
-        let once = || Some(Verdict::Once);
+        let once = || Some(ApprovalAnswer::Once);
         let (answer, texts) = asked(
             form,
             vec![once(), written("17"), written("40"), once(), once()],
@@ -214,8 +217,8 @@ mod tests {
         );
         assert!(texts[3].contains("looks like a secret"), "{texts:?}");
         for (verdict, expected) in [
-            (Some(Verdict::No), Answer::Decline),
-            (Some(Verdict::Dismissed), Answer::Cancel),
+            (Some(ApprovalAnswer::No), Answer::Decline),
+            (Some(ApprovalAnswer::Dismissed), Answer::Cancel),
             (None, Answer::Cancel),
         ] {
             assert_eq!(asked(form, vec![verdict]).0, expected);
@@ -228,7 +231,10 @@ mod tests {
             message: "Sign here.",
             url,
         };
-        let (answer, texts) = asked(url("https://example.org/a?b=c"), vec![Some(Verdict::No)]);
+        let (answer, texts) = asked(
+            url("https://example.org/a?b=c"),
+            vec![Some(ApprovalAnswer::No)],
+        );
         assert_eq!(answer, Answer::Decline);
         assert!(
             texts[0].contains("host: https://example.org") && texts[0].contains("/a?b=c"),

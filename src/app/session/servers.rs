@@ -9,7 +9,7 @@ use crate::mcp::config::files::ServerFile;
 use crate::mcp::session::{SessionServers, report};
 use crate::tools::engine::context::SessionContext;
 
-const USAGE: &str = "Usage: /mcp [NAME], or /mcp restart|enable|disable NAME.";
+const USAGE: &str = "Usage: /mcp [NAME], or /mcp restart|login|enable|disable NAME.";
 
 /// `/mcp [WORDS]`.
 pub(super) fn command(rest: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
@@ -37,12 +37,10 @@ fn carry_out(words: &[String], context: &SessionContext) -> Outcome<String> {
                         server.shown, server.name
                     ))
                 }
-                "login" => Err(
-                    Problem::input("Signing in needs a terminal of its own.").next(format!(
-                        "Run marvin mcp login {} there; this session takes the sign-in over.",
-                        server.name
-                    )),
-                ),
+                "login" => Ok(match servers.sign_in(&server)? {
+                    true => format!("Signed in to {}.", server.shown),
+                    false => format!("{} asks for no sign-in.", server.shown),
+                }),
                 verb => switch(context, &server.name, verb == "enable"),
             }
         }

@@ -43,6 +43,15 @@ const RESTORED: usize = 200;
 /// How long the request waits for the user's message to be written: another process may hold the lock of the log.
 const SAVED: Duration = Duration::from_secs(6);
 
+/// What a calling program wants of a turn.
+#[derive(Default)]
+pub(in crate::app) struct TurnCaller {
+    /// Of the system prompt.
+    pub(in crate::app) prompt: CallerPrompt,
+    /// Says whether the model changes while the turn runs, if it may.
+    pub(in crate::app) switch: Option<Arc<dyn ModelSwitch>>,
+}
+
 /// Everything a turn needs; it shares nothing that changes with the session.
 pub(in crate::app) struct TurnJob {
     pub(in crate::app) context: Arc<SessionContext>,
@@ -58,10 +67,7 @@ pub(in crate::app) struct TurnJob {
     /// For writes that the turn does not wait for; without it they are done at once.
     pub(in crate::app) disk: Option<DiskQueue>,
     pub(in crate::app) record: TurnRecord,
-    /// What a calling program wants of the system prompt.
-    pub(in crate::app) caller: CallerPrompt,
-    /// Says whether the model changes while the turn runs, if it may.
-    pub(in crate::app) switch: Option<Arc<dyn ModelSwitch>>,
+    pub(in crate::app) caller: TurnCaller,
     /// The message takes the reply flow instead of the plain loop.
     pub(in crate::app) flow: Option<FlowTurn>,
 }
@@ -248,7 +254,7 @@ impl TurnJob {
         );
         conversation.effort = self.mode.effort;
         conversation.limits = self.limits();
-        conversation.switch.clone_from(&self.switch);
+        conversation.switch.clone_from(&self.caller.switch);
         conversation.meter = meter;
         conversation.system = system;
         conversation.log = self.record.log.clone();
@@ -381,7 +387,7 @@ impl TurnJob {
             move |words| notice(words),
         );
         UserFacts {
-            caller: std::mem::take(&mut self.caller),
+            caller: std::mem::take(&mut self.caller.prompt),
             ..facts
         }
     }

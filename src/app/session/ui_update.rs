@@ -144,11 +144,11 @@ pub(crate) struct FoundFiles {
 pub(crate) struct PendingQuestion {
     pub request: ApprovalRequest,
     #[serde(skip)]
-    pub reply: Sender<Verdict>,
+    pub reply: Sender<ApprovalAnswer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ApprovalAnswer {
     Once,
     /// Yes, now and whenever the same request comes again in this session.
     Always,

@@ -37,7 +37,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("TEXT"),
         "The prompt.",
         |args, value| {
-            args.prompt = Some(text(value, "--prompt")?);
+            args.prompt.text = Some(text(value, "--prompt")?);
             Ok(())
         },
     ),
@@ -47,7 +47,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("FILE"),
         "Read the prompt from a file.",
         |args, value| {
-            args.prompt_file = Some(PathBuf::from(value));
+            args.prompt.file = Some(PathBuf::from(value));
             Ok(())
         },
     )
@@ -58,7 +58,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("FILE"),
         "Send this image with the prompt; give it again for more images.",
         |args, value| {
-            args.images.push(PathBuf::from(value));
+            args.prompt.images.push(PathBuf::from(value));
             Ok(())
         },
     )
@@ -71,7 +71,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Append standard input to the prompt, marked as data.",
         |args, _| {
-            args.stdin = true;
+            args.prompt.with_stdin = true;
             Ok(())
         },
     ),
@@ -93,7 +93,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("NAME"),
         "The language model's provider; marvin help providers lists them.",
         |args, value| {
-            args.provider = Some(text(value, "--provider")?);
+            args.model.provider = Some(text(value, "--provider")?);
             Ok(())
         },
     )
@@ -110,9 +110,9 @@ static FLAGS: &[Flag] = &[
             if let Some((name, model)) = value.split_once('=')
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             {
-                return args.tiers.add(name, model);
+                return args.model.tiers.add(name, model);
             }
-            args.model = Some(value);
+            args.model.model = Some(value);
             Ok(())
         },
     )
@@ -123,7 +123,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Build software: documents, tests, implementation and checks, each step by a child (the pipeline).",
         |args, _| {
-            args.design_first = true;
+            args.pipeline.is_wanted = true;
             args.non_interactive = true;
             Ok(())
         },
@@ -135,7 +135,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Let the pipeline's first commit take changes that are not committed; a new run works in place then.",
         |args, _| {
-            args.allow_dirty = true;
+            args.pipeline.allow_dirty = true;
             Ok(())
         },
     ),
@@ -145,7 +145,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Let the pipeline work in the folder and on the branch that is checked out there, not in a worktree of its own.",
         |args, _| {
-            args.in_place = true;
+            args.pipeline.in_place = true;
             Ok(())
         },
     ),
@@ -155,7 +155,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("NAME"),
         "Let the pipeline work on this branch, which is made when there is none; implies --in-place.",
         |args, value| {
-            args.branch = Some(text(value, "--branch")?);
+            args.pipeline.branch = Some(text(value, "--branch")?);
             Ok(())
         },
     ),
@@ -165,7 +165,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("NAME"),
         "Let the pipeline build this feature, with documents in specs/NNN-NAME; one that was begun goes on.",
         |args, value| {
-            args.feature = Some(FeatureName::parse(&text(value, "--feature")?)?);
+            args.pipeline.feature = Some(FeatureName::parse(&text(value, "--feature")?)?);
             Ok(())
         },
     ),
@@ -175,7 +175,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("PHASE"),
         "Let the pipeline stop after this phase; the same command without it goes on.",
         |args, value| {
-            args.until = Some(phase::named(&text(value, "--until")?)?.name);
+            args.pipeline.until = Some(phase::named(&text(value, "--until")?)?.name);
             Ok(())
         },
     )
@@ -186,7 +186,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("PHASE"),
         "Let the pipeline do this phase and those after it again, although they are done.",
         |args, value| {
-            args.from = Some(phase::named(&text(value, "--from")?)?.name);
+            args.pipeline.from = Some(phase::named(&text(value, "--from")?)?.name);
             Ok(())
         },
     )
@@ -197,7 +197,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("POINT,…"),
         "Let the pipeline wait for your approval after spec, design, tests or code, or after a phase.",
         |args, value| {
-            args.approve.extend(approval::points(&text(value, "--approve")?)?);
+            args.pipeline.approve.extend(approval::points(&text(value, "--approve")?)?);
             Ok(())
         },
     )
@@ -208,7 +208,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("LEVEL"),
         "How hard the model thinks: low, medium or high; unless set, high for work on code and low otherwise.",
         |args, value| {
-            args.effort = Some(Effort::parse(&text(value, "--effort")?)?);
+            args.model.effort = Some(Effort::parse(&text(value, "--effort")?)?);
             Ok(())
         },
     )
@@ -220,7 +220,7 @@ static FLAGS: &[Flag] = &[
         "Offer only these groups of tools, or tools by their names; all, none and sub-agent work too.",
         |args, value| {
             let list = text(value, "--tools")?;
-            args.tools = Some(match list.trim().is_empty() {
+            args.access.tools = Some(match list.trim().is_empty() {
                 true => "none".to_owned(),
                 false => list,
             });
@@ -234,18 +234,29 @@ static FLAGS: &[Flag] = &[
         ValueMode::Any("RULES"),
         "Let calls run unasked that fit one of these rules: read_file, git_*, run_command(cargo test:*), create_file(docs/**).",
         |args, value| {
-            args.permissions.allow.push(text(value, "--allowed-tools")?);
+            args.access.permissions.allow.push(text(value, "--allowed-tools")?);
             Ok(())
         },
     )
     .second("allowedTools"),
+    flag(
+        "allow-tool",
+        FlagGroup::Permissions,
+        ValueMode::Any("NAME"),
+        "The short form of --allowed-tools.",
+        |args, value| {
+            args.access.permissions.allow.push(text(value, "--allow-tool")?);
+            Ok(())
+        },
+    )
+    .hidden(),
     flag(
         "disallowed-tools",
         FlagGroup::Permissions,
         ValueMode::Any("RULES"),
         "Refuse calls that fit one of these rules; a tool that is named alone is not offered at all.",
         |args, value| {
-            args.permissions.deny.push(text(value, "--disallowed-tools")?);
+            args.access.permissions.deny.push(text(value, "--disallowed-tools")?);
             Ok(())
         },
     )
@@ -256,7 +267,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Any("MODE"),
         "What happens with calls that no rule decides: bypassPermissions, acceptEdits, default, dontAsk or plan; marvin help permissions explains them.",
         |args, value| {
-            args.permissions.mode = Some(PermissionMode::parse(&text(value, "--permission-mode")?)?);
+            args.access.permissions.mode = Some(PermissionMode::parse(&text(value, "--permission-mode")?)?);
             Ok(())
         },
     )
@@ -267,7 +278,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "The same as --permission-mode bypassPermissions.",
         |args, _| {
-            args.permissions.mode = Some(PermissionMode::Bypass);
+            args.access.permissions.mode = Some(PermissionMode::Bypass);
             Ok(())
         },
     ),
@@ -285,7 +296,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Any("MODE"),
         "What commands of the model may change: read-only, workspace-write (the folder and temporary files) or danger-full-access; marvin help sandbox explains them.",
         |args, value| {
-            args.sandbox.mode = Some(SandboxMode::parse(&text(value, "--sandbox")?)?);
+            args.access.sandbox.mode = Some(SandboxMode::parse(&text(value, "--sandbox")?)?);
             Ok(())
         },
     )
@@ -297,7 +308,7 @@ static FLAGS: &[Flag] = &[
         "Whether commands in the sandbox have the network.",
         |args, value| {
             let value = text(value, "--sandbox-network")?;
-            args.sandbox.network = Some(sandbox::on_or_off(&value).ok_or_else(|| {
+            args.access.sandbox.network = Some(sandbox::on_or_off(&value).ok_or_else(|| {
                 Problem::input(format!("--sandbox-network wants on or off, not \"{value}\"."))
             })?);
             Ok(())
@@ -309,7 +320,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Use in this run what the project brings along: its hooks, skills and MCP servers; marvin help trust says what that means.",
         |args, _| {
-            args.trust = RunTrust::Everything;
+            args.access.trust = RunTrust::Everything;
             Ok(())
         },
     )
@@ -320,7 +331,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Any("WORDS"),
         "Use of the project what the Marvin above uses; Marvin starts its children so.",
         |args, value| {
-            args.trust = RunTrust::of_parent(&text(value, "--inherit-trust")?);
+            args.access.trust = RunTrust::of_parent(&text(value, "--inherit-trust")?);
             Ok(())
         },
     )
@@ -331,7 +342,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Run no hooks, neither yours nor the project's.",
         |args, _| {
-            args.without_hooks = true;
+            args.access.without_hooks = true;
             Ok(())
         },
     ),
@@ -347,7 +358,7 @@ static FLAGS: &[Flag] = &[
                 .parse::<f64>()
                 .ok()
                 .filter(|cost| cost.is_finite() && *cost >= 0.0);
-            args.max_cost = Some(cost.ok_or_else(|| {
+            args.model.max_cost = Some(cost.ok_or_else(|| {
                 Problem::input(format!("--max-cost wants US dollars, not \"{value}\"."))
                     .next("For example: --max-cost 2.50")
             })?);
@@ -444,7 +455,7 @@ static FLAGS: &[Flag] = &[
     ),
     flag("help",
         FlagGroup::Run, ValueMode::Nothing, "Show this help.", |args, _| {
-        args.help = true;
+        args.command.help = true;
         Ok(())
     })
     .short('h'),
@@ -454,7 +465,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Show the version.",
         |args, _| {
-            args.version = true;
+            args.command.version = true;
             Ok(())
         },
     )
@@ -465,7 +476,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("ID"),
         "Ring an alarm that is due; the scheduler calls it.",
         |args, value| {
-            args.fire_alarm = Some(text(value, "--fire-alarm")?);
+            args.command.fire_alarm = Some(text(value, "--fire-alarm")?);
             Ok(())
         },
     )
@@ -476,7 +487,7 @@ static FLAGS: &[Flag] = &[
         ValueMode::Value("ID"),
         "Do the review of this id; Marvin starts itself so.",
         |args, value| {
-            args.review_job = Some(text(value, "--review-job")?);
+            args.command.review_job = Some(text(value, "--review-job")?);
             Ok(())
         },
     )
@@ -488,7 +499,7 @@ static FLAGS: &[Flag] = &[
         "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
         |args, value| {
             let value = text(value, "--supervise")?;
-            args.supervise = Some(SupervisedInput::parse(&value).ok_or_else(|| {
+            args.command.supervise = Some(SupervisedInput::parse(&value).ok_or_else(|| {
                 Problem::input(format!("--supervise wants a number of bytes or leash, not \"{value}\"."))
             })?);
             Ok(())

@@ -102,13 +102,13 @@ impl JsonFlags {
             ))
             .next("Give it with --non-interactive."));
         }
-        if flags.reads_lines && (args.has_prompt() || !args.images.is_empty()) {
+        if flags.reads_lines && (args.has_prompt() || !args.prompt.images.is_empty()) {
             return Err(Problem::input(
                 "With --input-format stream-json the messages come on standard input, so there can be no prompt beside it.",
             )
             .next("Send {\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"…\"}} there."));
         }
-        if flags.is_json() && args.design_first {
+        if flags.is_json() && args.pipeline.is_wanted {
             return Err(Problem::input(
                 "--design-first writes text: it has no --output-format json or stream-json.",
             )
@@ -299,7 +299,7 @@ pub(super) static FLAGS: &[Flag] = &[
         |args, value| match text(value, "--thinking")?.as_str() {
             "adaptive" | "enabled" => Ok(()),
             "disabled" => {
-                args.effort = Some(crate::llm::provider::Effort::Low);
+                args.model.effort = Some(crate::llm::provider::Effort::Low);
                 Ok(())
             }
             other => Err(no_form("--thinking", other, "adaptive, disabled")),
@@ -327,7 +327,7 @@ pub(super) static FLAGS: &[Flag] = &[
             if let Some(other) = other.next() {
                 return Err(no_form("--setting-sources", other, "user, project"));
             }
-            args.without_project = !value.split(',').any(|word| word.trim() == "project");
+            args.access.without_project = !value.split(',').any(|word| word.trim() == "project");
             Ok(())
         },
     )

@@ -61,6 +61,8 @@ pub(crate) struct ProcessFacts {
 /// What the flags say about a run of the pipeline.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PipelineFlags {
+    /// Run it instead of answering.
+    pub is_wanted: bool,
     /// The branch to work on instead of the current one.
     pub branch: Option<String>,
     /// The first checkpoint may take what is not committed.
@@ -89,16 +91,7 @@ pub(crate) struct Settings {
     pub model: ModelSettings,
     /// Run the pipeline instead of answering.
     pub pipeline: Option<PipelineFlags>,
-    /// Groups of tools to offer, as given.
-    pub tools: Option<String>,
-    /// Which calls run, are asked about and are refused.
-    pub permissions: PermissionSettings,
-    /// What commands of the model may change.
-    pub sandbox: SandboxSettings,
-    /// What is used of what a project brings along.
-    pub trust: RunTrust,
-    /// No hook of a file runs.
-    pub without_hooks: bool,
+    pub access: AccessSettings,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -109,8 +102,6 @@ pub(crate) struct Settings {
     pub session: SessionFlags,
     /// How a program drives the run.
     pub json: JsonFlags,
-    /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
-    pub is_leashed: bool,
 }
 
 /// Which models answer, and what they may cost.
@@ -129,105 +120,115 @@ pub(crate) struct ModelSettings {
     pub max_cost: Option<f64>,
 }
 
+/// What a model may do, and what it uses of what others wrote.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessSettings {
+    /// Groups of tools to offer, as given.
+    pub tools: Option<String>,
+    /// Which calls run, are asked about and are refused.
+    pub permissions: PermissionSettings,
+    /// What commands of the model may change.
+    pub sandbox: SandboxSettings,
+    /// What is used of what a project brings along.
+    pub trust: RunTrust,
+    /// No hook of a file runs.
+    pub without_hooks: bool,
+}
+
 impl Settings {
     /// Combines `args` with `env`.
     pub(crate) fn new(args: CliArgs, env: Env, process: ProcessFacts) -> Self {
-        // Without `..`, so that a new flag does not compile until it has a meaning.
+        // Without `..`, here and below, so that a new flag does not compile until it has a meaning.
         let CliArgs {
-            words,
-            non_interactive,
-            prompt,
-            prompt_file,
-            images,
-            stdin,
+            mut prompt,
             working_dir,
+            model,
+            pipeline,
+            access,
+            non_interactive,
+            interface,
+            verbose,
+            ntfy,
+            session,
+            json,
+            command,
+        } = args;
+        prompt.is_leashed = MARVIN_LEASH.read(&env);
+        let asks_nobody = non_interactive || command.review_job.is_some();
+        Self {
+            prompt,
+            working_dir,
+            model: ModelSettings::new(model, &env, non_interactive),
+            pipeline: pipeline.is_wanted.then_some(pipeline),
+            access: AccessSettings::new(access, &env, asks_nobody),
+            ntfy,
+            interface,
+            verbose,
+            session,
+            json,
+            process,
+            env,
+        }
+    }
+
+    /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
+    pub(crate) fn is_leashed(&self) -> bool {
+        self.prompt.is_leashed
+    }
+}
+
+impl ModelSettings {
+    fn new(flags: ModelFlags, env: &Env, non_interactive: bool) -> Self {
+        let ModelFlags {
             provider,
             model,
             tiers,
-            design_first,
-            allow_dirty,
-            in_place,
-            branch,
-            feature,
-            until,
-            from,
-            approve,
             effort,
+            max_cost,
+        } = flags;
+        let set = |variable: Text| variable.read(env).map(str::to_owned);
+        Self {
+            choice: ModelChoice {
+                provider: provider.or_else(|| set(LLM_PROVIDER)),
+                // The environment sets the model only for non-interactive runs, where the caller decides.
+                model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
+            },
+            tiers,
+            effort: effort
+                .map(|effort| effort.word().to_owned())
+                .or_else(|| set(MARVIN_EFFORT)),
+            prices: set(MARVIN_PRICES).map(PathBuf::from),
+            models: set(MARVIN_MODELS).map(PathBuf::from),
+            max_cost,
+        }
+    }
+}
+
+impl AccessSettings {
+    fn new(flags: AccessFlags, env: &Env, asks_nobody: bool) -> Self {
+        let AccessFlags {
             tools,
             permissions,
             sandbox,
             trust,
             without_project,
             without_hooks,
-            max_cost,
-            ntfy,
-            interface,
-            verbose,
-            session,
-            json,
-            review_job,
-            // These select the command before there are settings.
-            fire_alarm: _,
-            supervise: _,
-            help: _,
-            version: _,
-        } = args;
-        let set = |variable: Text| variable.read(&env).map(str::to_owned);
-        let permissions = PermissionSettings::new(permissions, &env);
-        let is_unattended = non_interactive || review_job.is_some() || permissions.is_bypassing();
+        } = flags;
+        let permissions = PermissionSettings::new(permissions, env);
+        let is_unattended = asks_nobody || permissions.is_bypassing();
         Self {
-            prompt: PromptSource {
-                text: prompt,
-                file: prompt_file,
-                words,
-                with_stdin: stdin,
-                images,
-                is_leashed: MARVIN_LEASH.read(&env),
-            },
-            working_dir,
-            model: ModelSettings {
-                choice: ModelChoice {
-                    provider: provider.or_else(|| set(LLM_PROVIDER)),
-                    // The environment sets the model only for non-interactive runs, where the caller decides.
-                    model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
-                },
-                tiers,
-                effort: effort
-                    .map(|effort| effort.word().to_owned())
-                    .or_else(|| set(MARVIN_EFFORT)),
-                prices: set(MARVIN_PRICES).map(PathBuf::from),
-                models: set(MARVIN_MODELS).map(PathBuf::from),
-                max_cost,
-            },
-            pipeline: design_first.then_some(PipelineFlags {
-                branch,
-                allow_dirty,
-                in_place,
-                feature,
-                until,
-                from,
-                approve,
-            }),
             tools: tools
                 .filter(|list| !list.is_empty())
-                .or_else(|| set(MARVIN_TOOLS)),
+                .or_else(|| MARVIN_TOOLS.read(env).map(str::to_owned)),
             permissions,
-            sandbox: SandboxSettings::new(sandbox, &env, is_unattended),
+            sandbox: SandboxSettings::new(sandbox, env, is_unattended),
             trust: match trust {
                 _ if without_project => RunTrust::Nothing,
                 // A child uses what its parent says, and nothing of its own accord.
-                RunTrust::AsStored if MARVIN_DEPTH.read(&env, &mut |_| {}) > 0 => RunTrust::Nothing,
+                RunTrust::AsStored if MARVIN_DEPTH.read(env, &mut |_| {}) > 0 => RunTrust::Nothing,
                 trust => trust,
             },
-            without_hooks: without_hooks || MARVIN_NO_HOOKS.read(&env),
-            ntfy,
-            interface,
-            verbose,
-            session,
-            json,
-            is_leashed: MARVIN_LEASH.read(&env),
-            process,
-            env,
+            without_hooks: without_hooks || MARVIN_NO_HOOKS.read(env),
         }
     }
 }
@@ -235,44 +236,45 @@ impl Settings {
 /// The command line as typed: flags and words, not yet interpreted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CliArgs {
-    /// Arguments that are not flags.
-    pub words: Vec<String>,
-    /// `--non-interactive`.
-    pub non_interactive: bool,
-    /// `--prompt`.
-    pub prompt: Option<String>,
-    /// `--prompt-file`.
-    pub prompt_file: Option<PathBuf>,
-    /// `--image`, as often as it was given.
-    pub images: Vec<PathBuf>,
-    /// `--stdin`.
-    pub stdin: bool,
+    pub prompt: PromptSource,
     /// `--working-dir`.
     pub working_dir: Option<PathBuf>,
+    pub model: ModelFlags,
+    pub pipeline: PipelineFlags,
+    pub access: AccessFlags,
+    /// `--non-interactive`.
+    pub non_interactive: bool,
+    /// `--plain`, `--curses`.
+    pub interface: Option<Interface>,
+    /// `--verbose`.
+    pub verbose: bool,
+    /// `--ntfy`; empty for a random topic.
+    pub ntfy: Option<String>,
+    /// `--continue`, `--resume`, `--fork-session`, `--session-id`.
+    pub session: SessionFlags,
+    /// The flags of [`json_flags`].
+    pub json: JsonFlags,
+    pub command: CommandFlags,
+}
+
+/// Which models answer, and what they may cost, as typed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelFlags {
     /// `--provider`.
     pub provider: Option<String>,
     /// `--model MODEL`.
     pub model: Option<String>,
     /// `--model TIER=MODEL`.
     pub tiers: TierOverrides,
-    /// `--design-first`.
-    pub design_first: bool,
-    /// `--allow-dirty`.
-    pub allow_dirty: bool,
-    /// `--in-place`.
-    pub in_place: bool,
-    /// `--branch`.
-    pub branch: Option<String>,
-    /// `--feature`.
-    pub feature: Option<FeatureName>,
-    /// `--until`.
-    pub until: Option<&'static str>,
-    /// `--from`.
-    pub from: Option<&'static str>,
-    /// `--approve`.
-    pub approve: Vec<&'static str>,
     /// `--effort`.
     pub effort: Option<Effort>,
+    /// `--max-cost`.
+    pub max_cost: Option<f64>,
+}
+
+/// What a model may do and use, as typed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AccessFlags {
     /// `--tools`.
     pub tools: Option<String>,
     /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
@@ -285,18 +287,11 @@ pub(crate) struct CliArgs {
     pub without_project: bool,
     /// `--no-hooks`.
     pub without_hooks: bool,
-    /// `--max-cost`.
-    pub max_cost: Option<f64>,
-    /// `--ntfy`; empty for a random topic.
-    pub ntfy: Option<String>,
-    /// `--plain`, `--curses`.
-    pub interface: Option<Interface>,
-    /// `--verbose`.
-    pub verbose: bool,
-    /// `--continue`, `--resume`, `--fork-session`, `--session-id`.
-    pub session: SessionFlags,
-    /// The flags of [`json_flags`].
-    pub json: JsonFlags,
+}
+
+/// Flags that do something else than a conversation, before there are settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CommandFlags {
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
     /// `--review-job`, with which Marvin starts a review in the background.
@@ -312,8 +307,9 @@ pub(crate) struct CliArgs {
 impl CliArgs {
     /// Whether it has a prompt.
     fn has_prompt(&self) -> bool {
-        let given = self.prompt.is_some() || self.prompt_file.is_some() || self.stdin;
-        given || !self.words.is_empty()
+        let prompt = &self.prompt;
+        let given = prompt.text.is_some() || prompt.file.is_some() || prompt.with_stdin;
+        given || !prompt.words.is_empty()
     }
 }
 
@@ -334,20 +330,20 @@ mod tests {
         let vars = [("LLM_PROVIDER", "groq"), ("MARVIN_TOOLS", "git")];
         let unset = settings(CliArgs::default(), &vars);
         assert_eq!(unset.model.choice.provider.as_deref(), Some("groq"));
-        assert_eq!(unset.tools.as_deref(), Some("git"));
-        let args = || CliArgs {
-            provider: Some("openai".to_owned()),
-            tools: Some("files".to_owned()),
-            ..CliArgs::default()
+        assert_eq!(unset.access.tools.as_deref(), Some("git"));
+        let args = |tools: &str| {
+            let mut args = CliArgs::default();
+            args.model.provider = Some("openai".to_owned());
+            args.access.tools = Some(tools.to_owned());
+            args
         };
-        let set = settings(args(), &vars);
+        let set = settings(args("files"), &vars);
         assert_eq!(set.model.choice.provider.as_deref(), Some("openai"));
-        assert_eq!(set.tools.as_deref(), Some("files"));
-        let empty = CliArgs {
-            tools: Some(String::new()),
-            ..args()
-        };
-        assert_eq!(settings(empty, &vars).tools.as_deref(), Some("git"));
+        assert_eq!(set.access.tools.as_deref(), Some("files"));
+        assert_eq!(
+            settings(args(""), &vars).access.tools.as_deref(),
+            Some("git")
+        );
     }
 
     #[test]

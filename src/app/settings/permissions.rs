@@ -46,7 +46,7 @@ impl PermissionSettings {
     }
 
     /// Whether nobody is asked about calls because the user wants that.
-    pub(super) fn is_bypassing(&self) -> bool {
+    pub(crate) fn is_bypassing(&self) -> bool {
         let of_variable = || PermissionMode::parse(self.mode.as_deref()?).ok();
         self.flags.mode.or_else(of_variable) == Some(PermissionMode::Bypass)
     }

@@ -37,6 +37,8 @@ pub(crate) struct SandboxSettings {
     around: Option<(String, bool)>,
     /// Nobody reads the commands of this run, so that they are fenced unless somebody said otherwise.
     is_unattended: bool,
+    /// Whoever drives the session may hold its commands closer while it runs.
+    can_change: bool,
 }
 
 impl SandboxSettings {
@@ -56,7 +58,14 @@ impl SandboxSettings {
             is_inherited: MARVIN_DEPTH.read(env, &mut |_| {}) > 0,
             around,
             is_unattended,
+            can_change: false,
         }
+    }
+
+    /// Somebody drives the sessions: they can change to stricter sandboxes, and read the commands, unless no mode has them asked about.
+    pub(crate) fn let_change(&mut self, is_unattended: bool) {
+        self.can_change = true;
+        self.is_unattended = is_unattended;
     }
 
     /// Nobody reads the commands of this run.
@@ -120,21 +129,25 @@ impl SandboxSettings {
             config: paths.config().ok().map(Path::to_owned),
             cache: paths.cache().ok(),
         };
-        let Some(mode) = chosen else {
-            return Ok(SessionSandbox::new(None, folders));
+        let choice = |mode: SandboxMode, warn: &mut dyn FnMut(String)| {
+            let writable = match mode {
+                SandboxMode::WorkspaceWrite => self.writable(added, &folders, paths, warn)?,
+                SandboxMode::ReadOnly | SandboxMode::DangerFullAccess => Vec::new(),
+            };
+            Outcome::Ok(SandboxChoice {
+                mode,
+                network: is_open && mode != SandboxMode::ReadOnly && network.unwrap_or(true),
+                writable,
+                exclude_tmp: self.exclude_tmp,
+                local_sockets: self.local_sockets,
+            })
         };
-        let writable = match mode {
-            SandboxMode::WorkspaceWrite => self.writable(added, &folders, paths, warn)?,
-            SandboxMode::ReadOnly | SandboxMode::DangerFullAccess => Vec::new(),
-        };
-        let choice = SandboxChoice {
-            mode,
-            network: is_open && mode != SandboxMode::ReadOnly && network.unwrap_or(true),
-            writable,
-            exclude_tmp: self.exclude_tmp,
-            local_sockets: self.local_sockets,
-        };
-        Ok(SessionSandbox::new(Some(choice), folders))
+        let first = chosen.map(|mode| choice(mode, warn)).transpose()?;
+        // One whose folders cannot be writable is not offered.
+        let others = SandboxMode::ALL.into_iter().filter(|_| self.can_change);
+        let others = others.filter_map(|mode| choice(mode, &mut |_| {}).ok());
+        let others = others.collect();
+        Ok(SessionSandbox::new(first, folders.clone()).changeable_to(others))
     }
 
     fn check_not_weaker(&self, mode: Option<SandboxMode>, network: Option<bool>) -> Outcome<()> {

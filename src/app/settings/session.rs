@@ -57,7 +57,7 @@ impl SessionFlags {
         let flags = &args.session;
         let goes_on = flags.latest || flags.resume.is_some();
         let any = goes_on || flags.fork || flags.id.is_some();
-        let problem = if any && args.design_first {
+        let problem = if any && args.pipeline.is_wanted {
             Problem::input("--design-first keeps its own state and takes no session.")
                 .next("Run the same command again to go on with it.")
         } else if flags.latest && flags.resume.is_some() {

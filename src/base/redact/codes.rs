@@ -14,7 +14,7 @@ const OTHER_CODES: &[&str] = &[
 ];
 
 /// A word of a line: letters and digits of ASCII side by side, or of any other script. Languages without spaces write right up to a number.
-struct Word<'t> {
+struct LineWord<'t> {
     start: usize,
     text: &'t str,
 }
@@ -67,8 +67,8 @@ fn codes_in(line: &str, line_start: usize, found: &mut Vec<Hit>) {
     }));
 }
 
-fn words(line: &str) -> Vec<Word<'_>> {
-    let mut words: Vec<Word<'_>> = Vec::new();
+fn words(line: &str) -> Vec<LineWord<'_>> {
+    let mut words: Vec<LineWord<'_>> = Vec::new();
     let mut begun: Option<(usize, bool)> = None;
     let ends = line.char_indices().map(|(at, c)| (at, Some(c)));
     for (at, c) in ends.chain([(line.len(), None)]) {
@@ -79,7 +79,7 @@ fn words(line: &str) -> Vec<Word<'_>> {
             continue;
         }
         if let Some((start, _)) = begun {
-            words.push(Word {
+            words.push(LineWord {
                 start,
                 text: line.get(start..at).unwrap_or_default(),
             });
@@ -90,7 +90,7 @@ fn words(line: &str) -> Vec<Word<'_>> {
 }
 
 /// Six digits that are no part of a larger number.
-fn is_code(line: &str, word: &Word<'_>) -> bool {
+fn is_code(line: &str, word: &LineWord<'_>) -> bool {
     let is_six = word.text.len() == DIGITS && word.text.bytes().all(|byte| byte.is_ascii_digit());
     let bytes = line.as_bytes();
     let before = bytes.get(..word.start).unwrap_or_default();
@@ -103,7 +103,7 @@ fn is_code(line: &str, word: &Word<'_>) -> bool {
 }
 
 /// True for a word that makes a number near it a code to sign in with.
-fn names_code(words: &[Word<'_>], at: usize) -> bool {
+fn names_code(words: &[LineWord<'_>], at: usize) -> bool {
     let is = |at: Option<usize>, names: &[&str]| {
         let word = at.and_then(|at| words.get(at));
         word.is_some_and(|word| {
@@ -117,7 +117,7 @@ fn names_code(words: &[Word<'_>], at: usize) -> bool {
 }
 
 /// "The code is 482913" says of no sign-in, and may be that of a door or a cloth.
-fn is_plain_sentence(words: &[Word<'_>], code: usize, number: usize) -> bool {
+fn is_plain_sentence(words: &[LineWord<'_>], code: usize, number: usize) -> bool {
     let is = |at: Option<usize>, name: &str| {
         let word = at.and_then(|at| words.get(at));
         word.is_some_and(|word| word.text.eq_ignore_ascii_case(name))

@@ -48,19 +48,19 @@ pub(super) type Check = fn(&str, &Captures<'_>) -> bool;
 enum Finder {
     /// A regular expression. Its group `value` (`value_b` and so on, where it has several forms) is the secret, or else all of it; where that is a label already, the more
     /// telling one stays.
-    Pattern(&'static str, Check, Place),
+    Pattern(&'static str, Check, HiddenPart),
     Scanner(fn(&str) -> Vec<Hit>),
 }
 use Finder::{Pattern, Scanner};
 
 /// What is replaced of what a pattern finds.
-enum Place {
+enum HiddenPart {
     /// All of it, by a template with the names of groups.
     Match(&'static str),
     /// Only the secret, by a label.
     Value(&'static str),
 }
-use Place::{Match, Value};
+use HiddenPart::{Match, Value};
 
 /// Letters of addresses. Those of scripts without spaces are not among them: they are the words around an address.
 macro_rules! letters {
@@ -83,7 +83,7 @@ const fn pattern(
     scope: Scope,
     source: &'static str,
     check: Check,
-    place: Place,
+    place: HiddenPart,
 ) -> (Scope, Finder) {
     (scope, Pattern(source, check, place))
 }
@@ -351,7 +351,7 @@ pub(super) fn without_codes<'t>(text: &'t str, writing: &mut Writing<'_>) -> Cow
     replaced(text, &codes::one_time_codes(text), writing)
 }
 
-fn matches(pattern: &Regex, check: Check, place: &Place, text: &str) -> Vec<Hit> {
+fn matches(pattern: &Regex, check: Check, place: &HiddenPart, text: &str) -> Vec<Hit> {
     let mut hits = Vec::new();
     let mut at = 0;
     // What is looked at again, so that values without an end take no more time than their length.

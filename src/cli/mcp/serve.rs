@@ -28,7 +28,7 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let serve = ServeArgs::read(words, &mut settings)?;
     let token = MARVIN_MCP_TOKEN.read(&settings.env).map(str::to_owned);
     // The commands are those of another program's model, and nobody reads them here.
-    settings.sandbox.run_unattended();
+    settings.access.sandbox.run_unattended();
     let mut session = direct_call::session_for_others(&settings)?;
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     extensions::open_unasked(&session, &settings, &mut warn);
@@ -94,7 +94,7 @@ impl ServeArgs {
             };
             match name {
                 "--working-dir" => settings.working_dir = Some(PathBuf::from(value()?)),
-                "--tools" => settings.tools = Some(value()?.to_owned()),
+                "--tools" => settings.access.tools = Some(value()?.to_owned()),
                 "--http" => args.http = Some(address(value()?)?),
                 "--read-only" => args.is_read_only = true,
                 _ => return Err(unknown_flag("serve", name, &FLAGS)),

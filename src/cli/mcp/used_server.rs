@@ -165,15 +165,15 @@ impl UsedServer {
     /// A whole list; what is missing of it is said.
     pub(super) fn list(&self, list: List) -> Outcome<Vec<Value>> {
         let until = Instant::now() + LIST_LIMIT;
-        let (items, missing) = listing::all(&*self.connection, list, until, &self.stop)
+        let listed = listing::all(&*self.connection, list, until, &self.stop)
             .map_err(|problem| self.told(problem))?;
-        if let Some(missing) = missing {
+        if let Some(missing) = listed.missing {
             say(&format!(
                 "Not all of {} is there: {missing}.",
                 list.method()
             ));
         }
-        Ok(items)
+        Ok(listed.items)
     }
 
     /// How long a read may take.

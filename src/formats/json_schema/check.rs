@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::number::{canonical, compare, is_integer, is_multiple};
 use super::pointer::below;
-use super::schema::{Bound, Kind, Limit, Node, NodeId, Schema};
+use super::schema::{Bound, JsonType, Limit, Node, NodeId, Schema};
 use crate::base::text::{clip, plural};
 
 /// The most places that are told.
@@ -265,7 +265,7 @@ impl<'a> Checker<'a> {
         depth: usize,
         misfits: &mut Misfits,
     ) {
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds: Vec<JsonType> = Vec::new();
         let mut nearest = None;
         for id in ids {
             let Some(node) = self.resolved(*id) else {
@@ -446,29 +446,29 @@ fn unknown_property(node: &Node) -> String {
     }
 }
 
-fn is_kind(value: &Value, kind: Kind) -> bool {
+fn is_kind(value: &Value, kind: JsonType) -> bool {
     match (kind, value) {
-        (Kind::Null, Value::Null)
-        | (Kind::Boolean, Value::Bool(_))
-        | (Kind::Number, Value::Number(_))
-        | (Kind::String, Value::String(_))
-        | (Kind::Array, Value::Array(_))
-        | (Kind::Object, Value::Object(_)) => true,
-        (Kind::Integer, Value::Number(number)) => is_integer(number),
+        (JsonType::Null, Value::Null)
+        | (JsonType::Boolean, Value::Bool(_))
+        | (JsonType::Number, Value::Number(_))
+        | (JsonType::String, Value::String(_))
+        | (JsonType::Array, Value::Array(_))
+        | (JsonType::Object, Value::Object(_)) => true,
+        (JsonType::Integer, Value::Number(number)) => is_integer(number),
         _ => false,
     }
 }
 
-fn expected_kinds(kinds: &[Kind], value: &Value) -> String {
+fn expected_kinds(kinds: &[JsonType], value: &Value) -> String {
     let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
     let got = match value {
-        Value::Null => Kind::Null,
-        Value::Bool(_) => Kind::Boolean,
-        Value::Number(number) if is_integer(number) => Kind::Integer,
-        Value::Number(_) => Kind::Number,
-        Value::String(_) => Kind::String,
-        Value::Array(_) => Kind::Array,
-        Value::Object(_) => Kind::Object,
+        Value::Null => JsonType::Null,
+        Value::Bool(_) => JsonType::Boolean,
+        Value::Number(number) if is_integer(number) => JsonType::Integer,
+        Value::Number(_) => JsonType::Number,
+        Value::String(_) => JsonType::String,
+        Value::Array(_) => JsonType::Array,
+        Value::Object(_) => JsonType::Object,
     };
     format!("expected {}, got {}", words.join(" or "), got.word())
 }

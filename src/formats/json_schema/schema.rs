@@ -23,7 +23,7 @@ const MAX_SHOWN_PROPERTIES: usize = 10;
 
 /// The types of JSON values, as schemas name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonType {
     Null,
     Boolean,
     Integer,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Object,
 }
 
-impl Kind {
+impl JsonType {
     const ALL: [Self; 7] = [
         Self::Null,
         Self::Boolean,
@@ -65,7 +65,7 @@ pub(super) type NodeId = usize;
 pub(super) struct Node {
     /// The schema `false`: no value fits.
     pub is_never: bool,
-    pub kinds: Option<Vec<Kind>>,
+    pub kinds: Option<Vec<JsonType>>,
     pub reference: Option<NodeId>,
     pub properties: HashMap<String, NodeId>,
     /// The first of them in the schema's order, for messages.
@@ -178,7 +178,7 @@ impl Schema {
     /// True when only objects fit.
     pub fn is_about_objects(&self) -> bool {
         let root = self.nodes.get(self.root);
-        root.is_some_and(|root| root.kinds.as_deref() == Some(&[Kind::Object]))
+        root.is_some_and(|root| root.kinds.as_deref() == Some(&[JsonType::Object]))
     }
 
     /// Refuses references that lead back without looking at a part of the value, and chains that are too long to follow.
@@ -480,11 +480,11 @@ impl Reader<'_> {
     }
 }
 
-fn kinds(at: &str, value: &Value) -> Outcome<Vec<Kind>> {
+fn kinds(at: &str, value: &Value) -> Outcome<Vec<JsonType>> {
     let kind = |value: &Value| {
-        let found = Kind::ALL.into_iter().find(|kind| value == kind.word());
+        let found = JsonType::ALL.into_iter().find(|kind| value == kind.word());
         found.ok_or_else(|| {
-            let words = Kind::ALL.map(Kind::word).join(", ");
+            let words = JsonType::ALL.map(JsonType::word).join(", ");
             wrong(at, &format!("expected one of {words}"))
         })
     };

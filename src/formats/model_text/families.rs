@@ -5,7 +5,7 @@
 
 /// What a mark opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MarkKind {
     /// Calls of tools.
     Calls,
     Thought,
@@ -24,9 +24,9 @@ pub(super) enum Kind {
 }
 
 /// A mark of one family: its name, what it opens, and what closes it besides its own closing mark. The page above a group publishes it.
-struct Mark(&'static str, Kind, &'static [&'static str]);
+struct Mark(&'static str, MarkKind, &'static [&'static str]);
 
-use Kind::{Calls, Channel, End, OtherTurn, Result, Role, Thought, Token};
+use MarkKind::{Calls, Channel, End, OtherTurn, Result, Role, Thought, Token};
 
 /// `<name>`, closed by `</name>`. Names in small letters, with underscores.
 const ANGLES: &[Mark] = &[
@@ -215,7 +215,7 @@ const SQUARES: &[Mark] = &[
 ];
 
 /// Marks of another build.
-const OTHERS: &[(&str, Kind, &[&str])] = &[
+const OTHERS: &[(&str, MarkKind, &[&str])] = &[
     // https://huggingface.co/moonshotai/Kimi-K2-Instruct
     ("◁think▷", Thought, &["◁/think▷"]),
     // https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/
@@ -255,7 +255,7 @@ const MAX_MARK: usize = 160;
 
 /// What stands at a place.
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum MarkMatch {
     /// Nothing that matters.
     Nothing,
     /// The text ends in what may become a mark.
@@ -266,7 +266,7 @@ pub(super) enum Found {
 /// A mark in a text.
 #[derive(Debug, PartialEq)]
 pub(super) struct Opened {
-    pub kind: Kind,
+    pub kind: MarkKind,
     /// Its bytes.
     pub len: usize,
     /// It closes a block of its kind.
@@ -280,20 +280,20 @@ pub(super) struct Opened {
 }
 
 /// The mark at the start of `text`.
-pub(super) fn mark(text: &str) -> Found {
+pub(super) fn mark(text: &str) -> MarkMatch {
     let other = OTHERS.iter().find_map(|(open, kind, close)| {
         let len = starts_with(text, open)?;
         Some(block(*kind, len, close))
     });
     if let Some(found) = other {
-        return Found::Mark(found);
+        return MarkMatch::Mark(found);
     }
     if let Some(rest) = text.strip_prefix(END) {
         // Within a text it ends what is struck through.
         let rest = rest.trim_start();
         return match rest.is_empty() || rest.starts_with(['<', '[']) {
-            true => Found::Mark(block(End, END.len(), &[])),
-            false => Found::Nothing,
+            true => MarkMatch::Mark(block(End, END.len(), &[])),
+            false => MarkMatch::Nothing,
         };
     }
     let closes_other = OTHERS
@@ -302,7 +302,7 @@ pub(super) fn mark(text: &str) -> Found {
         .flat_map(|(_, _, close)| close.iter())
         .find_map(|close| starts_with(text, close));
     if let Some(len) = closes_other {
-        return Found::Mark(closing(Thought, len));
+        return MarkMatch::Mark(closing(Thought, len));
     }
     let folded: String = text.chars().take(MAX_NAME).map(fold).collect();
     let is_unfinished = text.chars().nth(MAX_NAME).is_none()
@@ -313,34 +313,34 @@ pub(super) fn mark(text: &str) -> Found {
             None => angle(text),
         },
         Some(b'[') => square(text),
-        _ => Found::Nothing,
+        _ => MarkMatch::Nothing,
     };
     match found {
-        Found::Nothing if is_unfinished && !text.is_empty() => Found::Unfinished,
+        MarkMatch::Nothing if is_unfinished && !text.is_empty() => MarkMatch::Unfinished,
         found => found,
     }
 }
 
 /// A mark of DeepSeek's own markup: its prefix before the names that others use.
-fn dsml(text: &str, len: usize) -> Found {
+fn dsml(text: &str, len: usize) -> MarkMatch {
     let rest = text.get(len..).unwrap_or_default();
     let open = if text.starts_with("</") { "</" } else { "<" };
     match angle(&format!(
         "{open}{}",
         crate::base::text::head(rest, 2 * MAX_MARK)
     )) {
-        Found::Mark(mut mark) => {
+        MarkMatch::Mark(mut mark) => {
             mark.len = mark.len - open.len() + len;
             for close in &mut mark.closers {
                 *close = close.replacen("</", DSML_CLOSING, 1);
             }
-            Found::Mark(mark)
+            MarkMatch::Mark(mark)
         }
         other => other,
     }
 }
 
-fn angle(text: &str) -> Found {
+fn angle(text: &str) -> MarkMatch {
     let inside = text.get(1..).unwrap_or_default();
     if inside.starts_with(['|', '｜']) {
         return bars(text);
@@ -353,23 +353,23 @@ fn angle(text: &str) -> Found {
         .unwrap_or(inside_name.len());
     let written = inside_name.get(..length).unwrap_or_default();
     if length > MAX_NAME {
-        return Found::Nothing;
+        return MarkMatch::Nothing;
     }
     let after = inside_name.get(length..).unwrap_or_default();
     if after.is_empty() {
-        return Found::Unfinished;
+        return MarkMatch::Unfinished;
     }
     // Models of Anthropic and others put a namespace before the name.
     let name = written.rsplit(':').next().unwrap_or_default();
     let name: String = name.chars().map(fold).collect();
     let name = name.replace('-', "_");
     let Some(Mark(_, kind, closers)) = ANGLES.iter().find(|mark| mark.0 == name) else {
-        return Found::Nothing;
+        return MarkMatch::Nothing;
     };
     let rest = match after.chars().next() {
         Some('>') => after,
         Some(c) if c.is_whitespace() || matches!(c, '=' | '/') => after,
-        _ => return Found::Nothing,
+        _ => return MarkMatch::Nothing,
     };
     let limit = crate::base::text::head(rest, MAX_MARK);
     let Some(end) = limit.find('>').filter(|end| {
@@ -378,14 +378,14 @@ fn angle(text: &str) -> Found {
     }) else {
         let is_open = rest.len() < MAX_MARK && !rest.contains('<');
         return if is_open {
-            Found::Unfinished
+            MarkMatch::Unfinished
         } else {
-            Found::Nothing
+            MarkMatch::Nothing
         };
     };
     let len = text.len() - rest.len() + end + 1;
     if is_closing {
-        return Found::Mark(closing(*kind, len));
+        return MarkMatch::Mark(closing(*kind, len));
     }
     let mut found = block(*kind, len, closers);
     if closers.is_empty() {
@@ -394,10 +394,10 @@ fn angle(text: &str) -> Found {
     }
     found.is_common = *kind == Calls;
     found.names_call = end > 0 && matches!(name.as_str(), "function" | "invoke");
-    Found::Mark(found)
+    MarkMatch::Mark(found)
 }
 
-fn bars(text: &str) -> Found {
+fn bars(text: &str) -> MarkMatch {
     let inside = text.get(1..).unwrap_or_default();
     let mut chars = inside.chars();
     chars.next();
@@ -405,19 +405,19 @@ fn bars(text: &str) -> Found {
     let is_end = |c: char| matches!(c, '|' | '｜' | '<' | '>') || c.is_whitespace();
     let Some(length) = inside.find(is_end) else {
         return match inside.len() <= MAX_NAME {
-            true => Found::Unfinished,
-            false => Found::Nothing,
+            true => MarkMatch::Unfinished,
+            false => MarkMatch::Nothing,
         };
     };
     let name = inside.get(..length).unwrap_or_default();
     let mut end = inside.get(length..).unwrap_or_default().chars();
     if length == 0 || length > MAX_NAME || !matches!(end.next(), Some('|' | '｜')) {
-        return Found::Nothing;
+        return MarkMatch::Nothing;
     }
     match end.next() {
         Some('>') => {}
-        None => return Found::Unfinished,
-        Some(_) => return Found::Nothing,
+        None => return MarkMatch::Unfinished,
+        Some(_) => return MarkMatch::Nothing,
     }
     let len = text.len() - end.as_str().len();
     let name: String = name.chars().map(fold).collect();
@@ -426,15 +426,15 @@ fn bars(text: &str) -> Found {
         .iter()
         .find(|mark| mark.1 == Thought && mark.2.contains(&closes.as_str()));
     if closed.is_some() {
-        return Found::Mark(closing(Thought, len));
+        return MarkMatch::Mark(closing(Thought, len));
     }
-    Found::Mark(match BARS.iter().find(|mark| mark.0 == name) {
+    MarkMatch::Mark(match BARS.iter().find(|mark| mark.0 == name) {
         Some(Mark(_, kind, closers)) => block(*kind, len, closers),
         None => block(Token, len, &[]),
     })
 }
 
-fn square(text: &str) -> Found {
+fn square(text: &str) -> MarkMatch {
     for Mark(name, kind, closers) in SQUARES {
         let inside = text.get(1..).unwrap_or_default();
         let (inside, is_closing) = match inside.strip_prefix('/') {
@@ -446,7 +446,7 @@ fn square(text: &str) -> Found {
             .strip_prefix(name)
             .is_some_and(|after| after.starts_with(']'))
         {
-            return Found::Mark(match (is_closing, kind) {
+            return MarkMatch::Mark(match (is_closing, kind) {
                 (true, Thought) => closing(Thought, len),
                 (true, _) => closing(Token, len),
                 (false, _) => block(*kind, len, closers),
@@ -454,13 +454,13 @@ fn square(text: &str) -> Found {
         }
         let whole = format!("{name}]");
         if whole.starts_with(inside) {
-            return Found::Unfinished;
+            return MarkMatch::Unfinished;
         }
     }
-    Found::Nothing
+    MarkMatch::Nothing
 }
 
-fn block(kind: Kind, len: usize, closers: &[&str]) -> Opened {
+fn block(kind: MarkKind, len: usize, closers: &[&str]) -> Opened {
     Opened {
         kind,
         len,
@@ -471,7 +471,7 @@ fn block(kind: Kind, len: usize, closers: &[&str]) -> Opened {
     }
 }
 
-fn closing(kind: Kind, len: usize) -> Opened {
+fn closing(kind: MarkKind, len: usize) -> Opened {
     Opened {
         is_closing: true,
         ..block(kind, len, &[])

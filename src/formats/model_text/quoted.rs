@@ -2,7 +2,7 @@
 
 use super::RawCall;
 use super::body;
-use super::families::{self, Found, Kind};
+use super::families::{self, MarkKind, MarkMatch};
 use super::reader::{MAX_TRIED, Reader, read};
 use crate::formats::lenient_json::{value, whole_value};
 
@@ -260,8 +260,8 @@ impl Reader<'_> {
 fn begins_mark(content: &str) -> bool {
     let content = content.trim();
     match families::mark(content) {
-        Found::Mark(mark) => mark.kind == Kind::Calls,
-        Found::Unfinished => families::is_cut_mark(content),
-        Found::Nothing => false,
+        MarkMatch::Mark(mark) => mark.kind == MarkKind::Calls,
+        MarkMatch::Unfinished => families::is_cut_mark(content),
+        MarkMatch::Nothing => false,
     }
 }

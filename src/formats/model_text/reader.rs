@@ -1,7 +1,7 @@
 //! Goes through what a model wrote, once, and sorts it.
 
 use super::body;
-use super::families::{self, Found, Kind, Opened, find_close};
+use super::families::{self, MarkKind, MarkMatch, Opened, find_close};
 use super::{ModelText, RawCall};
 use crate::base::word_list::WordList;
 use crate::formats::lenient_json::value;
@@ -161,18 +161,18 @@ impl<'a> Reader<'a> {
 
     fn mark(&mut self, at: usize) -> Option<usize> {
         match families::mark(self.rest(at)) {
-            Found::Mark(mark) => self.opened(at, mark),
-            Found::Unfinished if families::is_cut_mark(self.rest(at)) => {
+            MarkMatch::Mark(mark) => self.opened(at, mark),
+            MarkMatch::Unfinished if families::is_cut_mark(self.rest(at)) => {
                 self.drop(at, self.text.len())
             }
-            Found::Nothing | Found::Unfinished => None,
+            MarkMatch::Nothing | MarkMatch::Unfinished => None,
         }
     }
 
     fn opened(&mut self, at: usize, mark: Opened) -> Option<usize> {
         let inside = at + mark.len;
         match mark.kind {
-            Kind::Thought if mark.is_closing => {
+            MarkKind::Thought if mark.is_closing => {
                 // Its opening was in the template: all before it was thought.
                 self.out.has_thought = true;
                 self.out.prose.clear();
@@ -180,15 +180,15 @@ impl<'a> Reader<'a> {
                 Some(inside)
             }
             _ if mark.is_closing => self.drop(at, inside),
-            Kind::Thought | Kind::Result => {
-                self.out.has_thought |= mark.kind == Kind::Thought;
+            MarkKind::Thought | MarkKind::Result => {
+                self.out.has_thought |= mark.kind == MarkKind::Thought;
                 let end = find_close(self.text, inside, &mark.closers);
                 self.drop(at, end.map_or(self.text.len(), |(_, end)| end))
             }
-            Kind::Calls if !self.reads_calls => Some(inside),
-            Kind::Calls => self.calls(at, &mark),
-            Kind::Token => self.drop(at, inside),
-            Kind::End => {
+            MarkKind::Calls if !self.reads_calls => Some(inside),
+            MarkKind::Calls => self.calls(at, &mark),
+            MarkKind::Token => self.drop(at, inside),
+            MarkKind::End => {
                 self.drop(at, inside);
                 let rest = self.rest(inside).trim_start();
                 // What a model writes behind the end of its turn is no part of it.
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(inside)
             }
-            Kind::Role => {
+            MarkKind::Role => {
                 let rest = self.rest(inside).trim_start_matches([' ', '\n']);
                 let role = body::identifier(rest);
                 if OTHER_ROLES.has(role) {
@@ -207,8 +207,8 @@ impl<'a> Reader<'a> {
                 let start = self.text.len() - rest.len();
                 self.drop(at, start + role.len())
             }
-            Kind::OtherTurn => self.other_turn(at, inside),
-            Kind::Channel => self.channel(at, inside),
+            MarkKind::OtherTurn => self.other_turn(at, inside),
+            MarkKind::Channel => self.channel(at, inside),
         }
     }
 

@@ -10,6 +10,7 @@ use super::resource::ProtectedResource;
 use super::scope::Scopes;
 use super::token::{CodeGrant, TokenFailure, exchange};
 use crate::base::cancel::Cancel;
+use crate::base::ids;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::address::Address;
 use crate::net::oauth::callback::{CallbackServer, redirect};
@@ -75,6 +76,7 @@ impl SignIn<'_> {
                 None => self.url.to_owned(),
             },
             client: own_client,
+            sign_in: Some(ids::hex(8)),
         };
         if link.is_none() && next.client.is_some() {
             // From now on it belongs to this issuer.

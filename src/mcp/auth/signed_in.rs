@@ -121,6 +121,11 @@ impl SignedIn {
         &self.name
     }
 
+    /// What tells the account from others that is signed in; `None` where nobody is.
+    pub(crate) fn account(&self) -> Option<String> {
+        self.tokens.account(&self.url).filter(|_| !self.has_header)
+    }
+
     /// Signs in without waiting for a request to be refused; false when the server asks for no sign-in.
     ///
     /// # Errors

@@ -186,6 +186,15 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
+    /// What holds where both have to hold.
+    #[must_use]
+    pub(crate) fn strictest(self, other: Self) -> Self {
+        Self {
+            ttl: self.ttl.min(other.ttl),
+            is_private: self.is_private || other.is_private,
+        }
+    }
+
     /// Of a result; what it does not say counts as the strictest.
     pub(crate) fn read(result: &Value) -> Self {
         let ttl = result.get("ttlMs").and_then(Value::as_u64);
@@ -250,7 +259,6 @@ pub(crate) trait Connection: Send + Sync {
     ///
     /// # Errors
     /// As [`Self::call`].
-    #[allow(dead_code, reason = "sessions do not ask for it yet")]
     fn complete(
         &self,
         reference: &Value,
@@ -260,7 +268,6 @@ pub(crate) trait Connection: Send + Sync {
     ) -> Outcome<Value>;
 
     /// From now on events tell of changes of these resources, and of no others.
-    #[allow(dead_code, reason = "sessions do not ask for it yet")]
     fn watch(&self, uris: &[String]);
 
     /// Tools that were left out of the pages so far, and why.
@@ -270,7 +277,6 @@ pub(crate) trait Connection: Send + Sync {
     fn last_words(&self, most: usize) -> Vec<String>;
 
     /// Whether there is a connection now.
-    #[allow(dead_code, reason = "sessions do not ask for it yet")]
     fn is_open(&self) -> bool;
 
     /// Stops all that waits for it, for good: only [`Self::close`] makes sense after it.

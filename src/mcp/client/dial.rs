@@ -44,6 +44,7 @@ pub(crate) fn dial(entry: &ServerEntry, host: ClientHost) -> Arc<dyn Connection>
         events: host.events,
         ring: Arc::default(),
         clock: Default::default(),
+        has_given_roots: Default::default(),
         stop: Cancel::new(),
     });
     let log_level = MARVIN_MCP_LOG.read(&host.env).map(str::to_owned);

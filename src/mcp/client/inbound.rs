@@ -1,6 +1,7 @@
 //! What a server sends of its own accord: news, and questions to the person or about the working directory.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ pub(super) struct Inbound {
     pub events: Option<Arc<dyn ServerEvents>>,
     pub ring: Arc<Ring>,
     pub clock: QuestionClock,
+    /// The server has asked which folders it may use.
+    pub has_given_roots: AtomicBool,
     /// Fires when the connection ends.
     pub stop: Cancel,
 }
@@ -86,7 +89,12 @@ impl Inbound {
         }
     }
 
+    pub(super) fn was_asked_for_roots(&self) -> bool {
+        self.has_given_roots.load(Ordering::SeqCst)
+    }
+
     fn roots(&self) -> Value {
+        self.has_given_roots.store(true, Ordering::SeqCst);
         let roots: Vec<Value> = (self.working_dir.iter())
             .map(|dir| {
                 let name = dir.file_name().unwrap_or(dir.as_os_str());

@@ -12,6 +12,7 @@ pub(crate) mod credentials;
 pub(crate) mod dial;
 pub(crate) mod form;
 mod http;
+mod idle;
 mod inbound;
 mod legacy;
 mod listening;

@@ -28,7 +28,7 @@ pub(super) fn outcome(result: &Value) -> Outcome<ToolOk> {
     let mut parts: Vec<String> = for_model.map(block).collect();
     parts.retain(|part| !part.trim().is_empty());
     if let Some(structured) = object.get("structuredContent").filter(|own| !own.is_null())
-        && !content.iter().any(|block| holds(block, structured))
+        && !says(content, structured)
     {
         parts.push(structured.to_string());
     }
@@ -48,7 +48,7 @@ pub(crate) fn whole_text(result: &Value) -> String {
     let content = content.map(Vec::as_slice).unwrap_or_default();
     let mut parts: Vec<String> = content.iter().map(block).collect();
     if let Some(structured) = result.get("structuredContent").filter(|own| !own.is_null())
-        && !content.iter().any(|block| holds(block, structured))
+        && !says(content, structured)
     {
         parts.push(structured.to_string());
     }
@@ -66,11 +66,36 @@ fn is_for_user(block: &Value) -> bool {
         .is_some_and(|audience| !audience.is_empty() && audience.iter().all(|one| one == "user"))
 }
 
-/// Whether a block is the same JSON as text.
-fn holds(block: &Value, structured: &Value) -> bool {
-    let text = block.get("text").and_then(Value::as_str);
-    text.and_then(|text| serde_json::from_str::<Value>(text).ok())
-        .is_some_and(|value| value == *structured)
+/// Whether the blocks say what the structured result says: the same JSON, the only member of it, or the items of a list one by one.
+fn says(content: &[Value], structured: &Value) -> bool {
+    let only_member = structured
+        .as_object()
+        .filter(|object| object.len() == 1)
+        .and_then(|object| object.values().next());
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|block| block.get("text").and_then(Value::as_str))
+        .collect();
+    [Some(structured), only_member]
+        .into_iter()
+        .flatten()
+        .any(|value| {
+            let is_list = value.as_array().is_some_and(|items| {
+                !items.is_empty()
+                    && items.len() == texts.len()
+                    && items
+                        .iter()
+                        .zip(&texts)
+                        .all(|(item, text)| is_same(text, item))
+            });
+            is_list || texts.iter().any(|text| is_same(text, value))
+        })
+}
+
+/// Whether a text is the value, as JSON or as it is.
+fn is_same(text: &str, value: &Value) -> bool {
+    value.as_str() == Some(text)
+        || serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value)
 }
 
 /// A block of content as text.
@@ -184,6 +209,25 @@ mod tests {
         let other =
             json!({"content": [{"type": "text", "text": "Two."}], "structuredContent": structured});
         assert_eq!(told(other), "Two.\n{\"n\":2}");
+        // As the Python SDK and the reference servers give what is no object.
+        for (texts, structured) in [
+            (vec!["5"], json!({"result": 5})),
+            (vec!["a b"], json!({"content": "a b"})),
+            (
+                vec!["{\"n\": 1}", "two"],
+                json!({"result": [{"n": 1}, "two"]}),
+            ),
+            (vec!["[1, 2]"], json!([1, 2])),
+        ] {
+            let blocks = texts
+                .iter()
+                .map(|text| json!({"type": "text", "text": text}));
+            let blocks: Value = blocks.collect();
+            let both = json!({"content": blocks, "structuredContent": structured});
+            assert_eq!(whole_text(&both), texts.join("\n"), "{structured}");
+        }
+        let more = json!({"content": [{"type": "text", "text": "5"}], "structuredContent": {"result": 5, "unit": "km"}});
+        assert_eq!(told(more), "5\n{\"result\":5,\"unit\":\"km\"}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::connection::{Progress, Wait};
 use super::inbound::Inbound;
@@ -136,7 +137,23 @@ impl Router {
                 are_all
             }
             Ok(value) => self.take_one(value, reply),
-            Err(_) => false,
+            Err(_) => {
+                self.unreadable(bytes);
+                false
+            }
+        }
+    }
+
+    /// What is JSON and nested too deeply for this program to read may be an answer, for which nobody is to wait in vain.
+    fn unreadable(&self, bytes: &[u8]) {
+        let members: Option<HashMap<String, Box<RawValue>>> = serde_json::from_slice(bytes).ok();
+        let Some(members) = members.filter(|members| !members.contains_key("method")) else {
+            return;
+        };
+        let id = members.get("id").and_then(|id| id.get().parse().ok());
+        if let Some(id) = id {
+            let words = format!("{}'s answer is nested too deeply.", self.inbound.server);
+            self.fail(id, Problem::network(words).into());
         }
     }
 
@@ -192,11 +209,14 @@ impl Router {
 
     /// Answers a request of the server on a thread of its own: a person may have to be asked, and other messages must come through meanwhile.
     fn asked(self: &Arc<Self>, id: RpcId, method: String, params: Value, reply: &Reply) {
-        if method == "ping" {
-            return reply(Incoming::answer(
-                &id,
-                &Ok(Value::Object(Default::default())),
-            ));
+        // What needs no person is answered before the next message is read: a server may not go on without it.
+        let at_once = match method.as_str() {
+            "ping" => Some(Ok(Value::Object(Default::default()))),
+            "roots/list" => Some(self.inbound.answer(&method, &params, &self.inbound.stop)),
+            _ => None,
+        };
+        if let Some(result) = at_once {
+            return reply(Incoming::answer(&id, &result));
         }
         let refuse = |words: &str| {
             let error = RpcError::new(RpcError::INTERNAL, words);

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::connection::{Connection, List, ServerEvent, ServerFacts, Spoken, Wait};
 use super::http::web::Web;
+use super::idle::{IdleWatch, Usage};
 use super::inbound::Inbound;
 use super::listening::Listener;
 use super::modern::{self, MAX_ROUNDS, Turn};
@@ -25,6 +26,10 @@ use crate::mcp::config::entry::{HttpReach, Reach, ServerEntry};
 const RESTART_PAUSE: Duration = Duration::from_secs(60);
 /// How long a request may take that nobody waits for.
 const IN_PASSING: Duration = Duration::from_secs(10);
+/// How long a server may take to ask for the folders that it may use.
+const SETTLE: Duration = Duration::from_secs(1);
+/// Servers look at the folders that they are told before they use them, and do not say when they have.
+const LOOKS_AT_ROOTS: Duration = Duration::from_millis(50);
 /// How often it is looked whether another thread has opened the connection.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -48,12 +53,14 @@ pub(crate) struct ServerConnection {
     /// Held while it is opened.
     opening: Mutex<()>,
     tools: Mutex<tool_marks::KnownTools>,
+    usage: Arc<Usage>,
 }
 
 #[derive(Default)]
 struct State {
     live: Option<Arc<Live>>,
     listener: Option<Listener>,
+    idle: Option<IdleWatch>,
     /// What the last connection found.
     spoken: Option<Spoken>,
     restarted: Option<Instant>,
@@ -80,6 +87,7 @@ impl ServerConnection {
             }),
             opening: Mutex::default(),
             tools: Mutex::default(),
+            usage: Arc::default(),
         }
     }
 
@@ -90,7 +98,7 @@ impl ServerConnection {
     /// The open connection, if there is one.
     fn current(&self) -> Option<Arc<Live>> {
         let live = lock(&self.state).live.clone();
-        live.filter(|live| live.transport.is_alive())
+        live.filter(|live| live.transport.is_alive() && !self.usage.is_over())
     }
 
     /// The open connection; it is opened if there is none.
@@ -105,7 +113,8 @@ impl ServerConnection {
         let spoken = {
             let mut state = lock(&self.state);
             let lost = state.live.take();
-            if lost.is_some() {
+            // One that was ended because nobody used it is none that failed.
+            if lost.is_some() && !self.usage.is_over() {
                 let again = state.restarted.replace(Instant::now());
                 if again.is_some_and(|at| at.elapsed() < RESTART_PAUSE) {
                     // Whoever asks after the pause tries again.
@@ -122,8 +131,14 @@ impl ServerConnection {
             state.spoken.clone()
         };
         let live = Arc::new(self.reach(spoken.as_ref(), wait)?);
+        self.settle(&live, wait.stop);
+        self.usage.opened();
+        let idle = self
+            .idle_limit()
+            .and_then(|limit| IdleWatch::start(&live, &self.usage, limit, &self.inbound.stop));
         let mut state = lock(&self.state);
         state.live = Some(Arc::clone(&live));
+        state.idle = idle;
         state.spoken = Some(live.facts.spoken());
         let watched = state.watched.clone();
         drop(state);
@@ -153,6 +168,29 @@ impl ServerConnection {
                 Wait::new(entry.limits.startup, wait.stop).set_by("startupTimeout")
             }
             Way::Given(_) => wait,
+        }
+    }
+
+    /// After which time without a request the server is ended: only a process of ours is.
+    fn idle_limit(&self) -> Option<Duration> {
+        match &self.way {
+            Way::Entry(entry) if matches!(entry.reach, Reach::Stdio { .. }) => {
+                Some(entry.limits.idle)
+            }
+            Way::Entry(_) | Way::Given(_) => None,
+        }
+    }
+
+    /// A server of ours with a handshake asks for the folders that it may use when that is done, and refuses what comes before it knows them.
+    fn settle(&self, live: &Live, stop: &Cancel) {
+        if live.facts.is_modern || self.inbound.working_dir.is_none() || self.idle_limit().is_none()
+        {
+            return;
+        }
+        // By its answer it has sent what it had to ask.
+        let _pong = self.send(live, "ping", json!({}), &[], Wait::new(SETTLE, stop));
+        if self.inbound.was_asked_for_roots() {
+            let _stopped = stop.sleep(LOOKS_AT_ROOTS);
         }
     }
 
@@ -271,6 +309,7 @@ impl ServerConnection {
 
     /// The result of a request. One that was lost is sent once more if `is_safe`: when it does no harm that the server works on it twice.
     fn ask(&self, method: &str, params: &Value, is_safe: bool, wait: Wait<'_>) -> Outcome<Value> {
+        let _used = self.usage.begin();
         let mut is_first = true;
         loop {
             let live = self.live(self.to_open(wait))?;
@@ -325,6 +364,7 @@ impl ServerConnection {
         {
             state.live = None;
             state.listener = None;
+            state.idle = None;
         }
     }
 
@@ -493,12 +533,12 @@ impl Connection for ServerConnection {
     }
 
     fn close(&self) {
-        let (live, listener) = {
+        let (live, listener, idle) = {
             let mut state = lock(&self.state);
             state.restarted = None;
-            (state.live.take(), state.listener.take())
+            (state.live.take(), state.listener.take(), state.idle.take())
         };
-        drop(listener);
+        drop((listener, idle));
         if let Some(live) = live {
             live.transport.close();
         }
@@ -521,6 +561,7 @@ pub(crate) fn over(server: &str, transport: Arc<dyn Transport>) -> ServerConnect
         events: None,
         ring: Arc::default(),
         clock: Default::default(),
+        has_given_roots: Default::default(),
         stop: Cancel::new(),
     });
     ServerConnection::new(inbound, Way::Given(transport), Env::default(), None)

@@ -77,7 +77,10 @@ impl Server {
         let until = Instant::now() + CONNECT_LIMIT;
         let facts = self.connection.open(Wait::new(CONNECT_LIMIT, stop))?;
         let (tools, missing) = match facts.has("tools") {
-            true => listing::all(&*self.connection, List::Tools, until, stop)?,
+            true => {
+                let tools = listing::all(&*self.connection, List::Tools, until, stop)?;
+                (tools.items, tools.missing)
+            }
             false => (Vec::new(), None),
         };
         Ok((facts, tools, missing))

@@ -58,4 +58,6 @@ pub(crate) struct Limits {
     pub call: Duration,
     /// A call, however much it reports.
     pub total: Duration,
+    /// After this time without a request a program is ended, until it is needed again.
+    pub idle: Duration,
 }

@@ -43,6 +43,9 @@ pub(super) fn answered(
     }
     let mut answers = Vec::new();
     for message in batch {
+        if all.is_fired() {
+            break;
+        }
         match Incoming::read(message.get().as_bytes()) {
             Ok(Incoming::Request { id, method, params }) => {
                 let request = (id.clone(), method.as_str(), params);

@@ -10,7 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic;
 use crate::disk::lock;
 use crate::disk::paths::Paths;
-use crate::mcp::client::connection::{ServerFacts, Spoken};
+use crate::mcp::client::connection::{Freshness, ServerFacts, Spoken};
 use crate::mcp::config::entry::ServerEntry;
 
 /// Largest file in bytes.
@@ -34,11 +34,20 @@ pub(crate) struct Snapshot {
     pub prompts: Vec<Value>,
     /// Until then, in Unix seconds, it need not be asked for again.
     pub fresh_until: i64,
+    /// The server says that all of it is the same for everybody.
+    pub is_public: bool,
 }
 
 impl Snapshot {
-    pub(super) fn of(facts: &ServerFacts, tools: Vec<Value>, prompts: Vec<Value>) -> Self {
-        let ttl = i64::try_from(facts.freshness.ttl.as_secs()).unwrap_or(i64::MAX);
+    /// `freshness` is that of the lists; what the server says of itself has its own.
+    pub(super) fn of(
+        facts: &ServerFacts,
+        tools: Vec<Value>,
+        prompts: Vec<Value>,
+        freshness: Freshness,
+    ) -> Self {
+        let freshness = facts.freshness.strictest(freshness);
+        let ttl = i64::try_from(freshness.ttl.as_secs()).unwrap_or(i64::MAX);
         Self {
             spoken: Some(facts.spoken()),
             info: facts.info.clone(),
@@ -47,6 +56,7 @@ impl Snapshot {
             tools,
             prompts,
             fresh_until: now().saturating_add(ttl),
+            is_public: facts.is_modern && !freshness.is_private,
         }
     }
 
@@ -77,6 +87,7 @@ impl Snapshot {
             tools: list("tools")?,
             prompts: list("prompts")?,
             fresh_until: value.get("until")?.as_i64()?,
+            is_public: value.get("public") == Some(&Value::Bool(true)),
         })
     }
 
@@ -91,6 +102,7 @@ impl Snapshot {
             "tools": self.tools,
             "prompts": self.prompts,
             "until": self.fresh_until,
+            "public": self.is_public,
         })
     }
 }
@@ -129,24 +141,42 @@ fn parse(bytes: &[u8]) -> Option<Map<String, Value>> {
     }
 }
 
-/// What is remembered under this key.
-pub(super) fn find(all: &Map<String, Value>, key: &str) -> Option<Snapshot> {
-    Snapshot::read(all.get(key)?)
+/// What is remembered under this key for the account that is signed in: what the server offered it, or what it offers everybody.
+pub(super) fn find(all: &Map<String, Value>, key: &str, account: Option<&str>) -> Option<Snapshot> {
+    let under = |key: &str| Snapshot::read(all.get(key)?);
+    match account {
+        None => under(key),
+        Some(account) => under(&of_account(key, account))
+            .or_else(|| under(key).filter(|snapshot| snapshot.is_public)),
+    }
+}
+
+fn of_account(key: &str, account: &str) -> String {
+    format!("{key}:{account}")
 }
 
 /// Remembers a server; nothing of one that offers too much.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write(paths: &Paths, key: &str, snapshot: &Snapshot) -> Outcome<()> {
+pub(super) fn write(
+    paths: &Paths,
+    key: &str,
+    account: Option<&str>,
+    snapshot: &Snapshot,
+) -> Outcome<()> {
+    let key = match account.filter(|_| !snapshot.is_public) {
+        Some(account) => of_account(key, account),
+        None => key.to_owned(),
+    };
     let value = snapshot.written();
     let is_too_large = value.to_string().len() > MAX_SERVER;
     lock::update(&paths.mcp_cache()?, LOCK_TIMEOUT, |old| {
         let mut servers = old.and_then(|bytes| parse(&bytes)).unwrap_or_default();
         // The last one stands at the end, so that the longest unused go first.
-        servers.shift_remove(key);
+        servers.shift_remove(&key);
         if !is_too_large {
-            servers.insert(key.to_owned(), value);
+            servers.insert(key, value);
         }
         while servers.len() > MAX_SERVERS {
             let Some(oldest) = servers.keys().next().cloned() else {
@@ -204,10 +234,60 @@ mod tests {
         };
         assert!(snapshot.is_fresh());
         for n in 0..=MAX_SERVERS {
-            write(&paths, &format!("k{n}"), &snapshot).unwrap();
+            write(&paths, &format!("k{n}"), None, &snapshot).unwrap();
         }
         let all = read(&paths);
-        assert_eq!(find(&all, &format!("k{MAX_SERVERS}")), Some(snapshot));
-        assert_eq!((all.len(), find(&all, "k0")), (MAX_SERVERS, None));
+        let last = find(&all, &format!("k{MAX_SERVERS}"), None);
+        assert_eq!(last, Some(snapshot));
+        assert_eq!((all.len(), find(&all, "k0", None)), (MAX_SERVERS, None));
+    }
+
+    #[test]
+    fn what_one_account_was_offered_is_not_offered_to_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
+        let paths = Paths::new(&env);
+        let snapshot = |name: &str, is_public: bool| Snapshot {
+            tools: vec![json!({"name": name})],
+            is_public,
+            ..Snapshot::default()
+        };
+        let (ada, anybody) = (snapshot("of_ada", false), snapshot("of_all", true));
+        write(&paths, "k", Some("ada"), &ada).unwrap();
+        let all = read(&paths);
+        assert_eq!(find(&all, "k", Some("ada")), Some(ada.clone()));
+        assert_eq!(find(&all, "k", Some("bob")), None);
+        assert_eq!(find(&all, "k", None), None);
+        write(&paths, "k", Some("bob"), &anybody).unwrap();
+        let all = read(&paths);
+        assert_eq!(find(&all, "k", Some("ada")), Some(ada));
+        assert_eq!(find(&all, "k", Some("bob")), Some(anybody.clone()));
+        assert_eq!(find(&all, "k", None), Some(anybody));
+        // What a server said before anybody signed in, and not of everybody, is that of nobody.
+        write(&paths, "k", None, &snapshot("of_nobody", false)).unwrap();
+        assert_eq!(find(&read(&paths), "k", Some("bob")), None);
+    }
+
+    #[test]
+    fn what_holds_for_the_shortest_time_and_for_the_fewest_counts() {
+        let freshness = |seconds: u64, is_private: bool| Freshness {
+            ttl: Duration::from_secs(seconds),
+            is_private,
+        };
+        for (facts, lists, seconds, is_public) in [
+            (freshness(3_600, false), freshness(60, false), 60, true),
+            (freshness(60, false), freshness(3_600, true), 60, false),
+            (freshness(60, true), freshness(60, false), 60, false),
+        ] {
+            let facts = ServerFacts {
+                is_modern: true,
+                freshness: facts,
+                ..ServerFacts::default()
+            };
+            let snapshot = Snapshot::of(&facts, Vec::new(), Vec::new(), lists);
+            let left = snapshot.fresh_until - now();
+            assert!((seconds - 5..=seconds).contains(&left), "{left}");
+            assert_eq!(snapshot.is_public, is_public);
+        }
     }
 }

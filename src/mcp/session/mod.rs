@@ -1,15 +1,17 @@
 //! The configured servers of one session: started when they are needed, side by side and behind the user's back; what they offer joins the session with a message.
 //!
 //! [`SessionServers`] is kept with what the tools of a session share. [`server`] is one of them and what is known of it, [`tools`] makes its tools those of the
-//! session, [`prompts`] has its prompts and resources, [`cache`] remembers between sessions what servers offer, [`report`] says how they are. The app calls it: at the start of a session, before each message,
+//! session, [`prompts`] has its prompts and resources, which [`completion`] completes, [`trust`] opens and closes those of a project, [`cache`] remembers between sessions what servers offer, [`report`] says how they are. The app calls it: at the start of a session, before each message,
 //! at its end. It does not know who is asked, and no screen.
 
 pub(crate) mod cache;
+mod completion;
 pub(crate) mod content;
 mod prompts;
 pub(crate) mod report;
 mod server;
 mod tools;
+mod trust;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,6 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -30,8 +34,7 @@ use crate::mcp::client::questions::Questions;
 use crate::mcp::config::configured::{ConfiguredServer, Source};
 use crate::mcp::config::entry::ServerEntry;
 use crate::mcp::config::expand::Variables;
-use crate::mcp::config::files::{self, ServerFile};
-use crate::store::trusted_projects::TrustKind;
+use crate::mcp::config::files;
 use crate::tools::engine::context::SessionContext;
 use server::SessionServer;
 
@@ -39,6 +42,10 @@ use server::SessionServer;
 const MAX_STARTING: usize = 4;
 /// How often it is looked whether a server whose lists change is due.
 const LOOK: Duration = Duration::from_millis(50);
+/// Lines that servers may show between two messages.
+const MAX_TOLD: usize = 10;
+/// Characters of such a line.
+const MAX_LINE: usize = 300;
 /// Notices that wait for the next message.
 const MAX_NOTICES: usize = 20;
 
@@ -57,6 +64,8 @@ pub(crate) struct SessionServers {
     questions: RwLock<Option<Arc<dyn Questions>>>,
     /// Those that the program brings along which drives the session.
     brought: RwLock<Vec<ConfiguredServer>>,
+    /// Who shows at once what servers say of their own accord.
+    teller: RwLock<Option<Teller>>,
     servers: OnceLock<Vec<Arc<SessionServer>>>,
     work: Mutex<Work>,
     changed: Condvar,
@@ -66,6 +75,9 @@ pub(crate) struct SessionServers {
     has_read_tool: AtomicBool,
 }
 
+/// Shows a line.
+pub(crate) type Teller = Arc<dyn Fn(String) + Send + Sync>;
+
 /// What is to be asked of servers, and by how many threads.
 #[derive(Default)]
 struct Work {
@@ -74,6 +86,8 @@ struct Work {
     threads: Vec<JoinHandle<()>>,
     /// What the user is told with the next message.
     notices: Vec<String>,
+    /// Lines that servers have shown since the last message.
+    told: usize,
     is_over: bool,
 }
 
@@ -83,6 +97,7 @@ impl Default for SessionServers {
             setup: None,
             questions: RwLock::default(),
             brought: RwLock::default(),
+            teller: RwLock::default(),
             servers: OnceLock::new(),
             work: Mutex::default(),
             changed: Condvar::new(),
@@ -121,10 +136,33 @@ impl ServerEvents for Events {
         };
         match event {
             ServerEvent::Changed(List::Tools | List::Prompts) => servers.look_again(&server),
+            ServerEvent::Changed(List::Resources | List::Templates) => server.forget_resources(),
             ServerEvent::Notice(words) => servers.note(format!("{}: {words}", server.shown)),
-            _ => {}
+            ServerEvent::Log { level, text } if is_worth_showing(&level) => {
+                servers.tell(
+                    &server,
+                    &format!("{level}: {}", clip(&one_line(&text), MAX_LINE)),
+                );
+            }
+            ServerEvent::Log { .. } => {}
+            ServerEvent::ResourceUpdated(uri) if server.is_outdated(&uri) => {
+                let shown = clip(&one_line(&uri), MAX_LINE);
+                servers.tell(
+                    &server,
+                    &format!("{shown} has changed since it was attached."),
+                );
+            }
+            ServerEvent::ResourceUpdated(_) => {}
         }
     }
+}
+
+/// Whether a line of a server's log is of a level that users see (RFC 5424 section 6.2.1).
+fn is_worth_showing(level: &str) -> bool {
+    matches!(
+        level,
+        "warning" | "error" | "critical" | "alert" | "emergency"
+    )
 }
 
 impl SessionServers {
@@ -145,6 +183,42 @@ impl SessionServers {
         }
     }
 
+    /// Shows what a server says at once where somebody looks, else with the next message.
+    fn tell(&self, server: &SessionServer, words: &str) {
+        let mut work = self.work();
+        work.told += 1;
+        let told = work.told;
+        drop(work);
+        let words = match told {
+            ..=MAX_TOLD => format!("{}: {words}", server.shown),
+            _ if told == MAX_TOLD + 1 => {
+                format!("{}: more is in /mcp {}.", server.shown, server.name)
+            }
+            _ => return,
+        };
+        let teller = self.teller.read().unwrap_or_else(PoisonError::into_inner);
+        match teller.as_ref() {
+            Some(teller) => teller(words),
+            None => self.note(words),
+        }
+    }
+
+    /// Who shows at once what servers say, from now on.
+    pub(crate) fn set_teller(&self, teller: Teller) {
+        *self.teller.write().unwrap_or_else(PoisonError::into_inner) = Some(teller);
+    }
+
+    /// Does something that nobody waits for.
+    fn aside(&self, work: impl FnOnce() + Send + 'static) {
+        let mut own = self.work();
+        if own.is_over {
+            return;
+        }
+        own.threads.retain(|thread| !thread.is_finished());
+        let begun = thread::Builder::new().name("mcp".to_owned()).spawn(work);
+        own.threads.extend(begun);
+    }
+
     /// Who answers their questions, from now on.
     pub(crate) fn set_questions(&self, questions: Arc<dyn Questions>) {
         *self
@@ -156,6 +230,38 @@ impl SessionServers {
     /// Servers of the program that drives this session; they win over those of the files. To be told before any is used.
     pub(crate) fn bring(&self, servers: Vec<ConfiguredServer>) {
         *self.brought.write().unwrap_or_else(PoisonError::into_inner) = servers;
+    }
+
+    /// Signs in to a server, and asks it anew; false when it asks for no sign-in.
+    ///
+    /// # Errors
+    /// It is a program, the user declines, or a step failed.
+    pub(crate) fn sign_in(self: &Arc<Self>, server: &Arc<SessionServer>) -> Outcome<bool> {
+        let connection = server.reachable()?;
+        let sign_in = server.sign_in().ok_or_else(|| {
+            Problem::input(format!(
+                "The server {} is a program, and there is no sign-in to it here.",
+                server.shown
+            ))
+            .next("If it needs a key, give it with \"env\" in mcp.json.")
+        })?;
+        let questions = self
+            .questions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if !questions.is_some_and(|questions| questions.opens_addresses()) {
+            let name = shlex::try_quote(&server.name).unwrap_or_default();
+            return Err(Problem::input("Nobody can be asked to sign in here.")
+                .next(format!("Run: marvin mcp login {name}")));
+        }
+        let is_signed_in = sign_in.sign_in_now(&self.stop)?;
+        if is_signed_in {
+            connection.close();
+            server.forget();
+            self.enqueue(server);
+        }
+        Ok(is_signed_in)
     }
 
     /// Ends a server and starts it again.
@@ -219,47 +325,70 @@ impl SessionServers {
         let mut servers: Vec<Arc<SessionServer>> = Vec::new();
         for configured in configured {
             let is_taken = |name: &str| servers.iter().any(|server| server.is_called(name));
-            let mut server = SessionServer::new(&configured, is_taken);
-            let is_closed =
-                configured.source == Source::Project && !is_trusted(session, &configured);
-            match configured.is_disabled() {
+            let server = Arc::new(SessionServer::new(configured, is_taken));
+            match server.configured.is_disabled() {
                 true => server.disable(),
-                false if is_closed => server.close_off(),
-                false => self.open_entry(&mut server, &configured, setup, session),
+                false if !trust::is_agreed(session, &server.configured) => server.close_off(),
+                false => self.open(&server, setup, session, &mut known),
             }
-            let server = Arc::new_cyclic(|own| {
-                if let Some(entry) = server.entry().cloned() {
-                    let host = self.host(&entry, own, setup, session);
-                    let known = known.get_or_insert_with(|| cache::read(&session.paths));
-                    server.connect(known, &session.paths, |spoken| {
-                        dial(&entry, ClientHost { spoken, ..host })
-                    });
-                }
-                server
-            });
             servers.push(server);
         }
         servers
     }
 
-    fn open_entry(
-        &self,
-        server: &mut SessionServer,
-        configured: &ConfiguredServer,
+    /// Makes a way to a server, and takes what is remembered of it. `known` is what is remembered of all, if that was read.
+    fn open(
+        self: &Arc<Self>,
+        server: &Arc<SessionServer>,
         setup: &ServerSetup,
         session: &SessionContext,
+        known: &mut Option<Map<String, Value>>,
     ) {
+        let Some(entry) = self.resolved(server, setup, session) else {
+            return;
+        };
+        let known = known.get_or_insert_with(|| cache::read(&session.paths));
+        let questions = self
+            .questions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let sign_in = self.credentials(&entry, questions.clone(), session);
+        let host = ClientHost {
+            env: session.env.clone(),
+            working_dir: setup.folder.clone(),
+            supervisor: setup.executable.clone(),
+            questions,
+            credentials: sign_in.clone().map(|own| own as Arc<dyn Credentials>),
+            events: Some(Arc::new(Events {
+                servers: Arc::downgrade(self),
+                server: Arc::downgrade(server),
+            })),
+            spoken: None,
+        };
+        server.open(entry, sign_in, (known, &session.paths), |entry, spoken| {
+            dial(entry, ClientHost { spoken, ..host })
+        });
+    }
+
+    /// The entry with its variables, unless it is wrong, which the server then says.
+    fn resolved(
+        &self,
+        server: &SessionServer,
+        setup: &ServerSetup,
+        session: &SessionContext,
+    ) -> Option<ServerEntry> {
         let variables = Variables {
             env: &session.env,
             folder: setup.folder.as_deref(),
-            is_literal: configured.source == Source::Client,
+            is_literal: server.configured.source == Source::Client,
         };
-        match configured.resolve(variables) {
+        match server.configured.resolve(variables) {
             Ok((entry, notices)) => {
                 for notice in notices {
                     self.note(format!("{}: {notice}", server.shown));
                 }
-                server.set_entry(entry);
+                Some(entry)
             }
             Err(problem) => {
                 let words = problem.one_line();
@@ -268,32 +397,8 @@ impl SessionServers {
                     server.shown
                 ));
                 server.fail(words);
+                None
             }
-        }
-    }
-
-    fn host(
-        self: &Arc<Self>,
-        entry: &ServerEntry,
-        server: &Weak<SessionServer>,
-        setup: &ServerSetup,
-        session: &SessionContext,
-    ) -> ClientHost {
-        let questions = self
-            .questions
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        ClientHost {
-            env: session.env.clone(),
-            working_dir: setup.folder.clone(),
-            supervisor: setup.executable.clone(),
-            questions: questions.clone(),
-            credentials: self.credentials(entry, questions.clone(), session),
-            events: Some(Arc::new(Events {
-                servers: Arc::downgrade(self),
-                server: Weak::clone(server),
-            })),
-            spoken: None,
         }
     }
 
@@ -303,7 +408,7 @@ impl SessionServers {
         entry: &ServerEntry,
         questions: Option<Arc<dyn Questions>>,
         session: &SessionContext,
-    ) -> Option<Arc<dyn Credentials>> {
+    ) -> Option<Arc<SignedIn>> {
         let policy = questions.map_or(SignInPolicy::Never, SignInPolicy::Ask);
         match SignedIn::of(entry, &session.env, &session.clock, policy) {
             Ok(credentials) => Some(Arc::new(credentials?)),
@@ -325,17 +430,6 @@ impl SessionServers {
                 self.enqueue(server);
             }
         }
-    }
-
-    /// Whether the project has servers to which nobody agreed yet.
-    fn waits_for_trust(&self, session: &SessionContext) -> bool {
-        let folder = self
-            .setup
-            .as_ref()
-            .and_then(|setup| setup.folder.as_deref());
-        let servers = folder.and_then(|folder| ServerFile::of_project(folder).read().ok());
-        let mut servers = servers.into_iter().flatten();
-        servers.any(|server| !server.is_disabled() && !is_trusted(session, &server))
     }
 
     /// The same on a thread of its own.
@@ -390,7 +484,9 @@ impl SessionServers {
                 self.note(problem.one_line());
             }
         }
-        std::mem::take(&mut self.work().notices)
+        let mut work = self.work();
+        work.told = 0;
+        std::mem::take(&mut work.notices)
     }
 
     /// Waits until nothing is to be asked of a server any more.
@@ -543,9 +639,4 @@ impl Drop for SessionServers {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Whether the user agreed to this entry of the project.
-fn is_trusted(session: &SessionContext, configured: &ConfiguredServer) -> bool {
-    (session.trust).agrees(&session.paths, TrustKind::Server, &configured.hash())
 }

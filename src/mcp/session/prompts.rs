@@ -1,17 +1,18 @@
 //! Prompts of servers, as the user calls them (`/SERVER:PROMPT`), and resources, as they are mentioned (`@SERVER:URI`) or read by the model.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::SessionServers;
 use super::content::ServerContent;
 use super::server::SessionServer;
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, did_you_mean, one_line};
 use crate::mcp::client::connection::Wait;
+use crate::mcp::client::questions::{Answer, Question};
 use crate::mcp::client::text::clipped;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::OwnedTool;
@@ -84,7 +85,7 @@ impl SessionServers {
         let after = line.trim_start().strip_prefix('/')?;
         let (name, rest) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
         let (server, prompt) = self.named(session, name)?;
-        Some(read_prompt(&server, prompt, rest, stop))
+        Some(self.read_prompt(&server, prompt, rest, stop))
     }
 
     /// What a resource of a server holds, if the name (`SERVER:URI`) is one of a server.
@@ -98,7 +99,67 @@ impl SessionServers {
         stop: &Cancel,
     ) -> Option<Outcome<ServerContent>> {
         let (server, uri) = self.named(session, name)?;
-        Some(read_resource(&server, uri, stop))
+        let content = read_resource(&server, uri, stop);
+        if content.is_ok() {
+            self.watch(&server, uri);
+        }
+        Some(content)
+    }
+
+    /// From now on the user is told when this resource changes, where its server tells that.
+    fn watch(&self, server: &SessionServer, uri: &str) {
+        if let (Some(uris), Ok(connection)) = (server.attach(uri), server.reachable()) {
+            self.aside(move || connection.watch(&uris));
+        }
+    }
+
+    fn read_prompt(
+        &self,
+        server: &SessionServer,
+        name: &str,
+        rest: &str,
+        stop: &Cancel,
+    ) -> Outcome<ServerContent> {
+        let connection = server.reachable()?;
+        let snapshot = server.snapshot().unwrap_or_default();
+        let found = find_prompt(server, &snapshot.prompts, name)?;
+        let usage = |problem: Problem| {
+            problem.next(format!("Usage: /{}:{name} {}", server.name, usage(found)))
+        };
+        let mut args = given(found, rest).map_err(usage)?;
+        let missing = missing(found, &args);
+        if let Some(first) = missing.first() {
+            let questions = (self.questions.read())
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            let Some(questions) = questions.filter(|questions| questions.takes_forms()) else {
+                let words = format!("The prompt needs {first}.");
+                return Err(usage(Problem::input(words)));
+            };
+            let message = format!("Its prompt {} needs this.", clipped(name, MAX_ABOUT));
+            let schema = form(found, &missing);
+            let form = Question::Form {
+                message: &message,
+                schema: &schema,
+            };
+            match questions.ask(&server.shown, form, stop) {
+                Answer::Accept(values) => args.extend(values),
+                Answer::Decline | Answer::Cancel => {
+                    let words = format!("The prompt needs {first}, so it was not sent.");
+                    return Err(usage(Problem::new(ProblemKind::Declined, words)));
+                }
+            }
+        }
+        let limit = std::time::Duration::from_secs(READ_SECONDS);
+        let result = connection.prompt(name, &args, Wait::new(limit, stop))?;
+        let content = ServerContent::of_prompt(&result);
+        match content == ServerContent::default() {
+            true => Err(Problem::network(format!(
+                "The prompt {name} of {} is empty.",
+                server.shown
+            ))),
+            false => Ok(content),
+        }
     }
 
     /// The tool with which models read resources.
@@ -138,50 +199,22 @@ fn read_resource(server: &SessionServer, uri: &str, stop: &Cancel) -> Outcome<Se
     Ok(ServerContent::of_resource(&result))
 }
 
-fn read_prompt(
-    server: &SessionServer,
-    name: &str,
-    rest: &str,
-    stop: &Cancel,
-) -> Outcome<ServerContent> {
-    let connection = server.reachable()?;
-    let snapshot = server.snapshot().unwrap_or_default();
-    let name_of = |prompt: &Value| {
-        prompt
-            .get("name")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let names: Vec<String> = snapshot.prompts.iter().filter_map(name_of).collect();
-    let found = snapshot
-        .prompts
-        .iter()
-        .find(|prompt| name_of(prompt).as_deref() == Some(name));
-    let Some(found) = found else {
-        let shown = one_line(&clip(name, 60));
-        let problem = Problem::missing(format!("{} has no prompt \"{shown}\".", server.shown));
-        return Err(match did_you_mean(name, names.iter().map(String::as_str)) {
-            Some(near) => problem.next(near),
-            None => problem.next(format!("/mcp {} lists what it has.", server.shown)),
-        });
-    };
-    let args = arguments(found, rest).map_err(|problem| {
-        problem.next(format!("Usage: /{}:{name} {}", server.name, usage(found)))
-    })?;
-    let limit = std::time::Duration::from_secs(READ_SECONDS);
-    let result = connection.prompt(name, &args, Wait::new(limit, stop))?;
-    let content = ServerContent::of_prompt(&result);
-    match content == ServerContent::default() {
-        true => Err(Problem::network(format!(
-            "The prompt {name} of {} is empty.",
-            server.shown
-        ))),
-        false => Ok(content),
-    }
+fn find_prompt<'a>(server: &SessionServer, prompts: &'a [Value], name: &str) -> Outcome<&'a Value> {
+    let name_of = |prompt: &'a Value| prompt.get("name").and_then(Value::as_str);
+    let mut all = prompts.iter();
+    all.find(|prompt| name_of(prompt) == Some(name))
+        .ok_or_else(|| {
+            let shown = one_line(&clip(name, 60));
+            let problem = Problem::missing(format!("{} has no prompt \"{shown}\".", server.shown));
+            match did_you_mean(name, prompts.iter().filter_map(name_of)) {
+                Some(near) => problem.next(near),
+                None => problem.next(format!("/mcp {} lists what it has.", server.shown)),
+            }
+        })
 }
 
 /// The arguments that a prompt declares: name, and whether it is required.
-fn declared(prompt: &Value) -> Vec<(&str, bool)> {
+pub(super) fn declared(prompt: &Value) -> Vec<(&str, bool)> {
     let arguments = prompt.get("arguments").and_then(Value::as_array);
     let arguments = arguments.into_iter().flatten().filter_map(|argument| {
         let name = argument.get("name")?.as_str()?;
@@ -201,7 +234,7 @@ fn usage(prompt: &Value) -> String {
 }
 
 /// `key=value`, or values in the order of the declaration; the last one takes the rest of the line.
-fn arguments(prompt: &Value, rest: &str) -> Outcome<Map<String, Value>> {
+pub(super) fn given(prompt: &Value, rest: &str) -> Outcome<Map<String, Value>> {
     let declared = declared(prompt);
     let words = shlex::split(rest).ok_or_else(|| {
         Problem::input("A quote is not closed.").next("Close it, or escape it with \\.")
@@ -237,13 +270,32 @@ fn arguments(prompt: &Value, rest: &str) -> Outcome<Map<String, Value>> {
     if !tail.is_empty() {
         args.insert((*last).to_owned(), Value::from(tail));
     }
-    match declared
-        .iter()
-        .find(|(name, is_required)| *is_required && !args.contains_key(*name))
-    {
-        Some((name, _)) => Err(Problem::input(format!("The prompt needs {name}."))),
-        None => Ok(args),
-    }
+    Ok(args)
+}
+
+/// The names of required arguments that are not given.
+fn missing<'a>(prompt: &'a Value, args: &Map<String, Value>) -> Vec<&'a str> {
+    let required = declared(prompt)
+        .into_iter()
+        .filter(|(_, is_required)| *is_required);
+    let names = required.map(|(name, _)| name);
+    names.filter(|name| !args.contains_key(*name)).collect()
+}
+
+/// The form that asks for these arguments.
+fn form(prompt: &Value, missing: &[&str]) -> Value {
+    let all = prompt.get("arguments").and_then(Value::as_array);
+    let about = |name: &str| {
+        let mut all = all.into_iter().flatten();
+        let own = all.find(|own| own.get("name").and_then(Value::as_str) == Some(name))?;
+        own.get("description").cloned()
+    };
+    let fields = missing.iter().map(|name| {
+        let field = json!({"type": "string", "description": about(name)});
+        ((*name).to_owned(), field)
+    });
+    let fields: Map<String, Value> = fields.collect();
+    json!({"type": "object", "properties": fields, "required": missing})
 }
 
 #[cfg(test)]
@@ -267,20 +319,16 @@ mod tests {
             ),
             ("file=a=b", json!({"file": "a=b"})),
         ] {
-            assert_eq!(
-                Value::Object(arguments(&prompt, rest).unwrap()),
-                args,
-                "{rest}"
-            );
+            assert_eq!(Value::Object(given(&prompt, rest).unwrap()), args, "{rest}");
         }
-        assert!(
-            arguments(&prompt, "style=x")
-                .unwrap_err()
-                .what
-                .contains("needs file")
+        let given_style = given(&prompt, "style=x").unwrap();
+        assert_eq!(missing(&prompt, &given_style), ["file"]);
+        assert_eq!(
+            form(&prompt, &["file"]),
+            json!({"type": "object", "properties": {"file": {"type": "string", "description": null}}, "required": ["file"]})
         );
-        assert!(arguments(&json!({}), "x").is_err());
-        assert!(arguments(&prompt, "'x").is_err());
+        assert!(given(&json!({}), "x").is_err());
+        assert!(given(&prompt, "'x").is_err());
         assert_eq!(usage(&prompt), "file=… [style=…]");
     }
 }

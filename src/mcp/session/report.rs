@@ -79,6 +79,7 @@ fn words(phase: &Phase, is_remembered: bool) -> String {
         Phase::NotStarted => "not started".to_owned(),
         Phase::Starting(since) => format!("starting, {} s", since.elapsed().as_secs()),
         Phase::Ready => "ready".to_owned(),
+        Phase::NeedsSignIn => "needs sign-in".to_owned(),
         Phase::Failed(words) => format!("failed: {}", clip(words, 200)),
     }
 }
@@ -88,6 +89,7 @@ fn word(phase: &Phase) -> &'static str {
         Phase::Disabled | Phase::Closed => "disabled",
         Phase::NotStarted | Phase::Starting(_) => "pending",
         Phase::Ready => "connected",
+        Phase::NeedsSignIn => "needs-auth",
         Phase::Failed(_) => "failed",
     }
 }
@@ -131,6 +133,9 @@ pub(crate) fn detail(server: &SessionServer) -> String {
                 let _ = writeln!(out, "  /{}:{}", server.name, clip(name, 60));
             }
         }
+    }
+    if server.phase() == Phase::NeedsSignIn {
+        let _ = writeln!(out, "  /mcp login {} signs in.", server.name);
     }
     let last = server
         .connection()

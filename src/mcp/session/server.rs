@@ -1,14 +1,15 @@
 //! One configured server of a session, and what is known of it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use super::cache::{self, Snapshot};
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::paths::Paths;
+use crate::mcp::auth::signed_in::SignedIn;
 use crate::mcp::client::connection::{Connection, List, Spoken, Wait};
 use crate::mcp::client::listing;
 use crate::mcp::client::names;
@@ -26,6 +27,8 @@ const FOLDED: Duration = Duration::from_millis(200);
 const MAX_FOLDED: Duration = Duration::from_secs(60);
 /// Changes that come this long after the pause still keep coming: some servers tell of one whenever they are asked, and are slow.
 const KEEPS_COMING: Duration = Duration::from_secs(5);
+/// Resources of one server whose changes are told.
+const MAX_ATTACHED: usize = 100;
 /// Seconds by which what is remembered may hold longer without being written again.
 const PROLONGED: i64 = 60;
 
@@ -38,6 +41,7 @@ pub(crate) enum Phase {
     NotStarted,
     Starting(Instant),
     Ready,
+    NeedsSignIn,
     Failed(String),
 }
 
@@ -48,12 +52,25 @@ pub(crate) struct SessionServer {
     pub(crate) shown: String,
     /// The first part of its tools' names.
     pub(super) tool_part: String,
-    entry: Option<ServerEntry>,
-    connection: Option<Arc<dyn Connection>>,
+    pub(super) configured: ConfiguredServer,
+    opened: OnceLock<OpenedServer>,
+    state: Mutex<ServerState>,
+}
+
+/// A server that this session may use.
+struct OpenedServer {
+    entry: ServerEntry,
+    connection: Arc<dyn Connection>,
+    sign_in: Option<Arc<SignedIn>>,
     /// What it is remembered under.
     key: String,
-    paths: Option<Paths>,
-    state: Mutex<ServerState>,
+    paths: Paths,
+}
+
+impl OpenedServer {
+    fn account(&self) -> Option<String> {
+        self.sign_in.as_ref()?.account()
+    }
 }
 
 struct ServerState {
@@ -69,10 +86,22 @@ struct ServerState {
     pause: Option<Duration>,
     /// Its tools that the session has: its own names for them, with their tokens.
     offered: Vec<(String, u64)>,
+    /// Its resources as they were listed last, and whether somebody lists them now.
+    resources: Option<Arc<Resources>>,
+    is_listing: bool,
+    /// Addresses of resources that the conversation has.
+    attached: Vec<String>,
+}
+
+/// The addresses of a server's resources, and the templates of addresses.
+#[derive(Debug, Default)]
+pub(super) struct Resources {
+    pub uris: Vec<String>,
+    pub templates: Vec<String>,
 }
 
 impl SessionServer {
-    pub(super) fn new(configured: &ConfiguredServer, is_taken: impl Fn(&str) -> bool) -> Self {
+    pub(super) fn new(configured: ConfiguredServer, is_taken: impl Fn(&str) -> bool) -> Self {
         let part = names::part(&configured.name);
         let tool_part = match is_taken(&part) {
             true => format!("{part}_2"),
@@ -82,10 +111,8 @@ impl SessionServer {
             name: configured.name.clone(),
             shown: clipped(&configured.name, MAX_NAME),
             tool_part,
-            entry: None,
-            connection: None,
-            key: String::new(),
-            paths: None,
+            configured,
+            opened: OnceLock::new(),
             state: Mutex::new(ServerState {
                 phase: Phase::NotStarted,
                 snapshot: None,
@@ -94,6 +121,9 @@ impl SessionServer {
                 due: Instant::now(),
                 pause: None,
                 offered: Vec::new(),
+                resources: None,
+                is_listing: false,
+                attached: Vec::new(),
             }),
         }
     }
@@ -119,35 +149,59 @@ impl SessionServer {
         self.state().phase = Phase::Failed(words);
     }
 
-    pub(super) fn set_entry(&mut self, entry: ServerEntry) {
-        self.key = cache::key(&entry);
-        self.entry = Some(entry);
-    }
-
     pub(super) fn entry(&self) -> Option<&ServerEntry> {
-        self.entry.as_ref()
+        self.opened.get().map(|opened| &opened.entry)
     }
 
     /// Takes what is remembered of it, and a way to it; starts nothing.
-    pub(super) fn connect(
-        &mut self,
-        known: &Map<String, Value>,
-        paths: &Paths,
-        dial: impl FnOnce(Option<Spoken>) -> Arc<dyn Connection>,
+    pub(super) fn open(
+        &self,
+        entry: ServerEntry,
+        sign_in: Option<Arc<SignedIn>>,
+        (known, paths): (&Map<String, Value>, &Paths),
+        dial: impl FnOnce(&ServerEntry, Option<Spoken>) -> Arc<dyn Connection>,
     ) {
-        let snapshot = cache::find(known, &self.key);
-        let spoken = snapshot
-            .as_ref()
-            .and_then(|snapshot| snapshot.spoken.clone());
-        self.connection = Some(dial(spoken));
-        self.paths = Some(paths.clone());
+        let key = cache::key(&entry);
+        let account = sign_in.as_ref().and_then(|sign_in| sign_in.account());
+        let snapshot = cache::find(known, &key, account.as_deref());
+        let spoken = snapshot.as_ref().and_then(|known| known.spoken.clone());
+        let opened = OpenedServer {
+            connection: dial(&entry, spoken),
+            entry,
+            sign_in,
+            key,
+            paths: paths.clone(),
+        };
+        if self.opened.set(opened).is_ok() {
+            let mut state = self.state();
+            state.is_news = snapshot.is_some();
+            state.snapshot = snapshot.map(Arc::new);
+        }
+    }
+
+    /// The user agreed to it, or took that back. False when nothing changes; one that has no way to it yet is to be opened.
+    pub(super) fn agreed(&self, is_agreed: bool) -> bool {
         let mut state = self.state();
-        state.is_news = snapshot.is_some();
-        state.snapshot = snapshot.map(Arc::new);
+        let before = state.phase.clone();
+        state.phase = match (&before, is_agreed) {
+            (Phase::Closed, true) => Phase::NotStarted,
+            (Phase::Disabled | Phase::Closed, _) | (_, true) => return false,
+            (_, false) => Phase::Closed,
+        };
+        true
+    }
+
+    pub(super) fn is_opened(&self) -> bool {
+        self.opened.get().is_some()
     }
 
     pub(crate) fn connection(&self) -> Option<Arc<dyn Connection>> {
-        self.connection.clone()
+        Some(Arc::clone(&self.opened.get()?.connection))
+    }
+
+    /// What signs in to it; `None` for one that is a program, or is not used.
+    pub(super) fn sign_in(&self) -> Option<Arc<SignedIn>> {
+        self.opened.get()?.sign_in.clone()
     }
 
     /// The way to it.
@@ -155,7 +209,9 @@ impl SessionServer {
     /// # Errors
     /// It is not used in this session.
     pub(crate) fn reachable(&self) -> Outcome<Arc<dyn Connection>> {
-        self.connection.clone().ok_or_else(|| {
+        let connection = self.connection();
+        let is_closed = self.phase() == Phase::Closed;
+        connection.filter(|_| !is_closed).ok_or_else(|| {
             let problem = Problem::refused(format!(
                 "The MCP server {} is not used in this session.",
                 self.shown
@@ -175,7 +231,7 @@ impl SessionServer {
     /// Nothing is known of it, and nobody asks it.
     pub(super) fn wants_start(&self) -> bool {
         let state = self.state();
-        self.connection.is_some() && state.snapshot.is_none() && state.phase == Phase::NotStarted
+        self.is_opened() && state.snapshot.is_none() && state.phase == Phase::NotStarted
     }
 
     /// It is to be asked: at once if nothing is known of it, else after a pause, which doubles while changes keep coming.
@@ -213,11 +269,15 @@ impl SessionServer {
     /// # Errors
     /// It does not answer.
     pub(super) fn ask(&self, stop: &Cancel) -> Outcome<Vec<String>> {
-        let (Some(entry), Some(connection)) = (&self.entry, &self.connection) else {
+        let Some(opened) = self.opened.get() else {
             return Err(Problem::internal("The server has no entry."));
         };
+        let (entry, connection) = (&opened.entry, &opened.connection);
         {
             let mut state = self.state();
+            if state.phase == Phase::Closed {
+                return Err(Problem::cancelled());
+            }
             state.was_asked = true;
             if state.phase != Phase::Ready {
                 state.phase = Phase::Starting(Instant::now());
@@ -228,19 +288,21 @@ impl SessionServer {
             let wait = Wait::new(entry.limits.startup, stop).set_by("startupTimeout");
             let facts = connection.open(wait)?;
             let mut faults = Vec::new();
+            let mut freshness = facts.freshness;
             let mut list = |list: List| -> Outcome<Vec<Value>> {
                 if !facts.has(list.capability()) {
                     return Ok(Vec::new());
                 }
-                let (items, missing) = listing::all(&**connection, list, until, stop)?;
-                faults.extend(missing.map(|missing| {
+                let listed = listing::all(&**connection, list, until, stop)?;
+                freshness = freshness.strictest(listed.freshness);
+                faults.extend(listed.missing.map(|missing| {
                     let what = list.field();
                     format!(
                         "Of the MCP server {} not all {what} are known: {missing}.",
                         self.shown
                     )
                 }));
-                Ok(items)
+                Ok(listed.items)
             };
             let tools = list(List::Tools)?;
             // A server without prompts that does not say so is no failure.
@@ -254,29 +316,36 @@ impl SessionServer {
                     self.shown
                 ));
             }
-            Ok((Snapshot::of(&facts, tools, prompts), faults))
+            Ok((Snapshot::of(&facts, tools, prompts, freshness), faults))
         };
         match ask() {
             Ok((snapshot, mut faults)) => {
                 let known = self.snapshot();
                 let is_written =
                     known.is_some_and(|known| snapshot.only_prolongs(&known, PROLONGED));
-                if let Some(paths) = self.paths.as_ref().filter(|_| !is_written)
-                    && let Err(problem) = cache::write(paths, &self.key, &snapshot)
-                {
-                    faults.push(problem.one_line());
+                if !is_written {
+                    let account = opened.account();
+                    let (key, account) = (&opened.key, account.as_deref());
+                    let written = cache::write(&opened.paths, key, account, &snapshot);
+                    faults.extend(written.err().map(|problem| problem.one_line()));
                 }
                 let mut state = self.state();
-                state.phase = Phase::Ready;
+                if state.phase != Phase::Closed {
+                    state.phase = Phase::Ready;
+                }
                 state.is_news = true;
                 state.snapshot = Some(Arc::new(snapshot));
                 Ok(faults)
             }
             Err(problem) => {
-                self.state().phase = match problem.is_cancelled() {
-                    true => Phase::NotStarted,
-                    false => Phase::Failed(problem.one_line()),
+                let mut state = self.state();
+                state.phase = match problem.kind {
+                    _ if state.phase == Phase::Closed => Phase::Closed,
+                    _ if problem.is_cancelled() => Phase::NotStarted,
+                    ProblemKind::Auth | ProblemKind::Declined => Phase::NeedsSignIn,
+                    _ => Phase::Failed(problem.one_line()),
                 };
+                drop(state);
                 Err(problem)
             }
         }
@@ -309,6 +378,46 @@ impl SessionServer {
         state.due = Instant::now();
         state.pause = None;
         state.phase = Phase::NotStarted;
+        state.resources = None;
+    }
+
+    pub(super) fn resources(&self) -> Option<Arc<Resources>> {
+        self.state().resources.clone()
+    }
+
+    /// Its resources are not what they were.
+    pub(super) fn forget_resources(&self) {
+        self.state().resources = None;
+    }
+
+    /// True for the one who is to list its resources now.
+    pub(super) fn begins_listing(&self) -> bool {
+        let mut state = self.state();
+        state.resources.is_none() && !std::mem::replace(&mut state.is_listing, true)
+    }
+
+    pub(super) fn set_resources(&self, resources: Option<Resources>) {
+        let mut state = self.state();
+        state.is_listing = false;
+        state.resources = resources.map(Arc::new);
+    }
+
+    /// The conversation has this resource; all that it has, if it is a new one.
+    pub(super) fn attach(&self, uri: &str) -> Option<Vec<String>> {
+        let mut state = self.state();
+        if state.attached.iter().any(|own| own == uri) || state.attached.len() == MAX_ATTACHED {
+            return None;
+        }
+        state.attached.push(uri.to_owned());
+        Some(state.attached.clone())
+    }
+
+    /// A resource has changed: whether the conversation has it, and was not told so since.
+    pub(super) fn is_outdated(&self, uri: &str) -> bool {
+        let mut state = self.state();
+        let before = state.attached.len();
+        state.attached.retain(|own| own != uri);
+        state.attached.len() < before
     }
 
     pub(super) fn instructions(&self) -> Option<String> {

@@ -118,6 +118,7 @@ fn asking(
     let (servers, server) = (Arc::downgrade(servers), Arc::clone(server));
     OwnedTool {
         run: Box::new(move |ctx, args| {
+            server.reachable()?;
             if !reads {
                 agree(ctx, (&server.shown, &raw, &name), args, &version)?;
             }

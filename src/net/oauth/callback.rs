@@ -26,10 +26,10 @@ pub(crate) fn redirect(port: u16) -> String {
 pub(crate) struct CallbackServer {
     listener: TcpListener,
     port: u16,
-    visits: Vec<Connection>,
+    visits: Vec<BrowserConnection>,
 }
 
-struct Connection {
+struct BrowserConnection {
     stream: TcpStream,
     head: Vec<u8>,
     since: Instant,
@@ -80,7 +80,7 @@ impl CallbackServer {
                         if stream.set_nonblocking(true).is_ok()
                             && self.visits.len() < MAX_CONNECTIONS
                         {
-                            self.visits.push(Connection {
+                            self.visits.push(BrowserConnection {
                                 stream,
                                 head: Vec::new(),
                                 since: Instant::now(),
@@ -130,7 +130,7 @@ enum CallbackCheck {
     Asked(String),
 }
 
-impl Connection {
+impl BrowserConnection {
     fn look(&mut self) -> CallbackCheck {
         let mut piece = [0u8; 4096];
         loop {

@@ -267,6 +267,11 @@ fn arguments(run: &Run, start: &ChildStart<'_>, prompt: &PromptFile<'_>) -> Vec<
     if session.hooks.is_off() {
         arguments.push("--no-hooks".into());
     }
+    for folder in session.working_dir.added() {
+        let mut flag = OsString::from("--add-dir=");
+        flag.push(folder.path());
+        arguments.push(flag);
+    }
     // After `=`, a value may begin with a dash.
     if !start.model.model.is_empty() {
         arguments.push(format!("--model={}", start.model.model).into());

@@ -3,7 +3,6 @@
 mod worktrees;
 
 use super::*;
-use crate::base::testing::assert_has;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -52,93 +51,6 @@ impl Repo {
     fn git(&self) -> Git<'_> {
         Git::open(&self.path(), &self.env, &self.stop).unwrap()
     }
-}
-
-#[test]
-fn git_works_without_identity_and_ignores_the_callers_variables() {
-    let repo = Repo::new();
-    assert_eq!(repo.git().log(10, true).unwrap(), "No commits yet.");
-    let shows = |output: Outcome<String>, words: &str| {
-        let output = output.unwrap();
-        assert!(output.contains(words), "{output}");
-    };
-    let first = repo.git().commit("First words", true).unwrap();
-    let identity = "committed as Marvin <marvin@localhost>";
-    assert_has(&first, &["First words", identity]);
-    assert!(repo.git().log(1, true).unwrap().ends_with("First words"));
-    shows(repo.git().commit("again", true), "nothing to commit");
-    fs::write(repo.path().join("a.txt"), "two\n").unwrap();
-    shows(repo.git().status(), " M a.txt");
-    shows(repo.git().diff(false, Some("a.txt")), "-one\n+two");
-    assert_eq!(repo.git().diff(true, None).unwrap(), "No changes.");
-    shows(repo.git().blame("a.txt", Some((1, 1))), "two");
-    let path = |path: &str| repo.git().checkout(path, || Ok(path.to_owned()));
-    assert_eq!(path("a.txt").unwrap(), "Restored a.txt.");
-    repo.git().create_branch("work").unwrap();
-    assert!(repo.git().branches().unwrap().contains("* work"));
-    assert!(path("-f").is_err());
-    let unknown = path("nowhere").unwrap_err().one_line();
-    assert!(unknown.contains("did not match"), "{unknown}");
-}
-
-#[test]
-fn programs_named_by_a_hostile_repository_never_run() {
-    let repo = Repo::new();
-    repo.git().commit("start", true).unwrap();
-    let ran = repo.dir.path().join("ran");
-    let bait = format!("sh -c 'touch {}; cat'", ran.display());
-    fs::write(
-        repo.path().join("evil.cfg"),
-        format!("[filter \"inc\"]\n\tclean = {bait}\n\tsmudge = {bait}\n\trequired = true\n"),
-    )
-    .unwrap();
-    for key in "core.fsmonitor core.pager core.editor diff.external filter.x.clean filter.x.smudge \
-        filter.x.process diff.x.textconv diff.x.command alias.status credential.helper \
-        gpg.program core.sshCommand"
-        .split_ascii_whitespace()
-    {
-        repo.sh(&format!(
-            "git config {key} \"{}\"",
-            bait.replace('"', "\\\"")
-        ));
-    }
-    repo.sh("git config include.path ../evil.cfg; git config filter.x.required true; git config commit.gpgSign true; mkdir -p .git/hooks");
-    for hook in [
-        "pre-commit",
-        "commit-msg",
-        "post-commit",
-        "post-checkout",
-        "prepare-commit-msg",
-    ] {
-        let file = repo.path().join(".git/hooks").join(hook);
-        fs::write(&file, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
-        repo.sh(&format!("chmod +x .git/hooks/{hook}"));
-    }
-    fs::write(
-        repo.path().join(".gitattributes"),
-        "*.txt filter=x diff=x\n*.md filter=inc\n",
-    )
-    .unwrap();
-    fs::write(repo.path().join("a.txt"), "changed\n").unwrap();
-    fs::write(repo.path().join("b.md"), "new\n").unwrap();
-    let _ = fs::remove_file(&ran);
-    let git = repo.git();
-    git.status().unwrap();
-    git.diff(false, None).unwrap();
-    let git_output = git.commit("second", true).unwrap();
-    assert!(git_output.contains("hook was skipped"), "{git_output}");
-    git.log(5, false).unwrap();
-    git.blame("a.txt", None).unwrap();
-    git.create_branch("other").unwrap();
-    git.checkout("main", || unreachable!()).unwrap();
-    assert!(!ran.exists(), "something of the repository's own was run");
-}
-
-#[test]
-fn outside_a_repository_the_error_names_the_next_step() {
-    let repo = Repo::new();
-    let problem = Git::open(repo.dir.path(), &repo.env, &repo.stop).unwrap_err();
-    assert!(problem.one_line().contains("git init"));
 }
 
 /// Every setting that the installed git knows and that is not on the list, with a value that could be a program or a number.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::landlock_abi;
 use super::linked_worktree::LinkedWorktree;
@@ -84,25 +85,76 @@ impl UserFolders {
 #[derive(Debug, Default)]
 pub(crate) struct SessionSandbox {
     /// None where each command is asked for, or the user types them.
-    choice: Option<SandboxChoice>,
+    first: Option<SandboxChoice>,
+    /// Stricter choices, to which the session can change.
+    stricter: Vec<SandboxChoice>,
+    /// Which of them counts; 0 is the first.
+    now: AtomicUsize,
     folders: UserFolders,
 }
 
 impl SessionSandbox {
     pub(crate) fn new(choice: Option<SandboxChoice>, folders: UserFolders) -> Self {
-        Self { choice, folders }
+        Self {
+            first: choice,
+            folders,
+            ..Self::default()
+        }
+    }
+
+    /// Adds choices to which the session can change. One that is not stricter than the first is left out.
+    #[must_use]
+    pub(crate) fn changeable_to(mut self, choices: Vec<SandboxChoice>) -> Self {
+        let first = self.mode();
+        self.stricter = choices;
+        self.stricter.retain(|choice| choice.mode < first);
+        self
+    }
+
+    /// What counts from the next command on.
+    pub(crate) fn choice(&self) -> Option<&SandboxChoice> {
+        match self.now.load(Ordering::Relaxed).checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(at) => self.stricter.get(at),
+        }
+    }
+
+    /// How much commands may do.
+    pub(crate) fn mode(&self) -> SandboxMode {
+        self.choice()
+            .map_or(SandboxMode::DangerFullAccess, |choice| choice.mode)
+    }
+
+    /// The modes to which the session can change, the strictest first.
+    pub(crate) fn modes(&self) -> Vec<SandboxMode> {
+        let first = (self.first.as_ref()).map_or(SandboxMode::DangerFullAccess, |one| one.mode);
+        let stricter = self.stricter.iter().map(|choice| choice.mode);
+        let known: Vec<_> = stricter.chain([first]).collect();
+        let all = SandboxMode::ALL.into_iter();
+        all.filter(|mode| known.contains(mode)).collect()
+    }
+
+    /// Whether somebody has said that commands run as in this mode; else they run so because each is asked about.
+    pub(crate) fn is_decided(&self, mode: SandboxMode) -> bool {
+        self.first.is_some() || mode != SandboxMode::DangerFullAccess
+    }
+
+    /// Changes to one of [`SessionSandbox::modes`] from the next command on; any other is that of the beginning.
+    pub(crate) fn change(&self, mode: SandboxMode) {
+        let stricter = self.stricter.iter().position(|choice| choice.mode == mode);
+        self.now
+            .store(stricter.map_or(0, |at| at + 1), Ordering::Relaxed);
     }
 
     /// The choice, where it holds anything.
     pub(crate) fn fence(&self) -> Option<&SandboxChoice> {
-        self.choice
-            .as_ref()
+        self.choice()
             .filter(|choice| choice.mode != SandboxMode::DangerFullAccess)
     }
 
     /// The variables that a Marvin which this process starts takes as its own.
     pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
-        let Some(choice) = &self.choice else {
+        let Some(choice) = self.choice() else {
             return Vec::new();
         };
         let mut variables = vec![
@@ -139,7 +191,7 @@ impl SessionSandbox {
         dir: &Path,
         env: &Env,
     ) -> Outcome<Option<CommandSandbox>> {
-        if self.choice.is_some() || landlock_abi().is_err() {
+        if self.choice().is_some() || landlock_abi().is_err() {
             return self.for_command(dir, env);
         }
         let choice = SandboxChoice {
@@ -285,5 +337,55 @@ pub(crate) fn on_or_off(is_on: bool) -> &'static str {
     match is_on {
         true => "on",
         false => "off",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(mode: SandboxMode) -> SandboxChoice {
+        SandboxChoice {
+            mode,
+            network: true,
+            writable: Vec::new(),
+            exclude_tmp: false,
+            local_sockets: false,
+        }
+    }
+
+    #[test]
+    fn a_session_changes_to_what_holds_more_and_back_and_children_with_it() {
+        use SandboxMode::{DangerFullAccess, ReadOnly, WorkspaceWrite};
+        let all = || SandboxMode::ALL.map(choice).to_vec();
+        for (first, modes) in [
+            (None, &[ReadOnly, WorkspaceWrite, DangerFullAccess][..]),
+            (
+                Some(DangerFullAccess),
+                &[ReadOnly, WorkspaceWrite, DangerFullAccess],
+            ),
+            (Some(WorkspaceWrite), &[ReadOnly, WorkspaceWrite]),
+            (Some(ReadOnly), &[ReadOnly]),
+        ] {
+            let begun = SessionSandbox::new(first.map(choice), UserFolders::default());
+            assert_eq!(begun.modes(), [begun.mode()]);
+            let sandbox = begun.changeable_to(all());
+            assert_eq!(sandbox.modes(), modes, "{first:?}");
+            let before = sandbox.child_variables();
+            for mode in modes {
+                sandbox.change(*mode);
+                assert_eq!(sandbox.mode(), *mode);
+                let told = sandbox.child_variables().into_iter();
+                let told = told.filter(|(name, _)| name == MARVIN_SANDBOX.name);
+                let told: Vec<String> = told.map(|(_, mode)| mode).collect();
+                match sandbox.is_decided(*mode) {
+                    true => assert_eq!(told, [mode.word()]),
+                    false => assert!(told.is_empty()),
+                }
+            }
+            // What holds less than the beginning is the beginning.
+            sandbox.change(DangerFullAccess);
+            assert_eq!(sandbox.child_variables(), before, "{first:?}");
+        }
     }
 }

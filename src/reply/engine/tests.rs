@@ -473,8 +473,8 @@ const NONSENSE: [&str; 30] = [
 
 #[test]
 fn replies_of_a_bad_model_lose_nothing_and_show_no_data() {
-    bad_replies(80, without_memory());
-    bad_replies(80, ReplySettings::default());
+    bad_replies(30, without_memory());
+    bad_replies(30, ReplySettings::default());
 }
 
 #[test]

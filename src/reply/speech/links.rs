@@ -67,7 +67,7 @@ fn line_in_words(line: &str, out: &mut String) {
 }
 
 /// An address that is all there is in a pair of brackets, and the bytes of both.
-fn bracketed(text: &str) -> Option<(Place<'_>, usize)> {
+fn bracketed(text: &str) -> Option<(SpokenAddress<'_>, usize)> {
     let pairs = [('(', ')'), ('[', ']'), ('<', '>')];
     let (_, close) = pairs
         .into_iter()
@@ -137,12 +137,12 @@ fn markdown_link(text: &str) -> Option<Link<'_>> {
 }
 
 /// A domain, and whether an address is its first page.
-struct Place<'a> {
+struct SpokenAddress<'a> {
     domain: &'a str,
     is_home: bool,
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for SpokenAddress<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_home {
             write!(f, "{} homepage", self.domain)
@@ -188,7 +188,7 @@ fn address_len(text: &str) -> usize {
         .len()
 }
 
-fn place(address: &str) -> Option<Place<'_>> {
+fn place(address: &str) -> Option<SpokenAddress<'_>> {
     let rest = match without_scheme(address) {
         Some(rest) => rest,
         None => without_www(address).map(|_| address)?,
@@ -199,7 +199,7 @@ fn place(address: &str) -> Option<Place<'_>> {
     let host = host.split(':').next().unwrap_or_default();
     let domain = without_www(host).unwrap_or(host);
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    (domain.starts_with(char::is_alphanumeric)).then_some(Place {
+    (domain.starts_with(char::is_alphanumeric)).then_some(SpokenAddress {
         domain,
         is_home: path.is_empty() || path == "/",
     })

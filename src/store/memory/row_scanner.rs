@@ -13,7 +13,7 @@ const ROWS: &[u8] = b"\"rows\"";
 
 /// Where the scanner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     /// Before the rows, or after them.
     Head,
     /// In their list, where a row may come, must come, or not before a comma.
@@ -25,7 +25,7 @@ enum Place {
 }
 
 pub(super) struct RowScanner {
-    place: Place,
+    place: ScanState,
     /// Brackets that are open.
     depth: usize,
     in_string: bool,
@@ -45,7 +45,7 @@ pub(super) struct RowScanner {
 impl Default for RowScanner {
     fn default() -> Self {
         Self {
-            place: Place::Head,
+            place: ScanState::Head,
             depth: 0,
             in_string: false,
             is_escaped: false,
@@ -90,9 +90,9 @@ impl RowScanner {
 
     fn keep(&mut self, bytes: &[u8]) {
         match self.place {
-            Place::Row => self.row.extend_from_slice(bytes),
-            Place::Head => self.head.extend_from_slice(bytes),
-            Place::FirstRow | Place::NextRow | Place::AfterRow => {}
+            ScanState::Row => self.row.extend_from_slice(bytes),
+            ScanState::Head => self.head.extend_from_slice(bytes),
+            ScanState::FirstRow | ScanState::NextRow | ScanState::AfterRow => {}
         }
     }
 
@@ -109,7 +109,7 @@ impl RowScanner {
         if end.is_some() {
             self.is_escaped = text.last() == Some(&b'\\');
             self.in_string = self.is_escaped;
-            if !self.in_string && self.place == Place::Head && self.depth == 1 {
+            if !self.in_string && self.place == ScanState::Head && self.depth == 1 {
                 self.key.1 = self.head.len();
             }
         }
@@ -119,38 +119,38 @@ impl RowScanner {
     /// A byte outside of strings.
     fn structure(&mut self, byte: u8, on_row: &mut dyn FnMut(u64, &[u8]) -> bool) -> bool {
         match (self.place, byte) {
-            (Place::FirstRow | Place::NextRow, b'{') => {
-                self.place = Place::Row;
+            (ScanState::FirstRow | ScanState::NextRow, b'{') => {
+                self.place = ScanState::Row;
                 self.row.clear();
                 self.row_start = self.position;
             }
-            (Place::AfterRow, b',') => {
-                self.place = Place::NextRow;
+            (ScanState::AfterRow, b',') => {
+                self.place = ScanState::NextRow;
                 return true;
             }
-            (Place::FirstRow | Place::AfterRow, b']') => self.place = Place::Head,
-            (Place::FirstRow | Place::NextRow | Place::AfterRow, byte) => {
+            (ScanState::FirstRow | ScanState::AfterRow, b']') => self.place = ScanState::Head,
+            (ScanState::FirstRow | ScanState::NextRow | ScanState::AfterRow, byte) => {
                 return byte.is_ascii_whitespace();
             }
-            (Place::Head | Place::Row, _) => {}
+            (ScanState::Head | ScanState::Row, _) => {}
         }
         self.keep(&[byte]);
         match byte {
             b'"' => {
                 self.in_string = true;
-                if self.place == Place::Head && self.depth == 1 {
+                if self.place == ScanState::Head && self.depth == 1 {
                     self.key.0 = self.head.len() - 1;
                 }
             }
             b'{' => self.depth += 1,
             b'[' => {
                 let key = self.head.get(self.key.0..self.key.1);
-                if self.place == Place::Head && self.depth == 1 && key == Some(ROWS) {
+                if self.place == ScanState::Head && self.depth == 1 && key == Some(ROWS) {
                     if self.had_rows {
                         return false;
                     }
                     self.had_rows = true;
-                    self.place = Place::FirstRow;
+                    self.place = ScanState::FirstRow;
                 }
                 self.depth += 1;
             }
@@ -159,8 +159,8 @@ impl RowScanner {
                     return false;
                 };
                 self.depth = depth;
-                if self.place == Place::Row && depth == 2 {
-                    self.place = Place::AfterRow;
+                if self.place == ScanState::Row && depth == 2 {
+                    self.place = ScanState::AfterRow;
                     return on_row(self.row_start, &self.row);
                 }
             }

@@ -13,6 +13,7 @@ use super::registry::{self, FinishedCall};
 use crate::base::cancel::Cancel;
 use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::display::Display;
 use crate::chat::event::{CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::net::service::AnsweredBy;
@@ -313,7 +314,10 @@ impl<'a> CallPhase<'a> {
             ..ended
         };
         (self.on_end)(&ended);
-        let display = ended.display.take();
+        let mut display = ended.display.take();
+        if self.ctx.session.editor.is_none() {
+            display = display.map(Display::without_whole_texts);
+        }
         let output = &ended.output;
         self.ctx.listener.emit(Event::ToolDone {
             id: output.id.clone(),

@@ -23,6 +23,7 @@ use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
 use crate::net::user_agent::contact;
 use crate::proc::last_lines::LastLines;
+use crate::proc::sandbox::policy::SandboxMode;
 use crate::proc::sandbox::session_sandbox::SessionSandbox;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
@@ -284,6 +285,19 @@ impl SessionContext {
         variables.extend(self.permissions.child_variables());
         variables.extend(self.sandbox.child_variables());
         variables
+    }
+
+    /// Changes the sandbox of commands to one of its modes, from the next command on.
+    pub(crate) fn change_sandbox(&self, mode: SandboxMode) {
+        self.sandbox.change(mode);
+        self.keep_to_sandbox();
+    }
+
+    /// Has tools that change files refused where commands may change none.
+    pub(crate) fn keep_to_sandbox(&self) {
+        let is_read_only = self.sandbox.mode() == SandboxMode::ReadOnly;
+        let known = &self.policy.is_sandbox_read_only;
+        known.store(is_read_only, Ordering::Relaxed);
     }
 
     /// Saves usage that is not on disk yet; returns a notice for the user if there is one.

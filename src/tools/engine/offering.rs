@@ -119,9 +119,9 @@ pub(crate) fn offer(
     let (mut later, mut direct): (Vec<ToolRef>, Vec<ToolRef>) =
         allowed.into_iter().partition(|tool| waits(tool));
     let room = most.saturating_sub(1 + PLACES_TO_FIND).max(most / 2);
-    if direct.len() > room {
-        later.extend(direct.drain(room..));
-    }
+    let beyond: Vec<ToolRef> = direct.drain(room.min(direct.len())..).collect();
+    tool_search::also_waiting(session, &beyond);
+    later.extend(beyond);
     let offered = |tool: &ToolRef| tool.offered_where(policy.can_leave_sandbox);
     let state = (registry.generation(), later.len());
     let known = memory.lock().waiting.clone();

@@ -1,5 +1,8 @@
 //! The tools this process may use, depending on mode, restrictions, depth and the groups the user selected.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_TOOLS, MARVIN_WRITABLE_FILES};
@@ -25,7 +28,7 @@ pub struct ToolPolicy {
     /// Commands run in a sandbox, and a person can be asked to let one run outside.
     pub(crate) can_leave_sandbox: bool,
     /// The sandbox of commands is read-only: no tool that changes files either, which Marvin would do in their place.
-    pub(crate) is_sandbox_read_only: bool,
+    pub(crate) is_sandbox_read_only: Arc<AtomicBool>,
 }
 
 impl ToolPolicy {
@@ -44,7 +47,7 @@ impl ToolPolicy {
             groups: None,
             disallowed: Vec::new(),
             can_leave_sandbox: false,
-            is_sandbox_read_only: false,
+            is_sandbox_read_only: Arc::default(),
         }
     }
 
@@ -98,7 +101,7 @@ impl ToolPolicy {
             rules.effect,
             SideEffect::ProjectFiles | SideEffect::UserFiles
         ) || module == "git" && rules.effect == SideEffect::Programs;
-        if self.is_sandbox_read_only && changes_files {
+        if changes_files && self.is_sandbox_read_only.load(Ordering::Relaxed) {
             return refused(
                 "the sandbox of this session is read-only",
                 "Report what you would change instead. The user can allow it: --sandbox workspace-write.",
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn a_read_only_sandbox_takes_away_what_changes_files_and_no_more() {
         let policy = ToolPolicy {
-            is_sandbox_read_only: true,
+            is_sandbox_read_only: Arc::new(AtomicBool::new(true)),
             ..ToolPolicy::default()
         };
         let tools = Registry::default().allowed(&policy);

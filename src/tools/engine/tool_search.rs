@@ -1,7 +1,7 @@
 //! `tool_search`: finds the tools that wait, by what they should do or by name.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -45,7 +45,31 @@ pub(super) fn waiting_of(allowed: &[ToolRef]) -> impl Fn(&ToolRef) -> bool + use
 
 /// The waiting tools as they are searched, made with the first search.
 #[derive(Default)]
-struct SearchIndex(Mutex<Option<(u64, Arc<WaitingTools>)>>);
+struct SearchIndex(Mutex<SearchState>);
+
+#[derive(Default)]
+struct SearchState {
+    /// Tools that would be offered directly, if the provider took so many.
+    beyond: Vec<String>,
+    /// With the generation of the registry that it is of.
+    waiting: Option<(u64, Arc<WaitingTools>)>,
+}
+
+impl SearchIndex {
+    fn lock(&self) -> MutexGuard<'_, SearchState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// From now on these are searched too, because the provider takes no more tools.
+pub(super) fn also_waiting(session: &SessionContext, tools: &[ToolRef]) {
+    let index = session.modules.get::<SearchIndex>();
+    let mut state = index.lock();
+    if !state.beyond.iter().eq(tools.iter().map(ToolRef::name)) {
+        state.beyond = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        state.waiting = None;
+    }
+}
 
 struct WaitingTools {
     tools: Vec<ToolRef>,
@@ -57,16 +81,18 @@ impl WaitingTools {
         let registry = session.registry();
         let generation = registry.generation();
         let kept = session.modules.get::<SearchIndex>();
-        let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, waiting)) = kept.as_ref().filter(|(known, _)| *known == generation) {
+        let mut kept = kept.lock();
+        let known = kept.waiting.as_ref();
+        if let Some((_, waiting)) = known.filter(|(known, _)| *known == generation) {
             return Arc::clone(waiting);
         }
         let mut tools = registry.allowed(&session.policy);
         let waits = waiting_of(&tools);
-        tools.retain(waits);
+        let is_beyond = |tool: &ToolRef| kept.beyond.iter().any(|name| name == tool.name());
+        tools.retain(|tool| waits(tool) || is_beyond(tool));
         let index = ToolIndex::new(&tools);
         let waiting = Arc::new(Self { tools, index });
-        *kept = Some((generation, Arc::clone(&waiting)));
+        kept.waiting = Some((generation, Arc::clone(&waiting)));
         waiting
     }
 
@@ -493,6 +519,28 @@ mod tests {
         assert_eq!(second.found().count(), 3);
         second.forget_found();
         assert_eq!(sent(&second), before);
+    }
+
+    #[test]
+    fn direct_tools_beyond_what_the_provider_takes_are_found() {
+        let session = session(&[("shop", 20)]);
+        let mut direct = of_server("billing", 0);
+        direct.rules = direct.rules.direct();
+        direct.summary = "Draws up a reminder for a debtor.".to_owned();
+        session.registry().register(direct).unwrap();
+        let question = serde_json::json!({"query": "remind a debtor"});
+        let small = Recipient {
+            max_tools: 24,
+            ..ANYBODY
+        };
+        for (recipient, is_found) in [(ANYBODY, false), (small, true), (ANYBODY, false)] {
+            offer(&session, recipient, &mut |_| {});
+            let ctx = ToolContext::new(Arc::clone(&session), Cancel::new(), Arc::new(NullSink));
+            let call = ToolCall::new("a", TOOL_SEARCH, question.to_string());
+            let answer = batch::run_one(&ctx, &call).output.text;
+            let found = listed(&answer).any(|name| name == "billing__list_invoice_0");
+            assert_eq!(found, is_found, "{answer}");
+        }
     }
 
     #[test]

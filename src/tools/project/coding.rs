@@ -1,5 +1,6 @@
 //! Module `coding`: the working directory, its tree, and searching it.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,14 +167,20 @@ fn get_dir(ctx: &ToolContext, _: GetWorkingDir) -> Outcome<String> {
 }
 
 fn grep(ctx: &ToolContext, args: CodeGrep) -> Outcome<String> {
-    let root = ctx.root()?;
+    // An absolute glob is about a folder beside the working directory.
+    let (root, glob) = ctx.folder_of(&args.glob_filter)?;
+    let is_beside = matches!(glob, Cow::Owned(_));
     let what = SearchQuery {
         pattern: &args.pattern,
-        glob: &args.glob_filter,
+        glob: if glob == "." { "*" } else { &glob },
         context: args.context_lines.min(50) as usize,
         max: args.max_results.min(1_000) as usize,
     };
-    search(&root, &what, &ctx.session.env, &ctx.stop)
+    let found = search(&root, &what, &ctx.session.env, &ctx.stop)?;
+    Ok(match is_beside {
+        true => format!("In {}:\n{found}", root.path().display()),
+        false => found,
+    })
 }
 
 fn show_tree(ctx: &ToolContext, args: TreeArgs) -> Outcome<String> {

@@ -70,7 +70,8 @@ pub(crate) fn offer(session: &SessionContext) {
         summary: "Read the instructions of a skill, before work that its description fits."
             .to_owned(),
         schema,
-        rules: READ.of_run().in_children(),
+        // The prompt names it, so that it waits for no search.
+        rules: READ.of_run().in_children().direct(),
         phrases: Arc::new([]),
         run: Box::new(|ctx, args| {
             let text = |name: &str| args.get(name).and_then(serde_json::Value::as_str);
@@ -201,7 +202,7 @@ fn called<'a>(all: &'a [Skill], line: &'a str) -> Option<(&'a Skill, &'a str)> {
     let name = name.strip_prefix(PREFIX).unwrap_or(name);
     let skill = all
         .iter()
-        .find(|skill| skill.is_usable() && !skill.file.is_for_model_alone && skill.name == name)?;
+        .find(|skill| is_for_user(skill) && skill.name == name)?;
     Some((skill, rest.trim()))
 }
 
@@ -234,8 +235,25 @@ pub(crate) fn names(session: &SessionContext) -> (Vec<String>, Vec<String>) {
         let wanted = all.iter().filter(|skill| wanted(skill));
         wanted.map(|skill| skill.name.clone()).collect()
     };
-    let is_for_user = |skill: &Skill| skill.is_usable() && !skill.file.is_for_model_alone;
     (names(&Skill::is_offered), names(&is_for_user))
+}
+
+/// The skills that the user can call: by which name where these commands take theirs first, and what each is for.
+pub(crate) fn for_user(session: &SessionContext, commands: &[&str]) -> Vec<(String, String)> {
+    let all = session.skills();
+    let mut found = Vec::new();
+    for skill in all.iter().filter(|skill| is_for_user(skill)) {
+        let name = match commands.contains(&skill.name.as_str()) {
+            true => format!("{PREFIX}{}", skill.name),
+            false => skill.name.clone(),
+        };
+        found.push((name, clip(&one_line(&skill.file.description), 200)));
+    }
+    found
+}
+
+fn is_for_user(skill: &Skill) -> bool {
+    skill.is_usable() && !skill.file.is_for_model_alone
 }
 
 /// The skills in lines, for the user.

@@ -48,6 +48,10 @@ pub(crate) trait Sources {
     fn parameters(&self, _tool: &str) -> Vec<String> {
         Vec::new()
     }
+    /// Words that may follow `line`, which calls a prompt of a server.
+    fn prompt_words(&self, _line: &str, _typed: &str) -> Vec<String> {
+        Vec::new()
+    }
     /// The entries of the folder that `typed` points into (`src/ma` points into `src/`), each with that folder prefixed, folders ending in `/`.
     fn paths(&self, _typed: &str) -> Vec<String> {
         Vec::new()
@@ -74,11 +78,13 @@ pub(crate) enum WordKind {
     Tool,
     /// A parameter of this tool.
     Parameter(String),
+    /// A word after this beginning of a line, which calls a prompt of a server.
+    PromptWord(String),
 }
 
 /// The word before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct CompletionWord {
     /// Where it begins in the text, with its `@`.
     pub start: usize,
     /// The typed part, without `@` and quote.
@@ -87,12 +93,12 @@ pub(crate) struct Word {
 }
 
 /// The word that ends at `cursor`, if it can be completed.
-pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
+pub(crate) fn word(text: &str, cursor: usize) -> Option<CompletionWord> {
     let before = text.get(..cursor)?;
     let near = tail(before, MAX_WORD_BYTES);
     let line = near.rsplit('\n').next().unwrap_or_default();
     let line_start = cursor - line.len();
-    let make = |from: usize, typed: &str, kind| Word {
+    let make = |from: usize, typed: &str, kind| CompletionWord {
         start: line_start + from,
         typed: typed.to_owned(),
         kind,
@@ -129,6 +135,9 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
         (Some("tool"), [tool, ..]) if !typed.contains('=') => {
             WordKind::Parameter((*tool).to_owned())
         }
+        (Some(name), _) if name.contains(':') && head.trim_start().starts_with('/') => {
+            WordKind::PromptWord(head.to_owned())
+        }
         _ => return None,
     };
     Some(make(from, typed, kind))
@@ -142,7 +151,7 @@ fn quoted(line: &str) -> Option<(usize, &str)> {
     (free.is_none_or(char::is_whitespace) && !typed.contains('"')).then_some((from, typed))
 }
 
-impl Word {
+impl CompletionWord {
     /// Candidates: those that begin with the word (ignoring case), then those that contain it.
     pub(crate) fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
         let all = match &self.kind {
@@ -164,6 +173,7 @@ impl Word {
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),
             WordKind::Parameter(tool) => sources.parameters(tool),
+            WordKind::PromptWord(line) => sources.prompt_words(line, &self.typed),
         };
         let folder = match self.kind {
             WordKind::Path => self.typed.rfind('/').map_or(0, |slash| slash + 1),
@@ -249,7 +259,7 @@ impl Word {
     /// How a candidate, or a prefix of one, is written in the text.
     pub(crate) fn written(&self, candidate: &str, whole: Completeness) -> String {
         let blanks = candidate.contains(char::is_whitespace);
-        let open = candidate.ends_with('/') || whole == Completeness::No;
+        let open = candidate.ends_with(['/', ':']) || whole == Completeness::No;
         match self.kind {
             WordKind::Path if blanks && open => format!("@\"{candidate}"),
             WordKind::Path => mention(candidate),
@@ -261,8 +271,10 @@ impl Word {
     /// Whether a blank follows a completed candidate: not if the word may continue.
     pub(crate) fn ends_with(&self, candidate: &str) -> bool {
         match self.kind {
-            WordKind::Path => !candidate.ends_with('/'),
+            // A folder, or a server whose resources follow.
+            WordKind::Path => !candidate.ends_with(['/', ':']),
             WordKind::Parameter(_) => false,
+            WordKind::PromptWord(_) => !candidate.ends_with('='),
             _ => true,
         }
     }
@@ -323,7 +335,7 @@ pub(crate) struct Menu {
     pub selected: Option<usize>,
     /// It is in the text: a key has chosen it, not the wheel.
     pub(super) is_written: bool,
-    pub(super) word: Word,
+    pub(super) word: CompletionWord,
 }
 
 impl Menu {
@@ -379,6 +391,12 @@ mod tests {
         is("!effort m", 8, "m", WordKind::Effort);
         is("!model groq ll", 12, "ll", WordKind::Model("groq".into()));
         is("!tool we", 6, "we", WordKind::Tool);
+        is(
+            "/Notes:sum up fi",
+            14,
+            "fi",
+            WordKind::PromptWord("/Notes:sum up ".into()),
+        );
         is(
             "!tool tree pa",
             11,

@@ -1,6 +1,6 @@
 //! The menu of files that is open while the user types a name after `@`. The files arrive from a search of the interface.
 
-use super::complete::{self, Word, WordKind};
+use super::complete::{self, CompletionWord, WordKind};
 use super::{Editor, Outcome, changed};
 use crate::app::session::ui_update::FoundFiles;
 use crate::base::fuzzy::{FuzzyQuery, FuzzyScratch};
@@ -8,7 +8,7 @@ use crate::ui::keys::Action;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileMenu {
-    word: Word,
+    word: CompletionWord,
     /// Paths that fit, the best first.
     pub(crate) paths: Vec<String>,
     /// The highlighted path.
@@ -84,7 +84,7 @@ impl Editor {
         self.open_files(word);
     }
 
-    fn open_files(&mut self, word: Word) {
+    fn open_files(&mut self, word: CompletionWord) {
         match &mut self.files {
             Some(menu) if menu.word.start == word.start => menu.narrow(word),
             _ => {
@@ -102,7 +102,7 @@ impl Editor {
     }
 
     /// The name after `@` at the cursor. A line with `!` goes to a command or a shell, to whom `@` means something else.
-    fn file_word(&self) -> Option<Word> {
+    fn file_word(&self) -> Option<CompletionWord> {
         if self.search.is_some() || self.buffer.text().starts_with('!') {
             return None;
         }
@@ -184,7 +184,7 @@ impl Editor {
 
 impl FileMenu {
     /// Keeps the paths that fit the longer or shorter name until the search has answered.
-    fn narrow(&mut self, word: Word) {
+    fn narrow(&mut self, word: CompletionWord) {
         if self.word == word {
             return;
         }

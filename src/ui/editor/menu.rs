@@ -130,7 +130,7 @@ impl Editor {
     }
 
     /// Writes a candidate in full, with a blank where the word ends.
-    pub(super) fn finish(&mut self, word: &complete::Word, candidate: &str) -> bool {
+    pub(super) fn finish(&mut self, word: &complete::CompletionWord, candidate: &str) -> bool {
         let cursor = self.buffer.cursor();
         let mut written = word.written(candidate, Completeness::Yes);
         let after = self.buffer.slice(cursor..self.buffer.text().len());

@@ -21,7 +21,7 @@ fn some(count: u16) -> NonZero<u16> {
 }
 
 /// A run with its display, at times that the test says.
-struct Stage {
+struct PictureStage {
     progress: RunProgress,
     theme: Theme,
     area: InlineArea,
@@ -31,7 +31,7 @@ struct Stage {
     waiting: Vec<Line<'static>>,
 }
 
-impl Stage {
+impl PictureStage {
     fn new(columns: u16, rows: u16) -> Self {
         Self {
             progress: RunProgress::default(),
@@ -219,7 +219,7 @@ fn second_half() -> Vec<(PipelineEvent, u64)> {
 #[test]
 fn the_picture_fits_terminals_of_every_width() {
     for columns in [100, 60, 20] {
-        let mut stage = Stage::new(columns, 30);
+        let mut stage = PictureStage::new(columns, 30);
         stage.first_half_without_lines();
         stage.draw(75);
         snapshot::same(&format!("pipeline/running-{columns}"), &stage.text());
@@ -228,7 +228,7 @@ fn the_picture_fits_terminals_of_every_width() {
 
 #[test]
 fn a_wait_for_a_provider_counts_down_until_the_child_is_started_again() {
-    let mut stage = Stage::new(100, 30);
+    let mut stage = PictureStage::new(100, 30);
     stage.first_half_without_lines();
     let wait = PipelineEvent::ProviderWait {
         label: owned("review-gaps"),
@@ -255,7 +255,7 @@ fn a_wait_for_a_provider_counts_down_until_the_child_is_started_again() {
 #[test]
 fn the_last_picture_stays_below_the_lines() {
     for columns in [100, 60, 20] {
-        let mut stage = Stage::new(columns, 60);
+        let mut stage = PictureStage::new(columns, 60);
         for (event, at) in first_half().into_iter().chain(second_half()) {
             stage.tell(&event, at);
             stage.draw(at);
@@ -269,7 +269,7 @@ fn the_last_picture_stays_below_the_lines() {
 #[test]
 fn a_low_terminal_shows_what_matters_most() {
     for rows in [8, 4, 2] {
-        let mut stage = Stage::new(60, rows);
+        let mut stage = PictureStage::new(60, rows);
         stage.first_half_without_lines();
         snapshot::same(&format!("pipeline/low-{rows}"), &stage.text());
     }
@@ -277,7 +277,7 @@ fn a_low_terminal_shows_what_matters_most() {
 
 #[test]
 fn the_size_may_change_between_frames() {
-    let mut stage = Stage::new(100, 30);
+    let mut stage = PictureStage::new(100, 30);
     for (event, at) in first_half() {
         stage.tell(&event, at);
         stage.draw(at);
@@ -404,7 +404,7 @@ fn any_event() -> impl Strategy<Value = PipelineEvent> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn any_events_are_drawn_within_the_terminal(

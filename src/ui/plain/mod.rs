@@ -23,7 +23,7 @@ use crossbeam_channel::{Receiver, after, never, select};
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
 use crate::app::session::choice::ChoiceKind;
-use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
+use crate::app::session::ui_update::{ApprovalAnswer, PendingQuestion, TurnOutcome, UiUpdate};
 use crate::app::session::voice::VoiceKey;
 use crate::app::sessions::list::SessionRow;
 use crate::app::settings::Settings;
@@ -403,27 +403,27 @@ impl PlainUi {
     }
 
     /// The user's answer to the question on the screen.
-    fn verdict(&mut self) -> Verdict {
+    fn verdict(&mut self) -> ApprovalAnswer {
         // Earlier wake-ups may still be unread.
         while !self.ahead.settle(&self.watch.woken) {
             if self.signalled() {
-                return Verdict::No;
+                return ApprovalAnswer::No;
             }
         }
         loop {
             let words = "Agreed? y once, a always this, n no, e no and say why: ";
             let Some(text) = self.answer(words) else {
-                return Verdict::No;
+                return ApprovalAnswer::No;
             };
             match text.trim().to_lowercase().as_str() {
-                "" | "y" | "yes" => return Verdict::Once,
-                "a" | "always" => return Verdict::Always,
-                "n" | "no" => return Verdict::No,
+                "" | "y" | "yes" => return ApprovalAnswer::Once,
+                "a" | "always" => return ApprovalAnswer::Always,
+                "n" | "no" => return ApprovalAnswer::No,
                 "e" => {
                     let error = self.answer("Why not: ");
                     return match error.filter(|error| !error.trim().is_empty()) {
-                        Some(error) => Verdict::NoBecause(error),
-                        None => Verdict::No,
+                        Some(error) => ApprovalAnswer::NoBecause(error),
+                        None => ApprovalAnswer::No,
                     };
                 }
                 _ => self.printer.system("Please answer y, a, n or e."),
@@ -432,19 +432,19 @@ impl PlainUi {
     }
 
     /// The user's answer to a question that takes text.
-    fn written_answer(&mut self) -> Verdict {
+    fn written_answer(&mut self) -> ApprovalAnswer {
         while !self.ahead.settle(&self.watch.woken) {
             if self.signalled() {
-                return Verdict::Dismissed;
+                return ApprovalAnswer::Dismissed;
             }
         }
         let words = "Your answer (Enter as it is filled in, no declines): ";
         match self.answer(words) {
-            None => Verdict::Dismissed,
+            None => ApprovalAnswer::Dismissed,
             Some(text) => match text.trim() {
-                "" => Verdict::Once,
-                "no" => Verdict::No,
-                text => Verdict::NoBecause(text.to_owned()),
+                "" => ApprovalAnswer::Once,
+                "no" => ApprovalAnswer::No,
+                text => ApprovalAnswer::NoBecause(text.to_owned()),
             },
         }
     }

@@ -84,7 +84,11 @@ impl TerminalGuard {
     ///
     /// # Errors
     /// The terminal is gone; `run` has run.
-    pub fn run_outside<T>(&self, keyboard: &Keyboard, run: impl FnOnce() -> T) -> io::Result<T> {
+    pub(crate) fn run_outside<T>(
+        &self,
+        keyboard: &Keyboard,
+        run: impl FnOnce() -> T,
+    ) -> io::Result<T> {
         let _paused = keyboard.pause();
         self.terminal.restore_if_taken();
         let before = tcgetattr(stdio::stdin())?;

@@ -27,14 +27,14 @@ const ARROW_LINGER: Duration = Duration::from_millis(8);
 const MAX_ARROW_LINGER: Duration = Duration::from_millis(30);
 
 /// The thread that reads standard input, which is a terminal; dropping this ends it.
-pub struct Keyboard {
+pub(crate) struct Keyboard {
     shared: Arc<InputShared>,
     wake: UnixStream,
     care: ArrowCare,
 }
 
 /// Keeps the thread from reading the terminal while it lives.
-pub struct InputPause<'a>(&'a Keyboard);
+pub(crate) struct InputPause<'a>(&'a Keyboard);
 
 #[derive(Debug, Default)]
 struct InputShared {
@@ -64,7 +64,7 @@ impl InputShared {
 
 impl Keyboard {
     /// Starts the thread. The channel should be unbounded: a reader that waits for its listener cannot be paused by it.
-    pub fn start(to: Sender<Vec<Input>>, unmarked: UnmarkedPastes) -> io::Result<Self> {
+    pub(crate) fn start(to: Sender<Vec<Input>>, unmarked: UnmarkedPastes) -> io::Result<Self> {
         let shared = Arc::new(InputShared::default());
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
@@ -89,12 +89,12 @@ impl Keyboard {
     }
 
     /// Says whether an arrow key would do something that the wheel must not do: then one that may be the wheel waits until it is certain.
-    pub fn set_arrow_care(&self, matters: bool) {
+    pub(crate) fn set_arrow_care(&self, matters: bool) {
         self.care.set(matters);
     }
 
     /// Returns when the thread no longer touches the terminal.
-    pub fn pause(&self) -> InputPause<'_> {
+    pub(crate) fn pause(&self) -> InputPause<'_> {
         self.shared.state().pause = true;
         self.wake();
         let mut state = self.shared.state();

@@ -27,7 +27,7 @@ const COVERED: &str = "";
 
 /// Whether colours are written; without them bold, underline, reverse and the rest remain (`NO_COLOR`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colours {
+pub(crate) enum Colours {
     /// Written.
     On,
     /// Not written.
@@ -36,16 +36,16 @@ pub enum Colours {
 
 /// A hint that whole rows moved since the last frame. It is used only if it makes the frame shorter, so a wrong one does no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scroll {
+pub(crate) struct Scroll {
     /// The rows that moved, as screen rows from 0.
-    pub rows: Range<u16>,
+    pub(crate) rows: Range<u16>,
     /// By how many rows upwards; negative when downwards.
-    pub up: i16,
+    pub(crate) up: i16,
 }
 
 /// A terminal screen drawn by differences.
 #[must_use]
-pub struct Screen<W: Write> {
+pub(crate) struct Screen<W: Write> {
     out: W,
     colours: Colours,
     /// Whether the terminal knows links.
@@ -68,7 +68,7 @@ pub struct Screen<W: Write> {
 
 impl<W: Write> Screen<W> {
     /// A screen of this size with unknown contents: the first frame paints all of it.
-    pub fn new(out: W, size: Size, colours: Colours) -> Self {
+    pub(crate) fn new(out: W, size: Size, colours: Colours) -> Self {
         let area = Rect::from((Position::ORIGIN, size));
         Self {
             out,
@@ -86,41 +86,31 @@ impl<W: Write> Screen<W> {
     }
 
     /// The same, for a terminal that knows links.
-    pub fn with_links(mut self, links: bool) -> Self {
+    pub(crate) fn with_links(mut self, links: bool) -> Self {
         self.links = links;
         self
     }
 
     /// The same, for a terminal that shows italics or something else in their place.
-    pub fn with_italics(mut self, italics: bool) -> Self {
+    pub(crate) fn with_italics(mut self, italics: bool) -> Self {
         self.italics = italics;
         self
     }
 
     /// The same, for a terminal that fills what it erases with the current background, or not.
-    pub fn with_fills(mut self, fills: bool) -> Self {
+    pub(crate) fn with_fills(mut self, fills: bool) -> Self {
         self.fills = fills;
         self
     }
 
     /// The whole screen; its corner is the origin.
-    pub fn area(&self) -> Rect {
+    pub(crate) fn area(&self) -> Rect {
         self.frame.area
     }
 
     /// The next frame, blank after each [`Screen::flush`].
-    pub fn frame(&mut self) -> &mut Buffer {
+    pub(crate) fn frame(&mut self) -> &mut Buffer {
         &mut self.frame
-    }
-
-    /// Draws a frame with `paint`, which returns the cursor position, and flushes it.
-    pub fn draw(
-        &mut self,
-        paint: impl FnOnce(&mut Buffer, Rect) -> Option<Position>,
-    ) -> io::Result<usize> {
-        let area = self.area();
-        let cursor = paint(&mut self.frame, area);
-        self.flush(cursor, None)
     }
 
     /// Writes the changes of the frame, with the cursor shown at `cursor` or hidden, and begins the next frame. Returns the number of bytes written, 0 when
@@ -128,7 +118,7 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// The terminal cannot be written to; the next frame is painted in full.
-    pub fn flush(
+    pub(crate) fn flush(
         &mut self,
         cursor: Option<Position>,
         scroll: Option<&Scroll>,
@@ -172,7 +162,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// The terminal was (or may have been) resized: the next frame is painted in full. Drawing since the last flush is lost.
-    pub fn resize(&mut self, size: Size) {
+    pub(crate) fn resize(&mut self, size: Size) {
         let area = Rect::from((Position::ORIGIN, size));
         self.shown = Buffer::empty(area);
         self.frame = Buffer::empty(area);
@@ -180,16 +170,10 @@ impl<W: Write> Screen<W> {
     }
 
     /// Another program wrote to the terminal: the next frame is painted in full.
-    pub fn invalidate(&mut self) {
+    pub(crate) fn invalidate(&mut self) {
         self.known = false;
         self.cursor = None;
     }
-
-    /// The output.
-    pub fn out(&mut self) -> &mut W {
-        &mut self.out
-    }
-
     fn pen(&self) -> AnsiWriter {
         AnsiWriter::new(self.area().width, self.at, self.look)
     }

@@ -22,7 +22,7 @@ const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 const END_SIGNALS: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
 /// The thread that handles signals; dropping this ends it. The signals are then ignored instead of handled by default.
-pub struct Signals {
+pub(crate) struct Signals {
     handle: Handle,
     lent: Arc<LentUntil>,
 }
@@ -43,7 +43,7 @@ impl LentUntil {
 }
 
 /// Ctrl-C and Ctrl-Z belong to another program while this lives.
-pub struct LentSignals(Arc<LentUntil>);
+pub(crate) struct LentSignals(Arc<LentUntil>);
 
 impl Drop for LentSignals {
     fn drop(&mut self) {
@@ -53,13 +53,13 @@ impl Drop for LentSignals {
 
 impl Signals {
     /// Starts the thread. A new terminal size arrives as [`Input::Resize`].
-    pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
+    pub(crate) fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
         Self::watch(&WATCHED, to)
     }
 
     /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as by default: right for an interface that has not taken
     /// over the terminal.
-    pub fn start_for_ends(to: Sender<Vec<Input>>) -> io::Result<Self> {
+    pub(crate) fn start_for_ends(to: Sender<Vec<Input>>) -> io::Result<Self> {
         Self::watch(&END_SIGNALS, to)
     }
 
@@ -92,7 +92,7 @@ impl Signals {
     }
 
     /// Lends the terminal to another program: Ctrl-C goes to it, and Ctrl-Z stops this process with it.
-    pub fn lend(&self) -> LentSignals {
+    pub(crate) fn lend(&self) -> LentSignals {
         self.lent.set(Instant::now() + FOREVER);
         LentSignals(Arc::clone(&self.lent))
     }

@@ -14,7 +14,7 @@ const DEFAULT_SIZE: Size = Size::new(80, 24);
 const MAX_SIZE: Size = Size::new(1000, 500);
 
 /// The size of the terminal on standard output, 80x24 when it has none.
-pub fn size() -> Size {
+pub(crate) fn size() -> Size {
     let known = tcgetwinsize(stdio::stdout()).ok();
     known.map_or(DEFAULT_SIZE, |found| bounded(found.ws_col, found.ws_row))
 }
@@ -34,7 +34,7 @@ fn bounded(columns: u16, rows: u16) -> Size {
 
 /// Standard output without Rust's buffer and lock, so that a frame is one write and a panic in mid-frame cannot deadlock.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Tty;
+pub(crate) struct Tty;
 
 impl Write for Tty {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

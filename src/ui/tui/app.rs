@@ -20,7 +20,7 @@ use super::overlay::Overlay;
 use super::part::Tone;
 use super::view::{self, RowLayout};
 use crate::app::session::Session;
-use crate::app::session::ui_update::{PendingQuestion, ProgramToRun, Verdict};
+use crate::app::session::ui_update::{ApprovalAnswer, PendingQuestion, ProgramToRun};
 use crate::app::session::voice::VoiceKey;
 use crate::base::problem;
 use crate::ui::editor::{Editor, Outcome};
@@ -294,17 +294,17 @@ impl App {
                 }
             }
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
-            Action::Yes => self.approve(Verdict::Once),
+            Action::Yes => self.approve(ApprovalAnswer::Once),
             Action::ChooseQuestion => self.choose_question(),
-            Action::Always => self.approve(Verdict::Always),
+            Action::Always => self.approve(ApprovalAnswer::Always),
             Action::QuestionUp => self.scroll_question(|_| -1, -1),
             Action::QuestionDown => self.scroll_question(|_| 1, 1),
             Action::QuestionPageUp => {
                 self.scroll_question(|open_question| -open_question.page(), -self.ten());
             }
             Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, self.ten()),
-            Action::No => self.answer(Verdict::No),
-            Action::Dismiss => self.answer(Verdict::Dismissed),
+            Action::No => self.answer(ApprovalAnswer::No),
+            Action::Dismiss => self.answer(ApprovalAnswer::Dismissed),
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
                     open_question.declining = true;
@@ -349,7 +349,7 @@ impl App {
         }
         if self.is_declining() {
             self.restore_draft();
-            return self.answer(Verdict::NoBecause(text.trim().to_owned()));
+            return self.answer(ApprovalAnswer::NoBecause(text.trim().to_owned()));
         }
         if self.recalled {
             self.editor.remember(text.trim());
@@ -362,7 +362,7 @@ impl App {
     fn escape(&mut self) {
         if self.is_declining() {
             self.restore_draft();
-            self.answer(Verdict::No);
+            self.answer(ApprovalAnswer::No);
         } else if self.session.cancel() {
             self.receive();
         } else if !self.editor.is_empty() {
@@ -384,7 +384,7 @@ impl App {
     fn cancel(&mut self) {
         if self.is_declining() {
             self.restore_draft();
-            return self.answer(Verdict::No);
+            return self.answer(ApprovalAnswer::No);
         }
         let draft = !self.editor.is_empty();
         let pressed = self.interrupts.press(&mut self.session, draft);

@@ -506,6 +506,9 @@ mod tests {
     }
 
     proptest! {
+        // Each case is tried at 190 widths.
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
         #[test]
         fn every_width_has_what_the_narrower_ones_have(status in any_status()) {
             let mut narrower = texts(&shown(&status, 10));

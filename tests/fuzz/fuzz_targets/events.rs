@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use marvin::testing::sse::Events;
+use marvin::testing::sse::SseEvents;
 
 fn events(parts: &[&[u8]]) -> Vec<String> {
     let mut seen = Vec::new();
-    let mut events = Events::with_cap(1 << 16);
+    let mut events = SseEvents::with_cap(1 << 16);
     let mut take = |item: marvin::testing::sse::SseItem<'_>| {
         seen.push(format!("{item:?}"));
         ControlFlow::Continue(())

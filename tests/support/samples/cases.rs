@@ -10,16 +10,17 @@
 //!   "answers": [{
 //!     "request": "GET /v1/forecast?",        // method and beginning of the path; after "BODY": a text that the body must contain
 //!     "file": "forecast.json",               // the body; empty if not given
+//!     "recorded": "open-meteo/forecast-tool.json", // or a recorded answer beside the checkout, with its status and headers
 //!     "status": 200, "type": "application/json", "headers": {},
 //!     "service": "open-meteo"                // whose base URL this is; by default the folder's
 //!   }],
-//!   "fails": false, "says": ["Now  "], "never": ["°F"],
+//!   "fails": false, "says": ["Now  "], "never": ["°F"], "requests": 1,
 //!   "env": {}, "home": {}, "programs": {}    // variables (null removes one), files of the home, scripts on the PATH
 //! }]
 //! ```
 //!
 //! A request gets the first matching answer that is still unused, otherwise the last matching one. A request without an answer
-//! fails the test, and so does an unused answer.
+//! fails the test, and so does an unused answer. `fixtures/recorded` has such lists for recorded answers, a file for each service.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,7 +31,7 @@ use marvin::testing::services::{SERVICES, variable};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Sample;
+use super::{Sample, recorded};
 use crate::support::home::Home;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::words::unfenced;
@@ -52,7 +53,8 @@ pub enum CaseKind {
 #[serde(deny_unknown_fields)]
 pub struct Case {
     pub kind: CaseKind,
-    /// What must come of it, for a person to read.
+    /// What must come of it, for a person to read; of a recorded answer the recordings tell.
+    #[serde(default)]
     pub expect: String,
     pub tool: String,
     args: Value,
@@ -62,6 +64,9 @@ pub struct Case {
     says: Vec<String>,
     #[serde(default)]
     never: Vec<String>,
+    /// How many requests there are, if it matters.
+    #[serde(default)]
+    requests: Option<usize>,
     #[serde(default)]
     env: BTreeMap<String, Option<String>>,
     #[serde(default)]
@@ -77,18 +82,16 @@ struct AnswerSpec {
     request: String,
     #[serde(default)]
     file: Option<String>,
-    #[serde(default = "ok")]
-    status: u16,
+    #[serde(default)]
+    recorded: Option<String>,
+    #[serde(default)]
+    status: Option<u16>,
     #[serde(default, rename = "type")]
     media_type: Option<String>,
     #[serde(default)]
     headers: Map<String, Value>,
     #[serde(default)]
     service: Option<String>,
-}
-
-fn ok() -> u16 {
-    200
 }
 
 /// `fixtures/services`.
@@ -109,8 +112,7 @@ pub fn cases(service: &str) -> Result<Vec<Case>, String> {
             index.display()
         )
     })?;
-    let cases: Vec<Case> = serde_json::from_str(&text)
-        .map_err(|reason| format!("fixtures/services/{service}/index.json: {reason}"))?;
+    let cases = parsed(&text, &index)?;
     let named: BTreeSet<&str> = cases
         .iter()
         .flat_map(|case| &case.answers)
@@ -131,7 +133,27 @@ pub fn cases(service: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
+fn parsed(text: &str, file: &Path) -> Result<Vec<Case>, String> {
+    serde_json::from_str(text).map_err(|reason| format!("{}: {reason}", file.display()))
+}
+
+/// The cases of a file of `fixtures/recorded`, whose answers are beside the checkout.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn recorded_cases(file: &Path) -> Result<Vec<Case>, String> {
+    let text = fs::read_to_string(file).map_err(|reason| reason.to_string())?;
+    parsed(&text, file)
+}
+
 impl Case {
+    /// The recorded answers that it plays.
+    pub fn recordings(&self) -> impl Iterator<Item = &str> {
+        self.answers
+            .iter()
+            .filter_map(|row| row.recorded.as_deref())
+    }
+
     /// Runs the call and says everything that is not as the case has it.
     pub fn faults(&self, service: &str) -> Vec<String> {
         let mut faults = Vec::new();
@@ -167,6 +189,10 @@ impl Case {
         let odd = odd.filter(|expected| text.contains(*expected));
         faults.extend(odd.map(|expected| format!("it says {expected:?}")));
         faults.extend(playback.faults());
+        let requests = server.requests().len();
+        if self.requests.is_some_and(|wanted| wanted != requests) {
+            faults.push(format!("it made {requests} requests"));
+        }
         if !faults.is_empty() {
             faults.push(format!("it was:\n{text}"));
         }
@@ -221,13 +247,6 @@ impl Case {
 
 impl AnswerSpec {
     fn sample(&self, service: &str) -> Sample {
-        let path = self
-            .file
-            .as_ref()
-            .map(|file| folder().join(service).join(file));
-        let read = |path: PathBuf| {
-            fs::read(&path).unwrap_or_else(|reason| panic!("{}: {reason}", path.display()))
-        };
         let media_type = self
             .media_type
             .iter()
@@ -236,14 +255,31 @@ impl AnswerSpec {
             let value = value.as_str().map_or(value.to_string(), str::to_owned);
             (name.clone(), value)
         });
+        let headers = media_type.chain(more);
+        if let Some(file) = &self.recorded {
+            let mut sample = recorded(file);
+            sample.status = self.status.unwrap_or(sample.status);
+            for (name, value) in headers {
+                sample.headers.retain(|(own, _)| *own != name);
+                sample.headers.push((name, value));
+            }
+            return sample;
+        }
+        let path = self
+            .file
+            .as_ref()
+            .map(|file| folder().join(service).join(file));
+        let read = |path: PathBuf| {
+            fs::read(&path).unwrap_or_else(|reason| panic!("{}: {reason}", path.display()))
+        };
         Sample {
             name: self.file.clone().unwrap_or_default(),
             request: self.request.clone(),
             expect: String::new(),
             says: Vec::new(),
-            status: self.status,
+            status: self.status.unwrap_or(200),
             bytes: path.map(read).unwrap_or_default(),
-            headers: media_type.chain(more).collect(),
+            headers: headers.collect(),
         }
     }
 

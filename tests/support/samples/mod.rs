@@ -104,18 +104,30 @@ pub fn sample_sets(test: &str, service: &str) -> Vec<Vec<Sample>> {
     own.into_iter().chain(recorded).collect()
 }
 
+/// The rows of the recordings next to the checkout, each with its `service` and `file`.
+pub fn recordings(dir: &Path) -> impl Iterator<Item = Value> {
+    ["INDEX-a.json", "INDEX-b.json"]
+        .into_iter()
+        .flat_map(move |index| rows(&dir.join("services").join(index)))
+}
+
 /// The samples of `service` next to the checkout; `None`, with a message, if there are none.
 pub fn samples(test: &str, service: &str) -> Option<Vec<Sample>> {
-    let dir = shared(test)?.join("services");
-    let rows = ["INDEX-a.json", "INDEX-b.json"]
-        .iter()
-        .flat_map(|index| rows(&dir.join(index)));
-    let found: Vec<Sample> = rows
+    let dir = shared(test)?;
+    let found: Vec<Sample> = recordings(&dir)
         .filter(|row| row["service"] == service)
-        .map(|row| sample(&dir, service, &row))
+        .map(|row| sample(&dir.join("services"), service, &row))
         .collect();
     assert!(!found.is_empty(), "no sample of {service}");
     Some(found)
+}
+
+/// The recording in this file, which must be there.
+fn recorded(file: &str) -> Sample {
+    let dir = shared(file).expect("recordings beside the checkout");
+    let row = recordings(&dir).find(|row| row["file"] == file);
+    let row = row.unwrap_or_else(|| panic!("no recording is called {file}"));
+    sample(&dir.join("services"), "", &row)
 }
 
 /// A sample's file and its check.

@@ -38,7 +38,7 @@ pub(crate) struct CommandSpec {
 }
 
 /// What a command is given beside the part that it changes.
-pub(super) struct Call<'a> {
+pub(super) struct CommandCall<'a> {
     /// The text after its name.
     rest: &'a str,
     run: &'a Run,
@@ -46,7 +46,7 @@ pub(super) struct Call<'a> {
     orders: &'a mut Orders,
 }
 
-impl<'a> Call<'a> {
+impl<'a> CommandCall<'a> {
     pub(super) fn new(run: &'a Run, facts: &'a Facts, orders: &'a mut Orders) -> Self {
         Self {
             rest: "",
@@ -72,14 +72,14 @@ pub(super) struct Parts<'a> {
 #[derive(Clone, Copy)]
 enum CommandHandler {
     /// With none: it shows or orders something.
-    Free(fn(&mut Call<'_>) -> Outcome<()>),
-    Conversation(fn(&mut Conversation, &mut Call<'_>) -> Outcome<()>),
-    Flow(fn(&mut Flow, &mut Call<'_>) -> Outcome<()>),
-    Jobs(fn(&mut Jobs, &mut Call<'_>) -> Outcome<()>),
-    Model(fn(&mut Model, &mut Call<'_>) -> Outcome<()>),
-    Voice(fn(&mut Voice, &mut Call<'_>) -> Outcome<()>),
-    Workplace(fn(&mut Workplace, &mut Call<'_>) -> Outcome<()>),
-    Project(fn(&mut ProjectQuestion, &mut Call<'_>) -> Outcome<()>),
+    Free(fn(&mut CommandCall<'_>) -> Outcome<()>),
+    Conversation(fn(&mut Conversation, &mut CommandCall<'_>) -> Outcome<()>),
+    Flow(fn(&mut Flow, &mut CommandCall<'_>) -> Outcome<()>),
+    Jobs(fn(&mut Jobs, &mut CommandCall<'_>) -> Outcome<()>),
+    Model(fn(&mut Model, &mut CommandCall<'_>) -> Outcome<()>),
+    Voice(fn(&mut Voice, &mut CommandCall<'_>) -> Outcome<()>),
+    Workplace(fn(&mut Workplace, &mut CommandCall<'_>) -> Outcome<()>),
+    Project(fn(&mut ProjectQuestion, &mut CommandCall<'_>) -> Outcome<()>),
 }
 
 const fn bare(
@@ -173,8 +173,8 @@ impl SessionCommand<'_> {
     ///
     /// # Errors
     /// The words after the name are wrong, or it cannot be done.
-    pub(super) fn run(&self, parts: Parts<'_>, call: Call<'_>) -> Outcome<()> {
-        let call = &mut Call {
+    pub(super) fn run(&self, parts: Parts<'_>, call: CommandCall<'_>) -> Outcome<()> {
+        let call = &mut CommandCall {
             rest: self.rest,
             ..call
         };

@@ -1,6 +1,6 @@
 //! The commands as rows: what each takes, what the help says of it, and what it does.
 
-use super::{Call, CommandHandler, CommandSpec, SHELL, bare, help, taking};
+use super::{CommandCall, CommandHandler, CommandSpec, SHELL, bare, help, taking};
 use crate::app::direct_call::catalogue;
 use crate::app::help as topics;
 use crate::app::profile;
@@ -307,14 +307,14 @@ fn words(rest: &str) -> Outcome<Vec<String>> {
     })
 }
 
-fn list_profiles(call: &mut Call<'_>) -> Outcome<()> {
+fn list_profiles(call: &mut CommandCall<'_>) -> Outcome<()> {
     let list = |context: &_| Ok(profiles::profiles(context));
     call.orders.list(call.run, list);
     Ok(())
 }
 
 /// Sends one message to Copilot, whatever answers otherwise. What is said among messages of the flow is kept with them.
-fn ask_copilot(flow: &mut Flow, call: &mut Call<'_>) -> Outcome<()> {
+fn ask_copilot(flow: &mut Flow, call: &mut CommandCall<'_>) -> Outcome<()> {
     if call.rest.is_empty() {
         return Err(Problem::input("There is no message after /pro.")
             .next("For example: /pro explain this error."));

@@ -18,7 +18,7 @@ use crate::llm::provider::Offer;
 use crate::model_call::compaction::compact;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::engine::hooks::turns::is_compacted_by_hand;
+use crate::tools::engine::hooks::turns::{COMPACTED, is_compacted_by_hand, session_starts};
 
 const COMPACT: &str = "compact the conversation";
 
@@ -42,10 +42,15 @@ impl Conversation {
         let budget = ContextBudget::for_window(window.unwrap_or(u64::MAX));
         let goal = CompactionGoal::new(budget, run.context.gauge.overhead()).now();
         let conversation = self.number;
+        let model = facts.target.as_ref();
+        let model = model.map_or_else(String::new, |target| target.model.clone());
         let make = move || {
             let _with_session = with_session;
             is_compacted_by_hand(&ctx);
             let any = compact(&ctx, &mut messages, &mut TokenMeter::default(), goal)?;
+            if any {
+                session_starts(&ctx, COMPACTED, &model);
+            }
             Ok(any.then_some(messages))
         };
         let report = move |outcome| WorkerEvent::Compacted(conversation, outcome);

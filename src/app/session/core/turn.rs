@@ -14,14 +14,13 @@ use crate::app::session::model::Backend;
 use crate::app::session::orders::{Order, Orders};
 use crate::app::session::queued::{Queued, QueuedKind};
 use crate::app::session::run::Run;
-use crate::app::session::turn_job::{TurnJob, TurnMessage, TurnMode, TurnVoice};
+use crate::app::session::turn_job::{TurnCaller, TurnJob, TurnMessage, TurnMode, TurnVoice};
 use crate::app::session::turns::running_turn::{ArrivingAnswer, RunningTurn};
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::app::session::worker_event::TurnEnd;
 use crate::base::redact::scrub;
 use crate::chat::message::{Message, User};
 use crate::model_call::model_target::ModelTarget;
-use crate::model_call::user_facts::CallerPrompt;
 use crate::store::chat_log::LogRole;
 
 impl Core {
@@ -136,8 +135,7 @@ impl Core {
                 effort: self.model.effort(),
                 max_requests: None,
             },
-            caller: CallerPrompt::default(),
-            switch: None,
+            caller: TurnCaller::default(),
             message: TurnMessage {
                 text: text.clone(),
                 attached,

@@ -20,6 +20,7 @@ use crate::app::session::worker_event::WorkerEvent;
 use crate::base::fuzzy::{Fit, FuzzyQuery, FuzzyScratch};
 use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkVisitor};
+use crate::mcp::session::SessionServers;
 use crate::tools::engine::context::SessionContext;
 
 /// Most matches that are reported; nobody scrolls further.
@@ -117,14 +118,21 @@ pub(super) struct SearchPlace {
     /// `None` without a working directory: then only folders that are typed are listed.
     root: Option<Arc<Root>>,
     home: Option<PathBuf>,
+    servers: Arc<SessionServers>,
 }
 
 /// Answers queries until their sender is gone.
 fn search(place: &SearchPlace, queries: &Receiver<String>, report: &dyn Fn(FoundFiles)) {
+    let report = |mut found: FoundFiles| {
+        let names = place.servers.names_like(&found.query);
+        found.count += names.len();
+        found.paths.splice(0..0, names);
+        report(found);
+    };
     let mut search = SearchRun {
         place,
         queries,
-        report,
+        report: &report,
         ranking: Ranking::new(String::new()),
         paths: Vec::new(),
         reported: Instant::now(),
@@ -138,6 +146,20 @@ fn search(place: &SearchPlace, queries: &Receiver<String>, report: &dyn Fn(Found
         search.poll();
         // A newer query may come while one is answered.
         while !search.is_over && !search.is_answered {
+            // Their resources are addresses, and no files are like them.
+            let query = search.ranking.query.clone();
+            if let Some(paths) = place.servers.resources_like(&query) {
+                search.is_answered = true;
+                report(FoundFiles {
+                    count: paths.len(),
+                    paths: (paths.into_iter().filter(|path| can_be_typed(path)))
+                        .take(MAX_MATCHES)
+                        .collect(),
+                    query,
+                    is_complete: true,
+                });
+                continue;
+            }
             match (search.place.folder_of(&search.ranking.query), &place.root) {
                 (Some((folder, before)), _) => {
                     let found = listed(&folder, &before, &search.ranking.query);
@@ -161,6 +183,7 @@ impl SearchPlace {
         Self {
             root: context.working_dir.root(),
             home: context.env.get("HOME").map(PathBuf::from),
+            servers: context.modules.get::<SessionServers>(),
         }
     }
 
@@ -417,6 +440,7 @@ mod tests {
         let place = SearchPlace {
             root: Some(Root::open(root).unwrap().into()),
             home: Some(root.to_owned()),
+            servers: Arc::default(),
         };
         let (sender, queries) = unbounded();
         let sender = Mutex::new(Some(sender));
@@ -501,6 +525,7 @@ mod tests {
             let place = SearchPlace {
                 root: Some(Root::open(&work).unwrap().into()),
                 home: Some(dir.path().to_owned()),
+                servers: Arc::default(),
             };
             let (folder, before) = place.folder_of(query).unwrap();
             listed(&folder, &before, query)
@@ -535,6 +560,7 @@ mod tests {
         let place = SearchPlace {
             root: Some(Root::open(dir.path()).unwrap().into()),
             home: None,
+            servers: Arc::default(),
         };
         let (sender, queries) = unbounded();
         sender.send("a".to_owned()).unwrap();

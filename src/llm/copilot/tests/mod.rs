@@ -34,7 +34,7 @@ fn peer() {
     copilot_peer::play_if_peer();
 }
 
-struct Stage {
+struct CopilotStage {
     dir: TempDir,
     provider: CopilotProvider,
     messages: Vec<Message>,
@@ -57,7 +57,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(path.join(format!("{name}.jsonl"))).expect(name)
 }
 
-impl Stage {
+impl CopilotStage {
     /// With a script of fixtures and lines.
     fn new(parts: &[&str]) -> Self {
         let part = |part: &&str| match part.starts_with('{') {

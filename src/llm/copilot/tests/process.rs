@@ -5,7 +5,7 @@ use crate::base::testing::assert_has;
 
 #[test]
 fn a_cli_without_an_answer_is_killed_with_its_helpers() {
-    let mut stage = Stage::new(&[
+    let mut stage = CopilotStage::new(&[
         r#"{"helper":600}"#,
         r#"{"stderr":"unpacking"}"#,
         r#"{"hang":true}"#,
@@ -26,7 +26,7 @@ fn a_cli_without_an_answer_is_killed_with_its_helpers() {
 
 #[test]
 fn a_cli_that_ends_before_it_answers_is_told_with_its_status() {
-    let mut stage = Stage::new(&[
+    let mut stage = CopilotStage::new(&[
         r#"{"stderr":"libstdc++ is missing"}"#,
         r#"{"sleep":50}"#,
         r#"{"exit":127}"#,
@@ -39,7 +39,7 @@ fn a_cli_that_ends_before_it_answers_is_told_with_its_status() {
 #[test]
 fn another_version_of_the_protocol_is_refused_with_both_numbers() {
     let version = r#"{"result":{"ok":true,"protocolVersion":4}}"#;
-    let mut stage = Stage::new(&[r#"{"expect":"connect"}"#, version]);
+    let mut stage = CopilotStage::new(&[r#"{"expect":"connect"}"#, version]);
     let words = stage.say("one").unwrap_err().problem.one_line();
     assert_has(&words, &["version 4", "version 3"]);
     assert_has(&words, &["Update Marvin or the Copilot CLI."]);
@@ -55,7 +55,7 @@ fn an_older_server_answers_a_ping_instead() {
         fixture("answer")
     );
     assert_eq!(
-        Stage::playing(&script).say("one").unwrap().text,
+        CopilotStage::playing(&script).say("one").unwrap().text,
         "It is fine."
     );
 }
@@ -64,7 +64,7 @@ fn an_older_server_answers_a_ping_instead() {
 fn nobody_signed_in_is_told_before_a_session_begins() {
     let status = r#"{"result":{"isAuthenticated":false,"statusMessage":"Not authenticated"}}"#;
     let connect = "{\"expect\":\"connect\"}\n{\"result\":{\"protocolVersion\":3}}\n{\"expect\":\"auth.getStatus\"}";
-    let mut stage = Stage::new(&[connect, status]);
+    let mut stage = CopilotStage::new(&[connect, status]);
     let failure = stage.say("one").unwrap_err();
     assert_eq!(failure.kind, FailureKind::Auth);
     let words = failure.problem.one_line();
@@ -81,7 +81,7 @@ fn an_unknown_model_is_told_with_those_that_there_are() {
     let begin = fixture("begin");
     let (begin, _) = begin.split_once("{\"result\":{\"sessionId\"").unwrap();
     let list = "{\"expect\":\"models.list\"}\n{\"result\":{\"models\":[{\"id\":\"claude-haiku-4.5\"},{\"id\":\"gpt-5-mini\"}]}}";
-    let mut stage = Stage::playing(&format!("{begin}{refused}\n{list}\n"));
+    let mut stage = CopilotStage::playing(&format!("{begin}{refused}\n{list}\n"));
     stage.model = "gpt-5-mni";
     let words = stage.say("one").unwrap_err().problem.one_line();
     assert!(
@@ -98,7 +98,7 @@ fn floods_and_nonsense_do_no_harm() {
     let flood = format!("{{\"stderr\":\"{line}\",\"times\":400}}");
     let skipped = r#"{"huge":"model.messages_snapshot","bytes":100000000}"#;
     let odd = r#"{"message":{"jsonrpc":"2.0","id":"s1","method":"hooks.invoke","params":{}}}"#;
-    let mut stage = Stage::new(&[
+    let mut stage = CopilotStage::new(&[
         "begin",
         &flood,
         skipped,
@@ -115,7 +115,7 @@ fn a_message_that_is_too_long_and_needed_ends_the_turn() {
     let begin =
         "{\"expect\":\"session.send\"}\n{\"result\":{}}\n{\"event\":\"user.message\",\"data\":{}}";
     let huge = r#"{"huge":"assistant.message_delta","bytes":100000000}"#;
-    let mut stage = Stage::new(&["begin", begin, huge]);
+    let mut stage = CopilotStage::new(&["begin", begin, huge]);
     let failure = stage.say("one").unwrap_err();
     assert_eq!(failure.kind, FailureKind::Protocol);
     assert_has(&failure.problem.what, &["a message of 95 MB"]);
@@ -123,7 +123,7 @@ fn a_message_that_is_too_long_and_needed_ends_the_turn() {
 
 #[test]
 fn output_that_is_no_message_ends_the_cli() {
-    let mut stage = Stage::new(&[
+    let mut stage = CopilotStage::new(&[
         "begin",
         r#"{"raw":"Segmentation fault\n","times":3}"#,
         r#"{"hang":true}"#,
@@ -134,9 +134,9 @@ fn output_that_is_no_message_ends_the_cli() {
 
 #[test]
 fn the_cli_ends_with_its_provider_and_forgets_the_session() {
-    let mut stage = Stage::new(&["begin", "answer"]);
+    let mut stage = CopilotStage::new(&["begin", "answer"]);
     stage.say("one").unwrap();
-    let Stage { provider, dir, .. } = stage;
+    let CopilotStage { provider, dir, .. } = stage;
     drop(provider);
     let methods = || {
         let calls = copilot_peer::calls(dir.path()).into_iter();

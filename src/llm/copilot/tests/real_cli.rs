@@ -97,12 +97,12 @@ fn cli(test: &str) -> Option<PathBuf> {
     path.map(PathBuf::from)
 }
 
-fn stage(cli: &Path, url: &str) -> Stage {
+fn stage(cli: &Path, url: &str) -> CopilotStage {
     let dir = tempfile::tempdir().unwrap();
     let own = dir.path().join("copilot").display().to_string();
     let cache = std::env::temp_dir().join("marvin-copilot-cache");
     std::fs::create_dir_all(&cache).unwrap();
-    let mut stage = Stage::with(
+    let mut stage = CopilotStage::with(
         dir,
         cli,
         &[

@@ -17,7 +17,7 @@ fn what_the_real_cli_sent_signed_in_is_an_unknown_model_and_then_a_turn_with_a_t
     let Some(script) = recording("session-signed-in.jsonl") else {
         return;
     };
-    let mut stage = Stage::playing(&script);
+    let mut stage = CopilotStage::playing(&script);
     let words = stage.say("one").unwrap_err().problem.one_line();
     assert_has(
         &words,
@@ -47,7 +47,7 @@ fn what_the_real_cli_sent_without_a_login_is_an_error_before_its_end() {
     let until = script[..until].rfind('\n').unwrap();
     let signed_in =
         script[..until].replace("\"isAuthenticated\": false", "\"isAuthenticated\": true");
-    let mut stage = Stage::playing(&signed_in);
+    let mut stage = CopilotStage::playing(&signed_in);
     let failure = stage.say("hello").unwrap_err();
     assert_eq!(
         failure.kind,

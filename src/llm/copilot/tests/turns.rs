@@ -8,7 +8,7 @@ use crate::base::testing::assert_has;
 
 #[test]
 fn an_answer_comes_in_pieces_with_its_usage() {
-    let mut stage = Stage::new(&["begin", "answer", "answer"]);
+    let mut stage = CopilotStage::new(&["begin", "answer", "answer"]);
     let reply = stage.say("how is it?").unwrap();
     assert_eq!(
         (reply.text.as_str(), stage.shown.as_str()),
@@ -36,7 +36,7 @@ fn an_answer_comes_in_pieces_with_its_usage() {
 
 #[test]
 fn calls_of_one_message_come_together_and_their_results_go_on_with_the_turn() {
-    let mut stage = Stage::new(&["begin", "tools"]);
+    let mut stage = CopilotStage::new(&["begin", "tools"]);
     let reply = stage.say("look").unwrap();
     let calls: Vec<(&str, &str)> = reply
         .calls
@@ -76,7 +76,7 @@ fn calls_after_the_last_round_are_refused_and_the_turn_ends() {
     for _ in 0..9 {
         parts.extend([call, ask, wait]);
     }
-    let mut stage = Stage::new(&parts);
+    let mut stage = CopilotStage::new(&parts);
     stage.may_call = false;
     let reply = stage.say("look").unwrap();
     assert!(reply.calls.is_empty());
@@ -88,7 +88,7 @@ fn calls_after_the_last_round_are_refused_and_the_turn_ends() {
 
 #[test]
 fn an_error_waits_for_its_end_so_that_the_next_turn_is_a_whole_one() {
-    let mut stage = Stage::new(&["begin", "error", "answer"]);
+    let mut stage = CopilotStage::new(&["begin", "error", "answer"]);
     let failure = stage.say("one").unwrap_err();
     assert_eq!(failure.kind, FailureKind::Server);
     assert_eq!(failure.problem.what, "copilot: The upstream model is down");
@@ -106,13 +106,13 @@ fn a_late_end_of_an_earlier_turn_ends_nothing() {
     let answer = fixture("answer");
     let (sent, rest) = answer.split_at(answer.find("{\"event\":\"user.message\"").unwrap());
     let script = format!("{}{sent}{late}\n{late}\n{rest}", fixture("begin"));
-    let mut stage = Stage::playing(&script);
+    let mut stage = CopilotStage::playing(&script);
     assert_eq!(stage.say("one").unwrap().text, "It is fine.");
 }
 
 #[test]
 fn a_conversation_that_changed_begins_a_new_session_with_a_quotation() {
-    let mut stage = Stage::new(&["begin", "answer", CREATE, "answer", CREATE, "answer"]);
+    let mut stage = CopilotStage::new(&["begin", "answer", CREATE, "answer", CREATE, "answer"]);
     stage.say("one").unwrap();
     stage.messages[1] = Message::assistant("Edited.");
     stage.say("two").unwrap();
@@ -137,7 +137,7 @@ fn a_conversation_that_changed_begins_a_new_session_with_a_quotation() {
 
 #[test]
 fn a_request_beside_the_conversation_has_a_session_of_its_own() {
-    let mut stage = Stage::new(&["begin", "answer", CREATE, "answer"]);
+    let mut stage = CopilotStage::new(&["begin", "answer", CREATE, "answer"]);
     stage.say("one").unwrap();
     let talk = std::mem::take(&mut stage.messages);
     stage.key = "";
@@ -156,7 +156,7 @@ fn a_request_beside_the_conversation_has_a_session_of_its_own() {
 fn a_cancelled_turn_returns_at_once_and_the_session_goes_on() {
     let begin = "{\"expect\":\"session.send\"}\n{\"result\":{}}\n{\"event\":\"user.message\",\"data\":{}}\n{\"event\":\"assistant.message_delta\",\"data\":{\"deltaContent\":\"Half\"}}";
     let aborted = "{\"expect\":\"session.abort\"}\n{\"result\":{}}\n{\"sleep\":100}\n{\"event\":\"session.idle\",\"data\":{\"aborted\":true}}";
-    let mut stage = Stage::new(&["begin", begin, aborted, "answer"]);
+    let mut stage = CopilotStage::new(&["begin", begin, aborted, "answer"]);
     let stop = stage.stop.clone();
     let calls = stage.dir.path().to_owned();
     let firing = thread::spawn(move || {
@@ -186,7 +186,7 @@ fn a_cancelled_turn_returns_at_once_and_the_session_goes_on() {
 #[test]
 fn a_turn_that_takes_too_long_is_ended_and_the_next_has_a_new_session() {
     let hanging = "{\"expect\":\"session.send\"}\n{\"result\":{}}\n{\"event\":\"user.message\",\"data\":{}}\n{\"expect\":\"session.abort\"}\n{\"result\":{}}";
-    let mut stage = Stage::new(&["begin", hanging, CREATE, "answer"]);
+    let mut stage = CopilotStage::new(&["begin", hanging, CREATE, "answer"]);
     stage.limit = Duration::from_millis(300);
     let failure = stage.say("one").unwrap_err();
     assert_eq!(failure.kind, FailureKind::Stalled);
@@ -202,7 +202,7 @@ fn a_turn_that_takes_too_long_is_ended_and_the_next_has_a_new_session() {
 
 #[test]
 fn results_that_come_after_the_deadline_end_the_turn() {
-    let mut stage = Stage::new(&["begin", "tools"]);
+    let mut stage = CopilotStage::new(&["begin", "tools"]);
     stage.limit = Duration::from_millis(400);
     let reply = stage.say("look").unwrap();
     thread::sleep(
@@ -219,7 +219,7 @@ fn results_that_come_after_the_deadline_end_the_turn() {
 
 #[test]
 fn the_time_that_the_user_took_for_a_question_is_no_part_of_the_turn() {
-    let mut stage = Stage::new(&["begin", "tools"]);
+    let mut stage = CopilotStage::new(&["begin", "tools"]);
     stage.limit = Duration::from_millis(400);
     let deadline = stage.say("look").unwrap().deadline.unwrap();
     thread::sleep(deadline.saturating_duration_since(Instant::now()));
@@ -232,7 +232,7 @@ fn the_time_that_the_user_took_for_a_question_is_no_part_of_the_turn() {
 #[test]
 fn a_cli_that_dies_in_a_turn_is_started_again_by_the_next() {
     let dying = "{\"expect\":\"session.send\"}\n{\"result\":{}}\n{\"event\":\"user.message\",\"data\":{}}\n{\"stderr\":\"out of memory\"}\n{\"sleep\":50}\n{\"exit\":7}";
-    let mut stage = Stage::new(&["begin", dying]);
+    let mut stage = CopilotStage::new(&["begin", dying]);
     let failure = stage.say("one").unwrap_err();
     let words = failure.problem.one_line();
     assert_eq!(failure.kind, FailureKind::Cut);
@@ -246,7 +246,7 @@ fn a_cli_that_dies_in_a_turn_is_started_again_by_the_next() {
 #[test]
 fn a_cli_that_died_between_two_turns_is_started_again_at_once() {
     let wait = "{\"expect\":\"session.send\"}\n{\"exit\":1}";
-    let mut stage = Stage::new(&["begin", "answer", wait]);
+    let mut stage = CopilotStage::new(&["begin", "answer", wait]);
     stage.say("one").unwrap();
     // It took the second message with it, and another one answers.
     assert_eq!(stage.say("two").unwrap().text, "It is fine.");
@@ -259,7 +259,7 @@ fn a_cli_that_died_between_two_turns_is_started_again_at_once() {
 #[test]
 fn a_chosen_effort_is_told_where_the_model_takes_one() {
     let refused = "{\"expect\":\"session.create\"}\n{\"error\":{\"code\":-32603,\"message\":\"Request session.create failed with message: Model \\\"x\\\" does not support reasoning effort configuration.\"}}";
-    let mut stage = Stage::new(&[
+    let mut stage = CopilotStage::new(&[
         "begin", "answer", CREATE, "answer", refused, CREATE, "answer",
     ]);
     stage.model = "claude-sonnet-5-5";
@@ -284,7 +284,7 @@ fn a_chosen_effort_is_told_where_the_model_takes_one() {
 
 #[test]
 fn a_model_without_efforts_is_told_none_and_the_user_once() {
-    let mut stage = Stage::new(&["begin", "answer", "answer"]);
+    let mut stage = CopilotStage::new(&["begin", "answer", "answer"]);
     stage.model = "gpt-4o";
     stage.effort = Some(Effort::High);
     stage.say("one").unwrap();

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use crate::base::text;
-use crate::formats::sse::{Events, SseItem};
+use crate::formats::sse::{SseEvents, SseItem};
 
 /// Members that hold the words of an error.
 const WORDS: [&str; 6] = [
@@ -184,7 +184,7 @@ impl ProviderError {
             }
             ControlFlow::Continue(())
         };
-        let mut events = Events::default();
+        let mut events = SseEvents::default();
         let read = events.feed(body, &mut take).is_ok() && events.finish(&mut take).is_ok();
         let plain = || {
             let message = words.filter(|_| read)?;

@@ -165,20 +165,6 @@ fn other_answers() {
 }
 
 #[test]
-fn a_redirection_says_where_it_points() {
-    let failure = from_response(
-        &asked("openai"),
-        301,
-        &|name| (name == "location").then(|| "https://x.example/v1".to_owned()),
-        b"",
-    );
-    assert_eq!(
-        failure.problem.one_line(),
-        "openai redirects (301) to https://x.example/v1. It was not followed, so no key was sent there. If that is the right place, set OPENAI_URL to it."
-    );
-}
-
-#[test]
 fn q08_errors_inside_a_stream_are_sorted_by_their_words() {
     for (body, why) in [
         (
@@ -275,22 +261,6 @@ fn an_error_without_words_says_what_is_known() {
     assert!(
         line.starts_with("groq limits requests (429) and gave no reason."),
         "{line}"
-    );
-}
-
-#[test]
-fn the_variable_that_gave_the_address_is_named() {
-    let context = ErrorContext {
-        url_variable: "MARVIN_URL_OPENAI".into(),
-        ..asked("openai")
-    };
-    let failure = from_response(&context, 404, &|_| None, b"404 page not found");
-    assert!(
-        failure
-            .problem
-            .one_line()
-            .ends_with("Check MARVIN_URL_OPENAI."),
-        "{failure:?}"
     );
 }
 

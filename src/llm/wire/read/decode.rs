@@ -12,7 +12,7 @@ const CHAT_COMPLETION: &[u8] = b"chat.completion";
 
 /// Whether to read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum DecodeProgress {
     More,
     /// The end marker was read: stop, even if the server keeps the connection open.
     Done,
@@ -41,18 +41,18 @@ impl Decoder {
         }
     }
 
-    /// Takes one read. After anything but [`Progress::More`] further input is ignored.
-    pub fn feed(&mut self, bytes: &[u8]) -> Progress {
+    /// Takes one read. After anything but [`DecodeProgress::More`] further input is ignored.
+    pub fn feed(&mut self, bytes: &[u8]) -> DecodeProgress {
         if self.failed.is_none() && self.reading.draft.error.is_none() {
             self.failed = self.reading.feed(bytes).err();
         }
         let draft = &self.reading.draft;
         if self.failed.is_some() || draft.error.is_some() {
-            Progress::Failed
+            DecodeProgress::Failed
         } else if draft.done {
-            Progress::Done
+            DecodeProgress::Done
         } else {
-            Progress::More
+            DecodeProgress::More
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::draft::ReplyDraft;
 use crate::formats::lines::{LineSplitter, MAX_LINE_BYTES, TooLong};
-use crate::formats::sse::{Events, SseItem};
+use crate::formats::sse::{SseEvents, SseItem};
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json, responses};
@@ -43,7 +43,7 @@ pub(super) struct BodyReader {
 enum Framing {
     /// Only white space so far.
     Unknown,
-    Sse(Events),
+    Sse(SseEvents),
     Lines(LineSplitter),
     /// JSON that is not streamed.
     Whole(Vec<u8>),
@@ -90,7 +90,7 @@ impl BodyReader {
                     (Some(b'<'), _) => Framing::Junk,
                     (Some(b'{'), Wire::Ollama) => Framing::Lines(LineSplitter::default()),
                     (Some(b'{' | b'[' | b'"'), _) => Framing::Whole(Vec::new()),
-                    _ => Framing::Sse(Events::default()),
+                    _ => Framing::Sse(SseEvents::default()),
                 };
                 self.push(rest)
             }

@@ -20,7 +20,7 @@ mod thinking;
 
 pub(super) use output_items::{SavedItem, SavedOutput};
 
-pub(crate) use decode::{Decoder, Progress};
+pub(crate) use decode::{DecodeProgress, Decoder};
 
 #[cfg(test)]
 mod quirks;

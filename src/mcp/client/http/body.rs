@@ -9,7 +9,7 @@ use super::web::{Web, WebResponse};
 use crate::base::problem::Problem;
 use crate::formats::json_lines;
 use crate::formats::json_rpc::RpcError;
-use crate::formats::sse::{Events, SseItem};
+use crate::formats::sse::{SseEvents, SseItem};
 use crate::mcp::client::router::{Reply, Router};
 use crate::mcp::client::text::clipped;
 use crate::mcp::client::transport::{Failure, Loss};
@@ -104,7 +104,7 @@ pub(super) fn events(
     resumption: &mut Resumption,
     take: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, Failure> {
-    let mut events = Events::with_cap(MAX_BYTES);
+    let mut events = SseEvents::with_cap(MAX_BYTES);
     let mut buffer = vec![0; 64 << 10];
     let mut on_item = |item: SseItem<'_>| match item {
         SseItem::Event { name, data } if !data.iter().all(u8::is_ascii_whitespace) => {

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use serde_json::{Value, json};
 
 use super::body::{self, Kind, Resumption};
@@ -51,10 +51,7 @@ impl EventStream {
         let name = thread::Builder::new().name("mcp-stream".to_owned());
         let spawned = name.spawn(move || reader.read());
         spawned.map_err(|error| Problem::system("Cannot start a thread for a stream", error))?;
-        let to = told
-            .recv_timeout(wait.limit)
-            .unwrap_or_else(|_| Err(too_late(web.server(), INITIALIZE, wait, false).into()));
-        match to {
+        match Self::endpoint(web, &told, wait) {
             Ok(to) => Ok(Arc::new(Self {
                 web: Arc::clone(web),
                 router,
@@ -68,7 +65,34 @@ impl EventStream {
             }
         }
     }
+
+    /// The address that the stream names; the time in which the user signs in does not count.
+    fn endpoint(
+        web: &Web,
+        told: &Receiver<Result<Address, Failure>>,
+        wait: Wait<'_>,
+    ) -> Result<Address, Failure> {
+        let clock = &web.inbound.clock;
+        let (begun, asked_before) = (Instant::now(), clock.spent());
+        loop {
+            let spent = begun.elapsed().saturating_sub(clock.spent() - asked_before);
+            let left = wait.limit.saturating_sub(spent);
+            if left.is_zero() && !clock.is_running() {
+                return Err(too_late(web.server(), INITIALIZE, wait, false).into());
+            }
+            match told.recv_timeout(left.clamp(Duration::from_millis(1), LOOK)) {
+                Ok(to) => return to,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Problem::internal("The way to the server is closed.").into());
+                }
+            }
+        }
+    }
 }
+
+/// How often it is looked whether a person still signs in.
+const LOOK: Duration = Duration::from_millis(250);
 
 fn post(
     web: &Web,

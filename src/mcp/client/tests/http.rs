@@ -5,13 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::{LIMIT, call, entry, host, text_of, wait};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, ProblemKind};
-use crate::mcp::client::connection::{Connection, List, Progress};
+use crate::mcp::client::connection::{Connection, List, Progress, Wait};
 use crate::mcp::client::credentials::Credentials;
 use crate::mcp::client::dial::{ClientHost, dial};
 use crate::mcp::config::entry::{HttpReach, Reach};
@@ -436,6 +437,63 @@ fn the_transport_of_2024_is_found_and_stays_within_its_origin() {
         let connection = dial(&entry(Reach::Http(site.reach())), again);
         connection.open(wait(&Cancel::new())).unwrap();
         assert_eq!(site.seen().get(before).unwrap(), "GET");
+    }
+}
+
+/// A person who signs in for longer than a server may take to start.
+struct SlowPerson(AtomicUsize);
+
+const START_LIMIT: Duration = Duration::from_millis(600);
+
+impl Credentials for SlowPerson {
+    fn authorization(&self, _: &Cancel) -> Outcome<Option<String>> {
+        Ok((self.0.load(Ordering::SeqCst) > 0).then(|| "Bearer t".to_owned()))
+    }
+
+    fn refused(&self, _: u16, _: &[String], _: &Cancel) -> Outcome<bool> {
+        thread::sleep(START_LIMIT * 2);
+        self.0.store(1, Ordering::SeqCst);
+        Ok(true)
+    }
+}
+
+#[test]
+fn the_time_in_which_somebody_signs_in_is_no_part_of_a_start_limit() {
+    for by_event_stream in [false, true] {
+        let open: Arc<Mutex<Option<TcpStream>>> = Arc::default();
+        let site = Site::new(move |request, message, stream| {
+            if request.header("authorization").is_none() {
+                return answer(stream, 401, "WWW-Authenticate: Bearer\r\n", "");
+            }
+            if request.method == "GET" {
+                events(stream, "event: endpoint\ndata: /mcp\n\n");
+                *open.lock().unwrap() = Some(stream.try_clone().unwrap());
+                return;
+            }
+            if !by_event_stream {
+                return result(stream, message, discovered());
+            }
+            answer(stream, 202, "", "Accepted");
+            if message["method"] == "initialize" {
+                let hello = json!({"protocolVersion": "2024-11-05", "capabilities": {}});
+                let message = json!({"jsonrpc": "2.0", "id": message["id"], "result": hello});
+                let told = format!("event: message\n{}", event(&message));
+                let mut open = open.lock().unwrap();
+                open.as_mut().unwrap().write_all(told.as_bytes()).unwrap();
+            }
+        });
+        let reach = match by_event_stream {
+            true => Reach::Sse(site.reach()),
+            false => Reach::Http(site.reach()),
+        };
+        let host = ClientHost {
+            credentials: Some(Arc::new(SlowPerson(AtomicUsize::new(0)))),
+            ..host()
+        };
+        let connection = dial(&entry(reach), host);
+        let stop = Cancel::new();
+        let opened = connection.open(Wait::new(START_LIMIT, &stop));
+        assert!(opened.is_ok(), "{by_event_stream}: {opened:?}");
     }
 }
 

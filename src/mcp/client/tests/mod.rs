@@ -27,6 +27,7 @@ pub(super) fn entry(reach: Reach) -> ServerEntry {
             startup: LIMIT,
             call: LIMIT,
             total: LIMIT,
+            idle: LIMIT,
         },
         protocol: None,
         included: Vec::new(),

@@ -320,6 +320,52 @@ say '{"method":"notifications/message","params":{"level":"warning","data":"low"}
 }
 
 #[test]
+fn a_server_of_which_nothing_is_asked_ends_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let cases = format!("{LEGACY} tools/call) case $line in *slow*) sleep 1;; esac; text back;;");
+    let script = format!("echo $$ >>{}\n{}", log.display(), server(&cases));
+    let mut entry = entry(shell(&script));
+    entry.limits.idle = Duration::from_millis(300);
+    let connection = dial(&entry, host());
+    let stop = Cancel::new();
+    // More often than a server that fails is started again, and never in the middle of a call.
+    for n in 1..=3 {
+        let args = json!({"slow": true});
+        let result = connection.call("x", args.as_object().unwrap(), wait(&stop));
+        assert_eq!(text_of(&result.unwrap()), "back");
+        let started = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(started.lines().count(), n, "{started}");
+        let process = format!("/proc/{}", started.lines().last().unwrap());
+        let until = Instant::now() + LIMIT;
+        while std::path::Path::new(&process).exists() {
+            assert!(Instant::now() < until, "it still runs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!connection.is_open());
+    }
+}
+
+#[test]
+fn a_server_knows_its_folder_before_the_first_call() {
+    // It asks when the handshake is done, and looks at what it is told as its messages come.
+    let cases = r#"initialize) hello;; notifications/initialized) say '{"jsonrpc":"2.0","id":"r","method":"roots/list"}';;
+ping) result '{}';; tools/call) text "$roots";; '{') case $line in *file:///tmp*) roots=known;; esac;;"#;
+    for _ in 0..20 {
+        let host = ClientHost {
+            working_dir: Some("/tmp".into()),
+            spoken: Some(Spoken {
+                version: "2025-11-25".to_owned(),
+                by_event_stream: false,
+            }),
+            ..host()
+        };
+        let connection = dial(&entry(shell(&server(cases))), host);
+        assert_eq!(text_of(&call(&*connection, "x").unwrap()), "known");
+    }
+}
+
+#[test]
 fn a_server_that_stays_is_ended() {
     let stays = format!("trap '' TERM\n{}\nsleep 60", server(LEGACY));
     let (connection, _) = opened(&stays);

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::sessions::Session;
@@ -70,13 +71,7 @@ impl Shared {
             && let Some(session) = self.sessions.find(session)
             && let Some(batch) = batch::read(&session.client, &request.body)
         {
-            let outlet: Arc<dyn Outlet> = Arc::new(Nobody);
-            let (server, stop) = (&self.server, &session.stop);
-            let answers = batch::answered(server, &session.client, &batch, &outlet, stop);
-            return Some(match answers {
-                Some(answers) => HttpResponse::json(200, answers),
-                None => HttpResponse::empty(202),
-            });
+            return self.batch(session, batch, stream);
         }
         let message = match Incoming::read(&request.body) {
             Ok(message) => message,
@@ -149,6 +144,37 @@ impl Shared {
             session.client.take_back(&id);
         }
         answer.and_then(|answer| reply.end(answer))
+    }
+
+    /// The response to a batch, which ends when its client hangs up.
+    fn batch(
+        &self,
+        session: Arc<Session>,
+        batch: Vec<Box<RawValue>>,
+        stream: &TcpStream,
+    ) -> Option<HttpResponse> {
+        let (send, receive) = bounded::<Option<String>>(1);
+        let (stop, _with_all) = session.stop.child();
+        let (server, own) = (Arc::clone(&self.server), stop.clone());
+        let started = thread::Builder::new().spawn(move || {
+            let outlet: Arc<dyn Outlet> = Arc::new(Nobody);
+            let answers = batch::answered(&server, &session.client, &batch, &outlet, &own);
+            let _ = send.send(answers);
+        });
+        if started.is_err() {
+            return Some(HttpResponse::words(503, "Too much is running."));
+        }
+        loop {
+            match receive.recv_timeout(PERIOD) {
+                Ok(Some(answers)) => return Some(HttpResponse::json(200, answers)),
+                Ok(None) => return Some(HttpResponse::empty(202)),
+                Err(RecvTimeoutError::Timeout) if !is_gone(stream) => {}
+                Err(_) => {
+                    stop.fire();
+                    return None;
+                }
+            }
+        }
     }
 
     /// A notification, of which only one matters, or an answer.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::base::testing::assert_has;
 use crate::reply::testing::catalogue;
+use crate::reply::tools::catalogue::TOOL_SEARCH;
 use crate::tools::engine::approval::ApprovalRequest;
 
 #[test]

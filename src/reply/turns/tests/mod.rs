@@ -15,6 +15,7 @@ use super::*;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
+use crate::chat::message::ToolOutput;
 use crate::chat::reply_event::ReplyEvent;
 use crate::llm::failure::{ErrorAnswer, Failure};
 use crate::llm::provider::{Offer, Reply};

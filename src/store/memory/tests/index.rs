@@ -84,13 +84,19 @@ const FEW: [&[&str]; 3] = [&["garden"], &["numb", "recipe"], &["forgotten"]];
 fn check_against(home: &Path, whole: &mut Diary, searches: &[&[&str]]) {
     let memory = store(home);
     let day = |text: &str| -> Option<Date> { Some(text.parse().unwrap()) };
-    for words in searches {
-        for (from, to) in [
-            (None, None),
-            (day("1701-01-01"), day("1702-06-01")),
-            (day("1705-01-01"), None),
-            (None, day("1600-01-01")),
-        ] {
+    let ranges = [
+        (None, None),
+        (day("1701-01-01"), day("1702-06-01")),
+        (day("1705-01-01"), None),
+        (None, day("1600-01-01")),
+    ];
+    for (n, words) in searches.iter().enumerate() {
+        // Of a few searches, each has a range of its own.
+        let ranges = match searches.len() == FEW.len() {
+            true => &ranges[n..=n],
+            false => &ranges[..],
+        };
+        for (from, to) in ranges.iter().copied() {
             let words = texts(words);
             let found = memory.diary_search(&words, from, to, 4).unwrap();
             assert_eq!(found, whole.search(&words, from, to, 4, None), "{words:?}");
@@ -160,7 +166,7 @@ fn an_index_that_is_wrong_is_made_again_without_a_word() {
         vec![Vec::new(), good[..40].to_vec(), good[..length - 1].to_vec()];
     wrong.push([&good[..], b"x"].concat());
     // In the stamp, the tables, and the lists.
-    for at in [0, 25, 30, 80, 150, 5_000, 60_000, length / 2, length - 1] {
+    for at in [0, 25, 80, 5_000, length / 2, length - 1] {
         let mut bytes = good.clone();
         bytes[at] ^= 0x15;
         wrong.push(bytes);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::calls::as_told;
 use super::event::HookEvent;
 use super::fire::fire;
-use super::hook_set::HookedSession;
+use super::hook_set::{HookSet, HookedSession};
 use super::verdict::joined;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, Level};
@@ -13,6 +13,10 @@ use crate::tools::engine::context::ToolContext;
 
 /// How often hooks may keep a turn from ending.
 const MAX_STOPS: u32 = 5;
+/// The source of a session that goes on with a shortened conversation.
+pub(crate) const COMPACTED: &str = "compact";
+/// The source of a copy of a session.
+const FORKED: &str = "fork";
 
 /// A message of a session is about to be sent. The first one begins the session, and ends the one before. `session` has the id and the file of the session that is
 /// written, if one is; `has_earlier` says whether something was said in it before.
@@ -32,6 +36,8 @@ pub(crate) fn message_begins(
             id,
             transcript,
             source: match (has_earlier, known.id.is_empty()) {
+                // How the process began, before it was known which session that is.
+                (true, true) if known.source == FORKED => FORKED,
                 (true, _) => "resume",
                 (false, true) => "startup",
                 (false, false) => "clear",
@@ -60,6 +66,19 @@ pub(crate) fn session_starts(ctx: &ToolContext, source: &str, model: &str) {
     if let Some(context) = said.and_then(|said| said.context) {
         set.tell_later(context);
     }
+}
+
+/// The conversation was shortened by itself: returns what hooks say of that, which goes to the model at once.
+pub(crate) fn session_is_compacted(ctx: &ToolContext, model: &str) -> Option<String> {
+    session_starts(ctx, COMPACTED, model);
+    told(&ctx.session.hooks)
+}
+
+/// What was kept for the model, as it is told it.
+fn told(set: &HookSet) -> Option<String> {
+    let words = set.told_later();
+    let words = words.iter().map(|words| as_told(words));
+    words.reduce(|one, other| joined(Some(one), &other))
 }
 
 /// The session ends, if hooks were told that it began.
@@ -96,10 +115,10 @@ pub(crate) fn prompt_is_sent(ctx: &ToolContext, prompt: &str) -> Outcome<Option<
             "A hook of the user did not let the message be sent{why}"
         )));
     }
-    let mut context = set.told_later();
-    context.extend(said.context);
-    let context = context.iter().map(|words| as_told(words));
-    Ok(context.reduce(|one, other| joined(Some(one), &other)))
+    said.context
+        .into_iter()
+        .for_each(|words| set.tell_later(words));
+    Ok(told(set))
 }
 
 /// How often hooks have kept a turn from ending.

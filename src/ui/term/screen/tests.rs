@@ -34,7 +34,7 @@ impl Pair {
 
     fn flush(&mut self, cursor: Option<Position>, scroll: Option<&Scroll>) -> usize {
         let count = self.screen.flush(cursor, scroll).unwrap();
-        let bytes = std::mem::take(self.screen.out());
+        let bytes = std::mem::take(&mut self.screen.out);
         assert_eq!(bytes.len(), count);
         self.terminal.process(&bytes);
         count
@@ -358,7 +358,7 @@ fn a_row_that_no_longer_goes_on_is_erased_whole() {
             screen.frame()[(9, 0)].set_style(go_on);
         }
         screen.flush(None, None).unwrap();
-        String::from_utf8(std::mem::take(screen.out())).unwrap()
+        String::from_utf8(std::mem::take(&mut screen.out)).unwrap()
     };
     draw(["0123456789", "abc"], true);
     // The beginning stayed the same, and is written again all the same.
@@ -374,7 +374,7 @@ fn a_link_is_written_only_where_the_terminal_has_them_and_never_left_open() {
         let mut screen = screen(20, 2).with_links(has_links);
         screen.frame().set_string(0, 0, "here", link);
         screen.flush(Some(Position::new(0, 1)), None).unwrap();
-        let bytes = String::from_utf8(std::mem::take(screen.out())).unwrap();
+        let bytes = String::from_utf8(std::mem::take(&mut screen.out)).unwrap();
         assert_eq!(
             bytes.contains(";https://screen.example/\x1b\\here\x1b]8;;\x1b\\"),
             has_links,
@@ -423,7 +423,7 @@ fn without_colours_modifiers_remain() {
         .add_modifier(Modifier::BOLD);
     screen.frame().set_string(0, 0, "a", style);
     screen.flush(None, None).unwrap();
-    let text = String::from_utf8(std::mem::take(screen.out())).unwrap();
+    let text = String::from_utf8(std::mem::take(&mut screen.out)).unwrap();
     assert!(
         text.contains("\x1b[1ma") || text.contains("\x1b[0;1ma"),
         "{text:?}"
@@ -449,10 +449,10 @@ fn after_a_write_error_everything_is_repainted() {
     let mut screen = Screen::new(Broken(true, Vec::new()), Size::new(10, 2), Colours::On);
     screen.frame().set_string(0, 0, "text", Style::new());
     assert!(screen.flush(None, None).is_err());
-    screen.out().0 = false;
+    screen.out.0 = false;
     screen.frame().set_string(0, 0, "text", Style::new());
     screen.flush(None, None).unwrap();
-    assert!(String::from_utf8_lossy(&screen.out().1).contains("text"));
+    assert!(String::from_utf8_lossy(&screen.out.1).contains("text"));
 }
 
 /// A chat of 80x24 that follows its end: title, text, a line that counts, input.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::KeyEvent;
 
 use super::App;
-use crate::app::session::ui_update::Verdict;
+use crate::app::session::ui_update::ApprovalAnswer;
 use crate::ui::keys::{self, KeyContext};
 use crate::ui::tui::ask::{KeyTarget, QuestionPrompt};
 
@@ -71,7 +71,7 @@ impl App {
     }
 
     /// Approves only a question that was shown in full.
-    pub(super) fn approve(&mut self, verdict: Verdict) {
+    pub(super) fn approve(&mut self, verdict: ApprovalAnswer) {
         let question = self.open_question.as_ref();
         if question.is_some_and(QuestionPrompt::is_read) {
             self.answer(verdict);
@@ -96,7 +96,7 @@ impl App {
     }
 
     /// Answers the question, and shows what comes of it.
-    pub(super) fn answer(&mut self, verdict: Verdict) {
+    pub(super) fn answer(&mut self, verdict: ApprovalAnswer) {
         self.chat.go_to_end();
         if let Some(open_question) = self.open_question.take() {
             // The turn may already be over.

@@ -217,6 +217,9 @@ mod tests {
     }
 
     proptest! {
+        // Each case is tried at 190 widths.
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
         #[test]
         fn a_wider_line_never_shows_less_of_any_part(parts in proptest::collection::vec(any_part(), 1..9)) {
             // One part is at the end.

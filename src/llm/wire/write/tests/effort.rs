@@ -151,6 +151,14 @@ fn every_provider_is_told_a_chosen_effort_in_its_own_way() {
         let sent = [Effort::Low, Effort::Medium, Effort::High].map(|effort| told(model, effort));
         assert_eq!(sent, [low, medium, high], "{model:?}");
     }
+    for model in [
+        ("openai", "gpt-4o"),
+        ("moonshot", "kimi-k2.7-code"),
+        ("mistral", "magistral-medium-latest"),
+        ("anthropic", "claude-3-5-haiku-20241022"),
+    ] {
+        assert_eq!(told(model, Effort::High), json!({}), "{model:?}");
+    }
 }
 
 #[test]

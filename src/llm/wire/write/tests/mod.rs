@@ -110,62 +110,8 @@ fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Str
     })
 }
 
-/// The body of a request without tools and with the effort that the user chose.
-fn with_effort(provider: &str, model: &str, effort: Effort) -> Value {
-    let talk = [Message::user("hi")];
-    asked(
-        (provider, model),
-        &talk,
-        &Offer::none(),
-        |dialect, request| {
-            let request = Request {
-                effort,
-                effort_chosen: true,
-                ..request
-            };
-            json_of(dialect, &request)
-        },
-    )
-}
-
 fn body(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Value {
     serde_json::from_str(&text(provider, model, messages, offer)).unwrap()
-}
-
-#[test]
-fn a_chat_completion_request() {
-    assert_eq!(
-        body("openai-compat", "m", &talk("openai-compat"), &offer()),
-        json!({
-            "model": "m",
-            "messages": [
-                {"role": "system", "content": "be brief"},
-                {"role": "user", "content": "hi"},
-                {
-                    "role": "assistant",
-                    "content": null,
-                    "tool_calls": [
-                        {"id": "a", "type": "function", "function": {"name": "tree", "arguments": "{\"path\":1.0}"},
-                         "extra_content": {"google": {"thought_signature": "S"}}},
-                        {"id": "b", "type": "function", "function": {"name": "tree", "arguments": "{}"}},
-                    ],
-                    "reasoning_content": "hm",
-                    "thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "s"}],
-                },
-                {"role": "tool", "tool_call_id": "a", "content": "ok"},
-                {"role": "tool", "tool_call_id": "b", "content": "ok"},
-                {"role": "user", "content": "go on"},
-            ],
-            "stream": true,
-            "stream_options": {"include_usage": true},
-            "tools": [
-                {"type": "function", "function": {"name": "tree", "description": "Show the tree.", "parameters":
-                    {"type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]}}},
-                {"type": "function", "function": {"name": "ask", "description": "Ask.", "parameters":
-                    {"properties": {"q": {"type": "string"}}, "type": "object"}}},
-            ],
-        })
-    );
 }
 
 #[test]
@@ -176,72 +122,11 @@ fn q36_what_must_go_back_goes_nowhere_else() {
 }
 
 #[test]
-fn no_tools_means_no_tools_member() {
-    for provider in ["openai", "ollama", "anthropic"] {
-        let sent = body(provider, "m", &[Message::user("hi")], &Offer::none());
-        assert_eq!(sent.get("tools"), None, "{provider}");
-    }
-}
-
-#[test]
-fn a_chosen_effort_goes_to_each_wire_that_has_one() {
-    let sent = |provider, model, path: &str| {
-        Effort::ALL.map(|effort| {
-            let body = with_effort(provider, model, effort);
-            body.pointer(path).cloned().unwrap_or_default()
-        })
-    };
-    let words = ["low", "medium", "high"].map(Value::from);
-    assert_eq!(sent("openai", "gpt-5.1", "/reasoning/effort"), words);
-    let level = "/extra_body/google/thinking_config/thinking_level";
-    assert_eq!(sent("gemini", "gemini-3-flash", level), words);
-    let budget = "/extra_body/google/thinking_config/thinking_budget";
-    let budgets = [2048, 8192, 24_576].map(Value::from);
-    assert_eq!(sent("gemini", "gemini-2.5-flash", budget), budgets);
-    for (provider, model) in [
-        ("openai", "gpt-4o"),
-        ("moonshot", "kimi-k2.7-code"),
-        ("mistral", "magistral-medium-latest"),
-        ("anthropic", "claude-3-5-haiku-20241022"),
-    ] {
-        let body = with_effort(provider, model, Effort::High).to_string();
-        let told = ["effort", "thinking", "reasoning"];
-        assert!(
-            !told.iter().any(|word| body.contains(word)),
-            "{provider}: {body}"
-        );
-    }
-}
-
-#[test]
-fn effort_and_thinking_options_go_only_where_they_are_taken() {
-    let sent =
-        |provider, model, offer: &Offer| body(provider, model, &[Message::user("hi")], offer);
-    assert_eq!(
-        sent("openai", "gpt-5.1", &offer())["reasoning"],
-        json!({"effort": "high", "summary": "auto"})
-    );
-    for member in ["reasoning", "include", "reasoning_effort"] {
-        assert_eq!(sent("openai", "gpt-4o", &offer()).get(member), None);
-    }
-    assert_eq!(
-        sent("groq", "gpt-5.1", &offer()).get("reasoning_effort"),
-        None
-    );
-    let thinking = |model, offer: &Offer| {
-        sent("gemini", model, offer)
-            .pointer("/extra_body/google/thinking_config")
-            .cloned()
-    };
-    assert_eq!(
-        thinking("gemini-3-pro-preview", &Offer::none()),
-        Some(json!({"thinking_level": "low"}))
-    );
-    assert_eq!(
-        thinking("gemini-2.5-flash", &Offer::none()),
-        Some(json!({"thinking_budget": 2048}))
-    );
-    assert_eq!(thinking("gemini-3-pro-preview", &offer()), None);
+fn without_tools_gemini_is_told_to_think_little() {
+    let talk = [Message::user("hi")];
+    let sent = body("gemini", "gemini-2.5-flash", &talk, &Offer::none());
+    let config = sent.pointer("/extra_body/google/thinking_config");
+    assert_eq!(config, Some(&json!({"thinking_budget": 2048})));
 }
 
 #[test]
@@ -260,73 +145,15 @@ fn q33_signatures_go_back_and_calls_of_others_are_excused() {
 }
 
 #[test]
-fn an_ollama_request() {
-    let mut sent = body("ollama", "qwen3", &talk("ollama"), &offer());
-    assert_eq!(sent["tools"].as_array().map(Vec::len), Some(2));
-    sent.as_object_mut().unwrap().remove("tools");
-    assert_eq!(
-        sent,
-        json!({
-            "model": "qwen3",
-            "messages": [
-                {"role": "system", "content": "be brief"},
-                {"role": "user", "content": "hi"},
-                {"role": "assistant", "content": "", "tool_calls": [
-                    {"id": "a", "function": {"name": "tree", "arguments": {"path": 1.0}}},
-                    {"id": "b", "function": {"name": "tree", "arguments": {}}},
-                ]},
-                {"role": "tool", "content": "ok", "tool_name": "tree", "tool_call_id": "a"},
-                {"role": "tool", "content": "ok", "tool_name": "tree", "tool_call_id": "b"},
-                {"role": "user", "content": "go on"},
-            ],
-            "stream": true,
-            "options": {"num_ctx": 32768},
-        })
-    );
-}
-
-#[test]
-fn an_anthropic_request() {
-    let mark = json!({"type": "ephemeral"});
-    let mut talk = talk("anthropic");
-    talk.push(Message::user(" "));
-    let sent = body("anthropic", "claude-sonnet-4-5", &talk, &offer());
-    assert_eq!(
-        sent,
-        json!({
-            "model": "claude-sonnet-4-5",
-            "max_tokens": 64000,
-            "system": [{"type": "text", "text": "be brief", "cache_control": mark}],
-            "messages": [
-                {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
-                {"role": "assistant", "content": [
-                    {"type": "thinking", "thinking": "t", "signature": "s"},
-                    {"type": "tool_use", "id": "a", "name": "tree", "input": {"path": 1.0}},
-                    {"type": "tool_use", "id": "b", "name": "tree", "input": {}},
-                ]},
-                {"role": "user", "content": [
-                    {"type": "tool_result", "tool_use_id": "a", "content": "ok"},
-                    {"type": "tool_result", "tool_use_id": "b", "content": "ok", "is_error": true},
-                    {"type": "text", "text": "go on", "cache_control": mark},
-                ]},
-            ],
-            "stream": true,
-            "tools": [
-                {"name": "tree", "description": "Show the tree.", "input_schema":
-                    {"type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]}},
-                {"name": "ask", "description": "Ask.", "input_schema":
-                    {"properties": {"q": {"type": "string"}}, "type": "object"}, "cache_control": mark},
-            ],
-        })
-    );
-}
-
-#[test]
-fn an_anthropic_conversation_begins_with_the_user() {
+fn an_anthropic_conversation_begins_with_the_user_and_has_no_empty_message() {
     let sent = body(
         "anthropic",
         "claude-sonnet-4-5",
-        &[Message::assistant("a"), Message::user("b")],
+        &[
+            Message::assistant("a"),
+            Message::user("b"),
+            Message::user(" "),
+        ],
         &Offer::none(),
     );
     let roles: Vec<&str> = sent["messages"]
