@@ -3,6 +3,7 @@
 //! [`secrets`] hides what Marvin itself could give away: its own keys, and what looks like one. [`scrub`] and [`redact`] are stricter: they prepare what
 //! people say and tools return for models and memory, and leave a label that says what was there.
 
+mod any_pattern;
 mod cards;
 mod codes;
 mod conversation;

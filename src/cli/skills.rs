@@ -22,7 +22,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<String> {
         let rows: Vec<Value> = found.skills.iter().map(|skill| found.row(skill)).collect();
         return Ok(format!("{:#}\n", Value::from(rows)));
     }
-    let mut text = session_skills::listing(&found.skills);
+    let mut text = session_skills::listing(&found.skills, |skill| found.state(skill));
     if !found.is_trusted
         && found
             .skills
@@ -59,8 +59,14 @@ pub(super) fn found(settings: &Settings) -> FoundSkills {
 }
 
 impl FoundSkills {
+    fn state(&self, skill: &Skill) -> &'static str {
+        match self.is_trusted || skill.owner == SkillOwner::User {
+            true => session_skills::state(skill),
+            false => "not trusted",
+        }
+    }
+
     fn row(&self, skill: &Skill) -> Value {
-        let is_open = self.is_trusted || skill.owner == SkillOwner::User;
         json!({
             "name": skill.name,
             "folder": skill.dir.display().to_string(),
@@ -73,10 +79,7 @@ impl FoundSkills {
             "compatibility": skill.file.compatibility,
             "metadata": skill.file.metadata.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
             "allowed_tools": skill.file.allowed_tools,
-            "state": match is_open {
-                true => session_skills::state(skill),
-                false => "not trusted",
-            },
+            "state": self.state(skill),
             "faults": skill.file.faults,
         })
     }

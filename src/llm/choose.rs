@@ -135,13 +135,11 @@ fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
         None => None,
     };
     let Some(row) = row else {
-        let mut problem = Problem::input(format!(
+        let problem = Problem::input(format!(
             "There is no provider \"{}\".",
             text::clip(&text::escape_controls(name), 40)
-        ));
-        if let Some(hint) = text::did_you_mean(name, names()) {
-            problem = problem.next(text::capitalize(&hint));
-        }
+        ))
+        .near(name, names());
         return Err(problem.next(format!(
             "Providers: {} (marvin help providers).",
             names().collect::<Vec<_>>().join(", ")

@@ -231,10 +231,8 @@ impl Effort {
         }
         let words = Self::ALL.map(Self::word);
         let shown = text::clip(&text::escape_controls(word), 40);
-        let mut problem = Problem::input(format!("There is no effort \"{shown}\"."));
-        if let Some(hint) = text::did_you_mean(&word.trim().to_lowercase(), words) {
-            problem = problem.next(text::capitalize(&hint));
-        }
+        let problem = Problem::input(format!("There is no effort \"{shown}\"."))
+            .near(&word.trim().to_lowercase(), words);
         Err(problem.next(format!("Efforts: {}.", words.join(", "))))
     }
 }

@@ -11,7 +11,7 @@ use super::phase;
 use super::places::RunPlaces;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, one_line};
+use crate::base::text::{clip, one_line};
 use crate::disk::beneath::Root;
 use crate::disk::lock;
 
@@ -47,14 +47,11 @@ pub(crate) fn point(word: &str) -> Outcome<&'static str> {
     }
     phase::named(word).map(|phase| phase.name).map_err(|_| {
         let names = POINTS.map(|(name, _)| name);
-        let mut problem = Problem::input(format!(
+        let problem = Problem::input(format!(
             "There is no point of approval \"{}\".",
             clip(&one_line(word), 40)
         ));
-        if let Some(hint) = did_you_mean(word, names) {
-            problem = problem.next(hint);
-        }
-        problem.next(format!(
+        problem.near(word, names).next(format!(
             "Points: {}; the name of a phase is one too.",
             names.join(", ")
         ))

@@ -1,8 +1,8 @@
 //! The repository of a run: checkpoints around what children do, and what one of them changed.
 
 use std::path::Path;
-use std::time::SystemTime;
 
+use super::heartbeat::AliveTimes;
 use super::{Run, files, places, record, working_tree};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -20,14 +20,14 @@ const NAMED: usize = 10;
 const MAX_COMMITS: u64 = 1_000;
 
 /// What stands in the working tree before a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Uncommitted {
     /// Refuse to start beside it.
     Refuse,
     /// It goes into the first checkpoint: the user said so, or an interrupted run left it.
     Take,
-    /// An interrupted run left what is older than this; refuse to start beside what is newer.
-    TakeUntil(SystemTime),
+    /// An interrupted run left what is of its time; refuse to start beside what is not.
+    TakeOf(AliveTimes),
 }
 
 fn git(run: &Run) -> Outcome<Git<'_>> {
@@ -104,9 +104,9 @@ pub(crate) fn prepare(
             "There are changes here that are not committed, and the run's commits would take them along.",
         )?;
     }
-    if let Uncommitted::TakeUntil(moment) = uncommitted {
+    if let Uncommitted::TakeOf(alive) = &uncommitted {
         let mut paths = open.uncommitted()?;
-        paths.retain(|path| is_newer(dir, path, moment));
+        paths.retain(|path| is_of_another_time(dir, path, alive));
         refuse_uncommitted(
             run,
             &paths,
@@ -133,11 +133,11 @@ pub(super) fn is_users(path: &str) -> bool {
     !places::is_own(path) && path.split('/').next() != Some(TICKETS)
 }
 
-/// Whether a file was changed after `moment`. One that is gone does not say when.
-fn is_newer(dir: &Path, path: &str, moment: SystemTime) -> bool {
+/// Whether a file was changed when the run was not alive. One that is gone does not say when.
+fn is_of_another_time(dir: &Path, path: &str, alive: &AliveTimes) -> bool {
     let about = std::fs::symlink_metadata(dir.join(path));
     let changed = about.and_then(|about| about.modified());
-    changed.is_ok_and(|changed| changed > moment)
+    changed.is_ok_and(|changed| !alive.contains(changed))
 }
 
 /// Refuses for the reason `why`, and names the files.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::child::environment::check_depth;
 use super::documents;
-use super::heartbeat::{self, Heartbeat};
+use super::heartbeat::{AliveTimes, Heartbeat};
 use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::places::RunPlaces;
 use super::record::{self, RunRecord};
@@ -93,7 +93,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let uncommitted = match (request.allow_dirty, was_interrupted) {
         (true, _) => Uncommitted::Take,
         (false, true) => {
-            heartbeat::last_write(&run.places).map_or(Uncommitted::Take, Uncommitted::TakeUntil)
+            AliveTimes::read(&run.places).map_or(Uncommitted::Take, Uncommitted::TakeOf)
         }
         (false, false) => Uncommitted::Refuse,
     };

@@ -131,13 +131,11 @@ impl TierOverrides {
     /// There is no such tier, or the model is missing.
     pub(crate) fn add(&mut self, tier: &str, model: &str) -> Outcome<()> {
         let Some(known) = names().find(|name| *name == tier.trim()) else {
-            let mut problem = Problem::input(format!(
+            let problem = Problem::input(format!(
                 "There is no tier \"{}\".",
                 text::clip(&text::escape_controls(tier), 40)
-            ));
-            if let Some(hint) = text::did_you_mean(tier, names()) {
-                problem = problem.next(text::capitalize(&hint));
-            }
+            ))
+            .near(tier, names());
             let all: Vec<&str> = names().collect();
             return Err(problem.next(format!(
                 "Give --model MODEL, or --model TIER=MODEL with one of {}.",

@@ -159,8 +159,10 @@ fn resources_and_the_words_of_prompts_are_completed() {
     // What is missing is asked for.
     pty.enter("/calc:review", "Its prompt review needs this.");
     pty.send("\x1b");
-    pty.wait_text("so it was not sent");
+    pty.wait_text("stopped");
+    wait_input(&pty, "> /calc:review");
     pty.control('u');
+    assert_eq!(server.requests().len(), 0);
     quit(pty, &home);
     gone(&home);
 }

@@ -91,15 +91,20 @@ fn without_a_form_nothing_acts_until_a_command_agrees() {
 #[test]
 fn the_form_lists_what_would_act_and_marks_no_answer() {
     let (home, server) = hostile();
+    let start = format!("touch {}/served; exit 1", home.work().display());
+    let servers = json!({"mcpServers": {"there": {"command": "sh", "args": ["-c", start]}}});
+    home.write("work/.mcp.json", servers.to_string());
     let mut editor = with_forms(&home, &server);
     let session = editor.open(&home);
-    editor.answers(|_| {
+    let served = home.work().join("served");
+    editor.answers(move |_| {
+        assert!(!served.exists(), "it was started before anybody agreed");
         Some(Ok(
             json!({"action": "accept", "content": {"answer": "session"}}),
         ))
     });
     editor.prompt(&session, "hello");
-    assert!(acted(&home, &server));
+    assert!(acted(&home, &server) && home.has("work/served"));
     let form = editor.line("a form", |line| line["method"] == FORMS)["params"].clone();
     assert_eq!(
         (&form["mode"], &form["sessionId"]),
@@ -108,6 +113,7 @@ fn the_form_lists_what_would_act_and_marks_no_answer() {
     let message = form["message"].as_str().unwrap();
     for words in [
         "hook UserPromptSubmit: touch",
+        "server there: sh -c",
         "skill deploy",
         "with your rights",
     ] {

@@ -97,14 +97,16 @@ fn no_session_is_held_less_than_its_process() {
 #[test]
 fn a_change_is_shown_as_the_editor_has_the_text() {
     let (home, server) = (Home::new(), obedient_model());
-    fs::write(home.work().join("a.txt"), "first\nmiddle\ntwo\n").unwrap();
+    let text = |first: &str, last: &str| format!("{first}\n{}{last}\n", "middle\n".repeat(20));
+    fs::write(home.work().join("a.txt"), text("first", "two")).unwrap();
     let abilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
     let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
     let session = editor.open(&home);
-    // As many lines as on disk, and the one that is changed is the same.
-    editor.answers(|request| {
+    // As many lines as on disk, and around the one that is changed they are the same.
+    let unsaved = text("unsaved", "two");
+    editor.answers(move |request| {
         Some(Ok(match request["method"].as_str().unwrap() {
-            "fs/read_text_file" => json!({"content": "unsaved\nmiddle\ntwo\n"}),
+            "fs/read_text_file" => json!({"content": unsaved}),
             "fs/write_text_file" => json!({}),
             _ => selects("once"),
         }))
@@ -114,8 +116,8 @@ fn a_change_is_shown_as_the_editor_has_the_text() {
     let change = json!({
         "type": "diff",
         "path": home.work().join("a.txt").display().to_string(),
-        "oldText": "unsaved\nmiddle\ntwo\n",
-        "newText": "unsaved\nmiddle\n2\n",
+        "oldText": text("unsaved", "two"),
+        "newText": text("unsaved", "2"),
     });
     let question = editor.line("a question", |line| {
         line["method"] == "session/request_permission"

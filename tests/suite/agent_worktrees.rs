@@ -173,6 +173,12 @@ fn what_a_killed_round_left_is_found_by_name_and_goes_on() {
             && has_written(2)
     });
     worktrees(&home).assert_has(&["agent-job-1: running", "agent-job-2: running"]);
+    // Nobody else works for their tickets meanwhile.
+    launching(&home, &stuck).run().expect(0);
+    for number in [1, 2] {
+        let words = format!("An agent works for the ticket job-{number} already (process ");
+        result(&stuck, &format!("p{number}")).assert_has(&[&words]);
+    }
     run.signal(Signal::KILL);
     assert!(run.ends_within(LONG));
     never.open();

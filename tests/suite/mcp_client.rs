@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
+use crate::support::pty::Pty;
 use crate::support::run::Marvin;
 use crate::support::wait;
 
@@ -139,14 +140,28 @@ fn a_server_that_does_not_start_tells_what_it_wrote() {
     done.stderr_has(&["no program \"no-such-program-here\""]);
 }
 
-/// A server that notes the ids of itself and of a program it started, ignores what would end it, and never answers a call.
-fn stubborn(home: &Home) -> (String, PathBuf) {
+/// A server that notes the ids of itself and of what it started as soon as it starts. A stubborn one ignores what would end it, and started one in a session of
+/// its own.
+fn with_children(home: &Home, is_stubborn: bool) -> (String, PathBuf) {
     let pids = home.path().join("pids");
-    let lasting = format!(
-        "trap '' TERM INT HUP; setsid sleep 300 >/dev/null 2>&1 & echo $! >{0}.part; sleep 300 >/dev/null & echo $! >>{0}.part; echo $$ >>{0}.part; mv {0}.part {0}; wait",
-        pids.display()
+    let start = match is_stubborn {
+        true => "trap '' TERM INT HUP; setsid sleep 300 >/dev/null 2>&1 & echo $! >",
+        false => "sleep 300 >/dev/null & echo $! >",
+    };
+    let last = match is_stubborn {
+        true => "wait",
+        false => "",
+    };
+    let calls = "case $line in *wait*) wait;; *) result '{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}';; esac";
+    let script = script(calls).replacen(
+        '\n',
+        &format!(
+            "\n{start}{0}.part; sleep 300 >/dev/null & echo $! >>{0}.part; echo $$ >>{0}.part; mv {0}.part {0}\n",
+            pids.display()
+        ),
+        1,
     );
-    (script(&lasting), pids)
+    (format!("{script}\n{last}\n"), pids)
 }
 
 fn living(pids: &[i32]) -> Vec<i32> {
@@ -158,22 +173,100 @@ fn living(pids: &[i32]) -> Vec<i32> {
     pids.iter().copied().filter(lives).collect()
 }
 
-#[test]
-fn a_server_and_what_it_started_end_however_marvin_ends() {
-    for signal in [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP] {
-        let home = Home::new();
-        let (script, pids) = stubborn(&home);
-        let program = home.program("server.sh", script);
-        configure(&home, &json!({"command": program.display().to_string()}));
-        let running = mcp(&home, &["call", "calc", "greet"]).spawn();
-        wait::until_within(LIMIT, "a call", || pids.exists());
+/// A way in which Marvin ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Its work is done.
+    Done,
+    Signal(Signal),
+    /// The terminal is closed.
+    HangUp,
+}
+
+/// What runs when Marvin ends.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// A command with a call that never ends, or that is answered.
+    Call,
+    /// A conversation on a terminal.
+    Conversation,
+}
+
+const ENDS: [(At, End); 10] = [
+    (At::Call, End::Done),
+    (At::Call, End::Signal(Signal::INT)),
+    (At::Call, End::Signal(Signal::TERM)),
+    (At::Call, End::Signal(Signal::HUP)),
+    (At::Call, End::Signal(Signal::KILL)),
+    (At::Conversation, End::Done),
+    (At::Conversation, End::HangUp),
+    (At::Conversation, End::Signal(Signal::TERM)),
+    (At::Conversation, End::Signal(Signal::HUP)),
+    (At::Conversation, End::Signal(Signal::KILL)),
+];
+/// How often each of them is tried; once with a server that does not want to end.
+const ROUNDS: usize = 5;
+/// How long servers may outlive Marvin, and what a machine with other work may need on top.
+const GONE_WITHIN: Duration = Duration::from_secs(5);
+const SLACK: Duration = Duration::from_secs(5);
+
+fn outlives_nobody(at: At, end: End, is_stubborn: bool) {
+    let about = format!("{at:?} {end:?} {is_stubborn}");
+    let home = Home::new();
+    let (script, pids) = with_children(&home, is_stubborn);
+    let program = home.program("server.sh", script);
+    configure(&home, &json!({"command": program.display().to_string()}));
+    let started = || {
+        wait::until_within(LIMIT, &about, || pids.exists());
         let text = fs::read_to_string(&pids).unwrap();
-        let all: Vec<i32> = text.lines().map(|line| line.parse().unwrap()).collect();
-        assert_eq!(living(&all).len(), 3, "{text}");
-        running.signal(signal);
-        wait::until_within(Duration::from_secs(10), "the end of all", || {
-            living(&all).is_empty()
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let all: Vec<i32> = match at {
+        At::Call => {
+            let is_done = matches!(end, End::Done);
+            let argument = if is_done { "name=all" } else { "name=wait" };
+            let running = mcp(&home, &["call", "calc", "greet", argument]).spawn();
+            let all: Vec<i32> = started();
+            if let End::Signal(signal) = end {
+                assert!(living(&all).len() >= 2, "{about}");
+                running.signal(signal);
+            } else {
+                running.wait().expect(0);
+            }
+            all
+        }
+        At::Conversation => {
+            let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
+            command
+                .env("OPENAI_COMPAT_URL", "http://127.0.0.1:9/v1")
+                .env("OPENAI_COMPAT_API_KEY", "test-key")
+                .args(["--plain", "--provider", "openai-compat", "--model", "test"]);
+            let mut terminal = Pty::spawn(&command, (80, 24));
+            let all: Vec<i32> = started();
+            terminal.wait_text("You: ");
+            assert!(living(&all).len() >= 2, "{about}");
+            match end {
+                End::Done => {
+                    terminal.send("/exit\r");
+                    terminal.wait();
+                }
+                End::HangUp => terminal.hang_up(),
+                End::Signal(signal) => terminal.signal(signal),
+            }
+            wait::until_within(GONE_WITHIN + SLACK, &about, || living(&all).is_empty());
+            return;
+        }
+    };
+    wait::until_within(GONE_WITHIN + SLACK, &about, || living(&all).is_empty());
+}
+
+#[test]
+fn no_server_and_nothing_that_it_started_outlives_marvin_however_it_ends() {
+    for round in 0..ROUNDS {
+        std::thread::scope(|scope| {
+            for (at, end) in ENDS {
+                scope.spawn(move || outlives_nobody(at, end, round == 0));
+            }
         });
-        drop(running);
     }
 }

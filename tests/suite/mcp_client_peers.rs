@@ -168,15 +168,8 @@ fn the_reference_servers_serve_marvin() {
     let path = format!("path={}", path.display());
     let root = files.home.work().display().to_string();
     let files = |words: &[&str]| files.mcp(words).args(["--raw"]);
-    // It asks for the root after the handshake, and answers calls meanwhile.
-    wait::until_within(LIMIT, "the root that Marvin told", || {
-        let done = files(&["call", "peer", "list_allowed_directories"]).run();
-        done.text().contains(&root)
-    });
-    wait::until_within(LIMIT, "the file beneath the root", || {
-        let done = files(&["call", "peer", "read_text_file", &path]).run();
-        done.text().contains("hello there")
-    });
+    files(&["call", "peer", "list_allowed_directories"]).prints(&[&root]);
+    files(&["call", "peer", "read_text_file", &path]).prints(&["hello there"]);
     files(&["call", "peer", "read_text_file", "path=/etc/passwd"])
         .run()
         .expect(1);

@@ -196,6 +196,63 @@ fn the_conformance_suite_finds_all_that_it_asks_of_a_server_at_the_fixture() {
 }
 
 #[test]
+fn the_command_line_of_the_inspector_uses_the_server() {
+    let test = "mcp_peers::the_command_line_of_the_inspector_uses_the_server";
+    let Some(peers) = peers(test) else {
+        return;
+    };
+    let home = Home::new();
+    home.write("work/a.txt", "hello there\n");
+    let folder = home.work().display().to_string();
+    let ask = |words: &[&str]| -> Value {
+        let serve = ["mcp", "serve", "--working-dir", &folder];
+        let done = Marvin::new(&peers.join("node_modules/.bin/node"))
+            .arg(peers.join("node_modules/@modelcontextprotocol/inspector/cli/build/cli.js"))
+            .args(["--cli", env!("CARGO_BIN_EXE_marvin")])
+            .args(serve)
+            .args([
+                "-e",
+                &format!("MARVIN_CONFIG_DIR={}", home.config().display()),
+            ])
+            .args(["-e", &format!("HOME={}", home.path().display())])
+            .arg("--method")
+            .args(words.to_vec())
+            .env("HOME", home.path())
+            .dir(&home.path())
+            .limit(LIMIT)
+            .run()
+            .expect(0);
+        serde_json::from_str(done.text()).unwrap()
+    };
+    let tools = ask(&["tools/list"]);
+    let tools = tools["tools"].as_array().unwrap();
+    let read = tools
+        .iter()
+        .find(|tool| tool["name"] == "read_file")
+        .unwrap();
+    assert_eq!(read["annotations"]["readOnlyHint"], true);
+    let call = |words: &[&str]| ask(&[&["tools/call", "--tool-name"], words].concat());
+    let text = |result: &Value| result["content"][0]["text"].as_str().unwrap().to_owned();
+    let done = call(&["read_file", "--tool-arg", "path=a.txt"]);
+    assert!(text(&done).contains("hello there"), "{done}");
+    let wrong = call(&["read_file", "--tool-arg", "path=none.txt"]);
+    assert_eq!(wrong["isError"], true);
+    call(&[
+        "write_note",
+        "--tool-arg",
+        "path=a.md",
+        "--tool-arg",
+        "content=milk",
+    ]);
+    let resources = ask(&["resources/list"]);
+    assert_eq!(resources["resources"][0]["uri"], "note:///a.md");
+    let note = ask(&["resources/read", "--uri", "note:///a.md"]);
+    assert_eq!(note["contents"][0]["text"], "milk\n");
+    assert!(ask(&["prompts/list"])["prompts"].is_array());
+    assert!(ask(&["resources/templates/list"])["resourceTemplates"].is_array());
+}
+
+#[test]
 fn the_python_sdk_uses_the_server_in_both_eras() {
     let Some(peers) = peers("mcp_peers::the_python_sdk_uses_the_server_in_both_eras") else {
         return;

@@ -13,6 +13,8 @@ use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::run::{Marvin, Running};
 use crate::support::server::{Answer, Request, Server};
+use crate::support::wait;
+use crate::support::wire::openai::{self, Stream};
 use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -175,14 +177,75 @@ fn the_address_at_which_the_browser_ended_is_pasted_into_the_terminal() {
     assert!(terminal.wait().success());
 }
 
-/// Runs of each of two that go side by side.
-const RUNS: usize = 10;
+#[test]
+fn a_conversation_offers_to_sign_in_and_does_it() {
+    let server = server();
+    let home = home(&server);
+    let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
+    command
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .env(
+            "BROWSER",
+            format!("{} --new", home.path().join("browser").display()),
+        )
+        .args(["--provider", "openai-compat", "--model", "test"]);
+    let mut terminal = Pty::spawn(&command, (300, 60));
+    // As soon as the server wants it.
+    let asked = "y once";
+    terminal.wait_text("Open this address in your browser?");
+    terminal.wait_text(asked);
+    terminal.send("n");
+    terminal.wait_gone(asked);
+    terminal.enter("/mcp tasks", "tasks: needs sign-in");
+    terminal.enter("/mcp login local", "is a program");
+    terminal.send("/mcp login tasks\r");
+    terminal.wait_text(asked);
+    terminal.send("y");
+    wait::until_within(LIMIT, "the browser", || home.has("opened"));
+    let url = home.read("opened");
+    let query = format!("code=GOOD&state={}", param(&url, "state"));
+    browse(&param(&url, "redirect_uri"), &query).assert_has(&["Marvin is signed in"]);
+    terminal.wait_text("Signed in to tasks.");
+    terminal.control('q');
+    assert!(terminal.wait().success());
+}
+
+/// Rounds of each of two runs that go side by side, and calls of a round.
+const ROUNDS: usize = 25;
+const CALLS: usize = 40;
+
+/// A model that has a tool called many times at once, for so many rounds.
+fn calling_much() -> Server {
+    Server::answering(|request, _| {
+        let body = request.json();
+        let messages = body["messages"].as_array().unwrap();
+        let round = messages
+            .iter()
+            .filter(|message| message["role"] == "assistant")
+            .count();
+        if round == ROUNDS {
+            return Answer::sse(openai::text(&["Done."]));
+        }
+        let stream = (0..CALLS).fold(Stream::new(), |stream, n| {
+            let id = format!("call_{round}_{n}");
+            stream.call(
+                n,
+                &id,
+                "tasks__look",
+                &json!({"n": round * CALLS + n}).to_string(),
+            )
+        });
+        Answer::sse(stream.end())
+    })
+}
 
 #[test]
-fn processes_that_refresh_at_once_are_never_signed_out() {
+fn two_runs_that_share_a_rotating_token_are_never_signed_out() {
     // Each token is over at once, and a refresh token that comes twice ends everything.
     let refreshes = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&refreshes);
+    let (count, looks) = (Arc::clone(&refreshes), Arc::new(AtomicUsize::new(0)));
+    let looked = Arc::clone(&looks);
     let server = Server::answering(move |request, _| {
         let is_known = request
             .header("authorization")
@@ -190,7 +253,19 @@ fn processes_that_refresh_at_once_are_never_signed_out() {
         match request.path.as_str() {
             "/mcp" if is_known => {
                 let message = request.json();
-                let result = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "tools": []});
+                let result = match message["method"].as_str().unwrap_or_default() {
+                    "tools/list" => {
+                        let tool = json!({"name": "look", "inputSchema": {"type": "object"}});
+                        json!({"resultType": "complete", "tools": [tool]})
+                    }
+                    "tools/call" => {
+                        looked.fetch_add(1, Ordering::SeqCst);
+                        json!({"resultType": "complete", "content": [{"type": "text", "text": "seen"}]})
+                    }
+                    _ => {
+                        json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+                    }
+                };
                 Answer::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
             }
             "/token" => {
@@ -221,16 +296,20 @@ fn processes_that_refresh_at_once_are_never_signed_out() {
     });
     let tokens = json!({"servers": {&url: {"issuer": &issuer, "resource": &url}}, "tokens": {&issuer: {&url: token}}});
     home.write("config/mcp-tokens.json", tokens.to_string());
+    let model = calling_much();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                for _ in 0..RUNS {
-                    let run = home.marvin().args(["mcp", "test", "tasks", "--json"]);
-                    run.limit(LIMIT).run().expect(0);
-                }
+                let run = home.ask(&model.url("/v1"), "look everywhere");
+                // One after the other, because nothing says that they only read.
+                let run = run.args(["--allowed-tools", "tasks__look"]);
+                run.limit(LIMIT * 4).run().expect(0);
             });
         }
     });
+    assert_eq!(looks.load(Ordering::SeqCst), 2 * ROUNDS * CALLS);
+    // One that waited for the other's refresh takes its token.
     let count = refreshes.load(Ordering::SeqCst);
-    assert!((RUNS..usize::MAX).contains(&count), "{count}");
+    eprintln!("{count} refreshes");
+    assert!((ROUNDS * CALLS..usize::MAX).contains(&count), "{count}");
 }

@@ -159,7 +159,7 @@ fn wrong_words_are_named() {
     for (words, named) in [
         (&["--json"][..], "no prompt to plan for"),
         (&["--prompt", "x", "--until", "9"], "Phases: 1a, 1a_review"),
-        (&["--prompt", "x", "--approve", "desing"], "did you mean"),
+        (&["--prompt", "x", "--approve", "desing"], "Did you mean"),
         (&["--prompt", "x", "--untli", "3"], "--until"),
         (&["--prompt", "x", "--working-dir", "absent"], "absent"),
     ] {

@@ -301,7 +301,7 @@ fn where_no_run_is_recorded_the_error_says_how_to_start_one() {
     run(&home, &["status", "--working-dir", there]).expect(1);
     for (words, expected) in [
         (&[][..], "A command is missing"),
-        (&["stauts"], "did you mean \"status\""),
+        (&["stauts"], "Did you mean \"status\""),
         (&["status", "1a"], "takes no phase"),
         (&["log", "--json"], "no --json"),
         (&["status", "--jsno"], "--jsno"),

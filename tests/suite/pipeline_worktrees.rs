@@ -345,7 +345,7 @@ fn words_that_make_no_sense_are_told() {
             "No run of the pipeline has a worktree",
         ),
         (&["merge"], "No run of the pipeline has a worktree"),
-        (&["mrege"], "did you mean \"merge\"?"),
+        (&["mrege"], "Did you mean \"merge\"?"),
     ] {
         let done = command(&home, &repo, words).run();
         ended(&done, 1).0.assert_has(&[expected]);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::conversation::{calls, last_sent, playing, says};
 use crate::support::home::Home;
 use crate::support::server::{Answer, Exchange, Server};
-use crate::support::wire::anthropic;
+use crate::support::wire::{anthropic, openai, responses};
 use crate::support::words::TextAssertions;
 
 /// The text of a request's tools, without the brackets around the list.
@@ -196,6 +196,150 @@ fn tools_wait_in_the_cache_of_a_provider_that_defers_them() {
     last.to_string()
         .assert_lacks(&["defer_loading", "tool_reference"]);
     assert_eq!(names(&server, 5)[18], "convert_units");
+}
+
+/// Rounds of calls, and those that search.
+const CACHED_ROUNDS: usize = 10;
+const SEARCHES: [(usize, &str); 3] = [
+    (1, "convert units"),
+    (4, "look a word up in a dictionary"),
+    (7, "set a timer"),
+];
+
+/// The call of a round.
+fn call_of(n: usize) -> (&'static str, Value) {
+    match SEARCHES.iter().find(|(round, _)| *round == n) {
+        Some((_, query)) => ("tool_search", json!({"query": query})),
+        None => (
+            "create_file",
+            json!({"path": format!("file_{n}.txt"), "content": format!("Number {n}.\n")}),
+        ),
+    }
+}
+
+/// What a provider reads of a request, in the order in which it caches: tools, system prompt, conversation. And where the tools end.
+fn rendered(request: &Value) -> (String, usize) {
+    let list = |key: &str| match &request[key] {
+        Value::Array(items) => items.iter().map(|item| format!("{item}\n")).collect(),
+        Value::Null => String::new(),
+        other => format!("{other}\n"),
+    };
+    let tools: String = list("tools");
+    let rest: Vec<String> = ["instructions", "system", "input", "messages"]
+        .map(list)
+        .into();
+    let text = format!("{tools}{}", rest.concat());
+    // Marks of the cache move with the conversation and are no part of what is read.
+    let mark = r#""cache_control":{"type":"ephemeral"}"#;
+    let without = |text: &str| text.replace(&format!(",{mark}"), "").replace(mark, "");
+    (without(&text), without(&tools).len())
+}
+
+#[test]
+fn ten_rounds_with_three_searches_lose_of_a_cache_only_what_they_must() {
+    type Round = fn(usize) -> Answer;
+    let over_messages: Round = |n| {
+        Answer::sse(match n {
+            CACHED_ROUNDS.. => anthropic::text(&["Done."]),
+            _ => {
+                let (name, args) = call_of(n);
+                anthropic::calls(&[(&format!("toolu_{n}"), name, args)])
+            }
+        })
+    };
+    let over_responses: Round = |n| {
+        Answer::sse(match n {
+            CACHED_ROUNDS.. => responses::text(&["Done."]),
+            _ => {
+                let (name, args) = call_of(n);
+                let stream = responses::Stream::new();
+                stream
+                    .call(&format!("call_{n}"), name, &args.to_string(), 8)
+                    .end()
+            }
+        })
+    };
+    let over_completions: Round = |n| {
+        Answer::sse(match n {
+            CACHED_ROUNDS.. => openai::text(&["Done."]),
+            _ => {
+                let (name, args) = call_of(n);
+                openai::call(&format!("call_{n}"), name, args)
+            }
+        })
+    };
+    for (provider, wire, base, answer, keeps_all) in [
+        ("anthropic", None, "", over_messages, true),
+        ("openai", None, "/v1", over_responses, false),
+        (
+            "openai",
+            Some("completions"),
+            "/v1",
+            over_completions,
+            false,
+        ),
+    ] {
+        let home = Home::new();
+        let server = Server::answering(move |_, n| answer(n));
+        let upper = provider.to_uppercase();
+        let marvin = home.marvin();
+        wire.iter()
+            .fold(marvin, |marvin, wire| marvin.env("OPENAI_WIRE", wire))
+            .env(&format!("MARVIN_URL_{upper}"), server.url(base))
+            .env(&format!("{upper}_API_KEY"), "test-key")
+            .args(["--non-interactive", "--provider", provider])
+            .args(["--prompt", "write the files", "--working-dir"])
+            .arg(home.work())
+            .run()
+            .expect(0);
+        let requests = server.requests();
+        assert_eq!(requests.len(), CACHED_ROUNDS + 1, "{provider}");
+        let read: Vec<(String, usize)> = requests
+            .iter()
+            .map(|request| rendered(&request.json()))
+            .collect();
+        let (mut cached, mut sent) = (0, read[0].0.len());
+        for n in 1..read.len() {
+            let ((before, tools), (after, _)) = (&read[n - 1], &read[n]);
+            let same = before
+                .bytes()
+                .zip(after.bytes())
+                .take_while(|(a, b)| a == b)
+                .count();
+            let follows_search = SEARCHES.iter().any(|(round, _)| round + 1 == n);
+            let kept = match follows_search && !keeps_all {
+                true => *tools,
+                false => before.len(),
+            };
+            // What was found begins like what stood there before: with the bracket of a tool, not of a message.
+            assert!(
+                (kept..kept + 40).contains(&same),
+                "{provider} {wire:?} {n}: {same} of {kept}"
+            );
+            cached += same;
+            sent += after.len();
+        }
+        let share = cached * 100 / sent;
+        // Numbers for whoever compares.
+        eprintln!("{provider} {wire:?}: {cached} of {sent} bytes cached, {share} %");
+        assert!(
+            share > if keeps_all { 85 } else { 70 },
+            "{provider} {wire:?}: {share} %"
+        );
+    }
+}
+
+#[test]
+fn a_first_request_with_a_search_is_a_fraction_of_one_with_all_tools() {
+    let home = Home::new();
+    let server = Server::always(says("Yes."));
+    for setting in ["auto", "off"] {
+        let ask = home.ask(&server.url("/v1"), "hi");
+        ask.env("MARVIN_TOOL_SEARCH", setting).run().expect(0);
+    }
+    let [with, without] = [0, 1].map(|n| tools_text(&server, n).len() / 4);
+    eprintln!("tokens of the tools of a first request: {with} with a search, {without} without");
+    assert!(with * 4 < without, "{with} and {without}");
 }
 
 #[test]

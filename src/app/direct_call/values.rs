@@ -51,10 +51,8 @@ fn unknown(parameters: &[Parameter], key: &str) -> Problem {
         text::escape_controls(&text::clip(key, 40))
     ));
     let names: Vec<&str> = parameters.iter().map(|one| &*one.name).collect();
-    match text::did_you_mean(key, names.iter().copied()) {
-        Some(hint) => problem.next(text::capitalize(&hint)),
-        None => problem.next(format!("Parameters: {}.", names.join(", "))),
-    }
+    let all = format!("Parameters: {}.", names.join(", "));
+    problem.near_or(key, names, all)
 }
 
 /// Converts `value` to `kind`. An invalid value stays a string, and the tool's own decoder reports it.

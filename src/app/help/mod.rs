@@ -12,7 +12,7 @@ mod tables;
 use std::fmt::Write as _;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, one_line};
+use crate::base::text::{clip, one_line};
 use layout::Style;
 use markup::Block;
 pub(crate) use tables::{DescribedTerms, HelpTables};
@@ -112,11 +112,8 @@ pub(crate) fn unknown<'a>(word: &str, others: impl IntoIterator<Item = &'a str>)
         one_line(&clip(word, 60))
     ));
     let others = others.into_iter().filter(|other| !names.contains(other));
-    let near = did_you_mean(word, names.iter().copied().chain(others));
-    match near {
-        Some(near) => problem.next(crate::base::text::capitalize(&near)),
-        None => problem.next(format!("Topics: {}.", names.join(", "))),
-    }
+    let all = format!("Topics: {}.", names.join(", "));
+    problem.near_or(word, names.iter().copied().chain(others), all)
 }
 
 /// The name of the topic that `word` names, for `/help`.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use jiff::civil::Date;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capitalize, clip, did_you_mean, one_line};
+use crate::base::text::{clip, one_line};
 use crate::store::memory::EraseTarget;
 
 /// Days and places of a page, unless the user says how many, and of what the conversation shows without a command.
@@ -252,12 +252,8 @@ pub(super) fn help() -> String {
 }
 
 fn unknown(name: &str) -> Problem {
-    let problem = usage(&format!("There is no command \"{}\".", short(name)));
     let names = forms().filter_map(|(form, _)| form.split(' ').next());
-    match did_you_mean(name, names) {
-        Some(hint) => problem.next(capitalize(&hint)),
-        None => problem,
-    }
+    usage(&format!("There is no command \"{}\".", short(name))).near(name, names)
 }
 
 fn short(word: &str) -> String {

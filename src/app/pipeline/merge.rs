@@ -179,7 +179,7 @@ fn run_facts(status: &WorktreeStatus) -> Vec<String> {
             facts.push(format!("Phases {words}: {names}"));
         }
     }
-    if let Some((passed, words)) = &progress.tests {
+    if let Some((passed, words)) = &progress.product.tests {
         let mark = if *passed { "passed" } else { "failed" };
         facts.push(format!("Tests: {mark}. {}", foreign(words)));
     }

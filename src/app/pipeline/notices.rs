@@ -134,7 +134,7 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
                 (false, Some(phase)) => {
                     format!("Pipeline aborted in phase {} {tail}", plain(&phase.name))
                 }
-                (false, None) if matches!(progress.tests, Some((false, _))) => {
+                (false, None) if matches!(progress.product.tests, Some((false, _))) => {
                     format!("Pipeline not done, its tests do not pass, {tail}")
                 }
                 (false, None) => format!("Pipeline aborted {tail}"),

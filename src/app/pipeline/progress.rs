@@ -12,6 +12,15 @@ pub(crate) const MAX_COST: f64 = 1e9;
 /// Newest warnings that are kept.
 const MAX_WARNINGS: usize = 200;
 
+/// What it has made so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunProduct {
+    /// First lines of the messages of commits.
+    pub checkpoints: Vec<String>,
+    /// How the tests ended when they were last run: whether they passed, and a sentence.
+    pub tests: Option<(bool, String)>,
+}
+
 /// A run as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunProgress {
@@ -28,11 +37,8 @@ pub(crate) struct RunProgress {
     pub children: Vec<ChildProgress>,
     /// Children whose provider cannot answer now.
     pub waits: Vec<ProviderWait>,
-    /// First lines of the messages of commits.
-    pub checkpoints: Vec<String>,
+    pub product: RunProduct,
     pub warnings: Warnings,
-    /// How the tests ended when they were last run: whether they passed, and a sentence.
-    pub tests: Option<(bool, String)>,
     /// What earlier runs of the same ticket used.
     pub earlier: Usage,
     pub times: RunTimes,

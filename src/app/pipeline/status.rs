@@ -44,6 +44,26 @@ pub(crate) struct RunStatus {
     pub pid: Option<u32>,
     pub task: String,
     pub ticket: String,
+    #[serde(flatten)]
+    pub times: RunTimesStatus,
+    #[serde(flatten)]
+    pub steps: StepStatus,
+    #[serde(flatten)]
+    pub spent: RunSpending,
+    pub commits: usize,
+    /// How the tests ended when they were last run.
+    pub tests: Option<TestStatus>,
+    #[serde(flatten)]
+    pub warnings: NewestWarnings,
+    #[serde(flatten)]
+    pub place: RunPlace,
+    /// Further runs of the project, each in its worktree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<RunStatus>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RunTimesStatus {
     /// It continues an earlier run.
     pub resumed: bool,
     /// RFC 3339, UTC.
@@ -54,12 +74,23 @@ pub(crate) struct RunStatus {
     pub seconds: u64,
     /// How it ended, as a sentence.
     pub end: Option<String>,
+}
+
+/// How far it is.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepStatus {
     /// The phase that runs, or in which it stopped.
     pub phase: Option<String>,
     pub round: Option<RoundStatus>,
     pub phases: Vec<PhaseStatus>,
     /// Those that run.
     pub children: Vec<ChildStatus>,
+    /// The word in the state file: the last phase or step that is done.
+    pub recorded: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RunSpending {
     pub tokens: u64,
     /// US dollars.
     pub cost: f64,
@@ -67,15 +98,20 @@ pub(crate) struct RunStatus {
     /// The same with the earlier runs of the ticket.
     pub total_tokens: u64,
     pub total_cost: f64,
-    pub commits: usize,
-    /// How the tests ended when they were last run.
-    pub tests: Option<TestStatus>,
-    /// The newest ones.
-    pub warnings: Vec<String>,
-    pub warning_count: usize,
-    /// The word in the state file: the last phase or step that is done.
-    pub recorded: Option<String>,
-    /// `NNN-name` of the feature that it builds.
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NewestWarnings {
+    #[serde(rename = "warnings")]
+    pub newest: Vec<String>,
+    #[serde(rename = "warning_count")]
+    pub count: usize,
+}
+
+/// What it builds, and where.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunPlace {
+    /// `NNN-name` of the feature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
     /// The folder and the branch of a run that has a worktree of its own.
@@ -83,9 +119,6 @@ pub(crate) struct RunStatus {
     pub folder: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Further runs of the project, each in its worktree.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<RunStatus>,
 }
 
 #[derive(Debug, Serialize)]
@@ -183,14 +216,14 @@ pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
         status.pid = pid;
     }
     if !known {
-        status.phases = recorded_phases(places)?;
+        status.steps.phases = recorded_phases(places)?;
         if let Some(record) = record {
             status.task = record.task.lines().next().unwrap_or_default().to_owned();
             status.ticket = record.ticket;
-            status.phase = Some(record.working).filter(|phase| !phase.is_empty());
+            status.steps.phase = Some(record.working).filter(|phase| !phase.is_empty());
         }
     }
-    status.recorded = recorded;
+    status.steps.recorded = recorded;
     Ok(status)
 }
 
@@ -232,69 +265,77 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
         pid: None,
         task: progress.task.clone(),
         ticket: progress.ticket.clone(),
-        resumed: progress.resumed,
-        started: progress.times.started.and_then(utc),
-        last_event: progress
-            .times
-            .started
-            .and_then(|_| utc(progress.times.latest)),
-        seconds: progress.elapsed(now).as_secs(),
-        end: progress.end.as_ref().map(|end| end.words.clone()),
-        phase: phase.map(|phase| phase.name.clone()),
-        round: progress.round.as_ref().map(|round| RoundStatus {
-            subject: round.subject.clone(),
-            round: round.number,
-            most: round.most,
-        }),
-        phases: progress
-            .phases
-            .iter()
-            .map(|phase| {
-                let (state, seconds, reason) = phase_state(&phase.state, now);
-                PhaseStatus {
-                    name: phase.name.clone(),
-                    about: phase.about.clone(),
-                    state,
-                    seconds,
-                    reason,
-                }
-            })
-            .collect(),
-        children: progress
-            .running()
-            .map(|child| ChildStatus {
-                label: child.label.clone(),
-                model: child.model.clone(),
-                attempt: child.attempt,
-                tools: child.tools.clone(),
-                seconds: now.saturating_sub(child.started).as_secs(),
-                tokens: child.usage.tokens,
-                cost: child.usage.cost,
-                log: places.log(&format!("{}.log", child.id)),
-            })
-            .collect(),
-        tokens: usage.tokens,
-        cost: usage.cost,
-        cost_estimated: total.estimated,
-        total_tokens: total.tokens,
-        total_cost: total.cost,
-        commits: progress.checkpoints.len(),
-        tests: progress.tests.as_ref().map(|(passed, words)| TestStatus {
-            passed: *passed,
-            words: words.clone(),
-        }),
-        warnings: progress
-            .warnings
-            .newest
-            .iter()
-            .skip(newest)
-            .cloned()
-            .collect(),
-        warning_count: progress.warnings.count,
-        recorded: None,
-        feature: places.feature().map(str::to_owned),
-        folder: None,
-        branch: None,
+        times: RunTimesStatus {
+            resumed: progress.resumed,
+            started: progress.times.started.and_then(utc),
+            last_event: progress
+                .times
+                .started
+                .and_then(|_| utc(progress.times.latest)),
+            seconds: progress.elapsed(now).as_secs(),
+            end: progress.end.as_ref().map(|end| end.words.clone()),
+        },
+        steps: StepStatus {
+            phase: phase.map(|phase| phase.name.clone()),
+            round: progress.round.as_ref().map(|round| RoundStatus {
+                subject: round.subject.clone(),
+                round: round.number,
+                most: round.most,
+            }),
+            phases: progress
+                .phases
+                .iter()
+                .map(|phase| {
+                    let (state, seconds, reason) = phase_state(&phase.state, now);
+                    PhaseStatus {
+                        name: phase.name.clone(),
+                        about: phase.about.clone(),
+                        state,
+                        seconds,
+                        reason,
+                    }
+                })
+                .collect(),
+            children: progress
+                .running()
+                .map(|child| ChildStatus {
+                    label: child.label.clone(),
+                    model: child.model.clone(),
+                    attempt: child.attempt,
+                    tools: child.tools.clone(),
+                    seconds: now.saturating_sub(child.started).as_secs(),
+                    tokens: child.usage.tokens,
+                    cost: child.usage.cost,
+                    log: places.log(&format!("{}.log", child.id)),
+                })
+                .collect(),
+            recorded: None,
+        },
+        spent: RunSpending {
+            tokens: usage.tokens,
+            cost: usage.cost,
+            cost_estimated: total.estimated,
+            total_tokens: total.tokens,
+            total_cost: total.cost,
+        },
+        commits: progress.product.checkpoints.len(),
+        tests: progress
+            .product
+            .tests
+            .as_ref()
+            .map(|(passed, words)| TestStatus {
+                passed: *passed,
+                words: words.clone(),
+            }),
+        warnings: NewestWarnings {
+            newest: progress.warnings.newest[newest..].to_vec(),
+            count: progress.warnings.count,
+        },
+        place: RunPlace {
+            feature: places.feature().map(str::to_owned),
+            folder: None,
+            branch: None,
+        },
         others: Vec::new(),
     }
 }

@@ -121,7 +121,7 @@ pub(super) fn text(
     for phase in &progress.phases {
         line(&phase_row(phase, widest.unwrap_or_default()));
     }
-    let tests = progress.tests.as_ref().map(|(passed, words)| {
+    let tests = progress.product.tests.as_ref().map(|(passed, words)| {
         let mark = if *passed { "passed" } else { "failed" };
         format!("{mark}. {}", foreign(words))
     });
@@ -141,7 +141,7 @@ pub(super) fn text(
         line(&format!("Documents: {}", files.join(", ")));
     }
     let commits = match commits {
-        [] => &progress.checkpoints,
+        [] => &progress.product.checkpoints,
         commits => commits,
     };
     line(&list("Commits", commits, commits.len()));
@@ -298,7 +298,7 @@ pub(crate) fn foreign(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::pipeline::progress::{RunEnd, RunTimes, Warnings};
+    use crate::app::pipeline::progress::{RunEnd, RunProduct, RunTimes, Warnings};
 
     fn phase(name: &str, state: PhaseState) -> PhaseProgress {
         PhaseProgress {
@@ -326,12 +326,14 @@ mod tests {
                     },
                 ),
             ],
-            checkpoints: vec!["Before the pipeline".to_owned()],
+            product: RunProduct {
+                checkpoints: vec!["Before the pipeline".to_owned()],
+                tests: Some((true, "12 tests, all passed.".to_owned())),
+            },
             warnings: Warnings {
                 newest: vec!["The reviewer printed\nnothing.".to_owned()],
                 count: 1,
             },
-            tests: Some((true, "12 tests, all passed.".to_owned())),
             earlier: Usage {
                 tokens: 1000,
                 cost: 0.5,

@@ -72,11 +72,12 @@ pub(crate) fn status(
         match status::status(&places, now) {
             // It was made, and its run has not begun.
             Err(problem) if problem.kind == ProblemKind::Missing => {}
-            status => found.push(RunStatus {
-                folder: Some(places.root.path().display().to_string()),
-                branch: Some(record.branch),
-                ..status?
-            }),
+            status => {
+                let mut status = status?;
+                status.place.folder = Some(places.root.path().display().to_string());
+                status.place.branch = Some(record.branch);
+                found.push(status);
+            }
         }
     }
     found.shared_sort_by_key(|status| match status.state {

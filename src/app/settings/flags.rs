@@ -323,8 +323,19 @@ static FLAGS: &[Flag] = &[
             args.access.trust = RunTrust::Everything;
             Ok(())
         },
-    )
-    .second("trust-project-mcp"),
+    ),
+    flag(
+        "trust-project-mcp",
+        FlagGroup::Permissions,
+        ValueMode::Nothing,
+        "Use in this run the MCP servers of the project, and of the rest what you have agreed to.",
+        |args, _| {
+            if args.access.trust == RunTrust::AsStored {
+                args.access.trust = RunTrust::Servers;
+            }
+            Ok(())
+        },
+    ),
     flag(
         "inherit-trust",
         FlagGroup::Permissions,

@@ -5,8 +5,6 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::hit::Hit;
 
 /// Bytes after a prefix within which the telling part of a key is.
@@ -132,43 +130,92 @@ const TABLE: &str = include_str!("formats.txt");
 pub(super) static FORMATS: LazyLock<Vec<KeyFormat>> =
     LazyLock::new(|| TABLE.lines().filter_map(KeyFormat::parse).collect());
 
-/// Any of the prefixes.
-static PREFIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let mut prefixes: Vec<&str> = FORMATS.iter().map(|format| format.prefix).collect();
-    // The longest first: after "sk-ant-" the letters may be too few for "sk-".
-    prefixes.shared_sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
-    prefixes.dedup();
-    let any: Vec<String> = prefixes.into_iter().map(regex::escape).collect();
-    Regex::new(&any.join("|")).ok()
+/// One pattern of all prefixes would be an automaton of more than half a megabyte.
+struct Prefixes {
+    /// A bit for each pair of bytes: some prefix begins with it.
+    pairs: Vec<u64>,
+    /// By their first byte, the longest first: after "sk-ant-" the letters may be too few for "sk-".
+    by_byte: Vec<Vec<&'static str>>,
+}
+
+static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
+    let (mut pairs, mut by_byte) = (vec![0; 1 << 10], vec![Vec::new(); 1 << 8]);
+    for prefix in FORMATS.iter().map(|format| format.prefix) {
+        let first = prefix.bytes().next().map(usize::from);
+        let group = first.and_then(|first| by_byte.get_mut(first));
+        if let (Some((word, bit)), Some(group)) = (pair(prefix.as_bytes()), group) {
+            if let Some(bits) = pairs.get_mut(word) {
+                *bits |= bit;
+            }
+            group.push(prefix);
+        }
+    }
+    for group in &mut by_byte {
+        group.shared_sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    }
+    Prefixes { pairs, by_byte }
 });
+
+/// The place of the first two bytes among [`Prefixes::pairs`].
+fn pair(bytes: &[u8]) -> Option<(usize, u64)> {
+    let [first, second, ..] = bytes else {
+        return None;
+    };
+    let pair = usize::from(*first) << 8 | usize::from(*second);
+    Some((pair >> 6, 1 << (pair & 63)))
+}
+
+impl Prefixes {
+    fn may_begin(&self, rest: &[u8]) -> bool {
+        let bits = pair(rest).and_then(|(word, bit)| Some(self.pairs.get(word)? & bit));
+        bits.is_some_and(|bits| bits != 0)
+    }
+
+    /// The longest one with which `rest` begins.
+    fn longest(&self, rest: &[u8]) -> Option<&'static str> {
+        let group = self.by_byte.get(usize::from(*rest.first()?))?;
+        let mut group = group.iter().copied();
+        group.find(|prefix| rest.starts_with(prefix.as_bytes()))
+    }
+}
 
 /// The keys of a known format in `text`.
 pub(super) fn keys(text: &str) -> Vec<Hit> {
+    let prefixes = &*PREFIXES;
     let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(prefix) = PREFIX.as_ref().and_then(|any| any.find_at(text, at)) {
-        let start = prefix.start();
-        at = start + 1;
-        if !is_beginning(text, start, prefix.as_str()) {
-            continue;
+    let mut start = 0;
+    while let Some((before, rest)) = text.as_bytes().split_at_checked(start) {
+        if rest.is_empty() {
+            break;
         }
-        let rest = text.get(start..).unwrap_or_default();
-        let key = FORMATS.iter().find_map(|format| {
-            let after = rest.strip_prefix(format.prefix)?;
-            let len = format.rest.length(after)?;
-            Some((format.prefix.len() + len, format.label))
-        });
-        if let Some((len, label)) = key {
-            at = start + len;
-            found.push(Hit::whole(start..at, label));
-        }
+        let key = prefixes
+            .may_begin(rest)
+            .then(|| prefixes.longest(rest))
+            .flatten()
+            .filter(|prefix| is_beginning(before, prefix))
+            .and_then(|_| key_at(text.get(start..)?));
+        start += match key {
+            Some((len, label)) => {
+                found.push(Hit::whole(start..start + len, label));
+                len
+            }
+            None => 1,
+        };
     }
     found
 }
 
-/// True when a key may begin at `start`: after a letter or digit only where that ends an escape (`\n`, `%0A`) that stands for something else.
-fn is_beginning(text: &str, start: usize, prefix: &str) -> bool {
-    let before = text.get(..start).unwrap_or_default().as_bytes();
+/// The length of the key with which `rest` begins, and its label.
+fn key_at(rest: &str) -> Option<(usize, &'static str)> {
+    FORMATS.iter().find_map(|format| {
+        let after = rest.strip_prefix(format.prefix)?;
+        let len = format.rest.length(after)?;
+        Some((format.prefix.len() + len, format.label))
+    })
+}
+
+/// True when a key with `prefix` may begin after `before`: after a letter or digit only where that ends an escape (`\n`, `%0A`) that stands for something else.
+fn is_beginning(before: &[u8], prefix: &str) -> bool {
     match before {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
@@ -192,7 +239,8 @@ mod tests {
                 comment = line;
             } else {
                 assert!(comment.starts_with("# https://"), "{line}");
-                assert!(KeyFormat::parse(line).is_some(), "{line}");
+                let format = KeyFormat::parse(line);
+                assert!(format.is_some_and(|one| one.prefix.len() > 1), "{line}");
                 rows += 1;
             }
         }
@@ -205,6 +253,5 @@ mod tests {
                 assert!(!is_hidden, "{} before {}", earlier.prefix, format.prefix);
             }
         }
-        assert!(PREFIX.is_some());
     }
 }

@@ -5,8 +5,9 @@
 use std::borrow::Cow;
 use std::sync::{LazyLock, OnceLock};
 
-use regex::{Captures, Regex, RegexSet};
+use regex::{Captures, Regex};
 
+use super::any_pattern::AnyPattern;
 use super::hit::{Hit, SECRET, is_tight, value, value_group};
 use super::names;
 use super::values::{
@@ -297,19 +298,18 @@ const RULES: &[(Scope, Finder)] = &[
 
 /// The rules, ready to run.
 struct Compiled {
-    /// All patterns in one automaton, which says in one pass which of them find something: for most texts none.
-    any: Option<RegexSet>,
+    /// Which patterns find something: for most texts none.
+    any: Option<AnyPattern>,
     /// Compiled when the rule first finds something.
     patterns: Vec<OnceLock<Option<Regex>>>,
 }
 
 static COMPILED: LazyLock<Compiled> = LazyLock::new(|| Compiled {
     // Scanners need no pattern, and an empty class never matches.
-    any: RegexSet::new(RULES.iter().map(|(_, finder)| match finder {
+    any: AnyPattern::new(RULES.iter().map(|(_, finder)| match finder {
         Pattern(source, ..) => *source,
         Scanner(_) => r"[^\s\S]",
-    }))
-    .ok(),
+    })),
     patterns: RULES.iter().map(|_| OnceLock::new()).collect(),
 });
 
@@ -317,7 +317,7 @@ static COMPILED: LazyLock<Compiled> = LazyLock::new(|| Compiled {
 pub(super) fn apply<'t>(text: &'t str, scope: Scope, writing: &mut Writing<'_>) -> Cow<'t, str> {
     let mut out = Cow::Borrowed(text);
     for _ in 0..MAX_ROUNDS {
-        let matched = COMPILED.any.as_ref().map(|any| any.matches(&out));
+        let matched = COMPILED.any.as_ref().and_then(|any| any.matching(&out));
         let mut is_done = true;
         for (at, (rule_scope, finder)) in RULES.iter().enumerate() {
             if *rule_scope > scope {
@@ -326,7 +326,7 @@ pub(super) fn apply<'t>(text: &'t str, scope: Scope, writing: &mut Writing<'_>) 
             let hits = match finder {
                 Scanner(scan) => scan(&out),
                 // What an earlier rule changed may be found by a later one in the next round.
-                Pattern(..) if matched.as_ref().is_some_and(|set| !set.matched(at)) => continue,
+                Pattern(..) if matched.as_ref().is_some_and(|set| !set.contains(at)) => continue,
                 Pattern(source, check, place) => {
                     let pattern = COMPILED.patterns.get(at).and_then(|pattern| {
                         pattern.get_or_init(|| Regex::new(source).ok()).as_ref()

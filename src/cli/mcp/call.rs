@@ -6,7 +6,6 @@ use super::used_server::{ServerArgs, UsedServer, say_progress};
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::did_you_mean;
 use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, Wait};
 use crate::mcp::client::results;
@@ -59,9 +58,9 @@ fn result(args: &ServerArgs, server: &UsedServer) -> Outcome<Value> {
     let result = server.connection.call(name, &values, wait);
     result.map_err(|problem| {
         let names = tools.iter().filter_map(|tool| tool.get("name")?.as_str());
-        match did_you_mean(name, names).filter(|_| tool.is_none()) {
-            Some(near) => problem.next(near),
-            None => problem,
+        match tool {
+            Some(_) => problem,
+            None => problem.near(name, names),
         }
     })
 }

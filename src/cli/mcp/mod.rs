@@ -19,7 +19,7 @@ mod used_server;
 
 use crate::app::settings::Settings;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, one_line};
+use crate::base::text::{clip, one_line};
 
 /// A command and what it does with the words after it.
 type Command = (&'static str, fn(&[String], Settings) -> Outcome<u8>);
@@ -67,11 +67,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
         Some((_, command)) => command(words, settings),
         None => {
             let shown = one_line(&clip(word, 60));
-            let problem = usage("", &format!("There is no command \"{shown}\"."));
-            Err(match did_you_mean(word, names) {
-                Some(near) => problem.next(near),
-                None => problem,
-            })
+            Err(usage("", &format!("There is no command \"{shown}\".")).near(word, names))
         }
     }
 }
@@ -101,11 +97,7 @@ fn usage(name: &str, words: &str) -> Problem {
 /// A flag that a command does not have.
 fn unknown_flag(command: &str, flag: &str, known: &[&str]) -> Problem {
     let shown = one_line(&clip(flag, 60));
-    let problem = usage(command, &format!("There is no flag {shown} here."));
-    match did_you_mean(flag, known.iter().copied()) {
-        Some(near) => problem.next(near),
-        None => problem,
-    }
+    usage(command, &format!("There is no flag {shown} here.")).near(flag, known.iter().copied())
 }
 
 #[cfg(test)]

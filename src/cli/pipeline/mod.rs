@@ -22,7 +22,7 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{did_you_mean, one_line};
+use crate::base::text::one_line;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
 use crate::pipeline::feature::FeatureName;
@@ -101,11 +101,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         Some("log") => return Err(usage("The log is text; it has no --json.")),
         Some("status") => return Err(usage("marvin pipeline status takes no phase.")),
         Some(other) => {
-            let mut problem = usage(&format!("There is no command \"{}\".", one_line(other)));
-            if let Some(hint) = did_you_mean(other, COMMANDS) {
-                problem = problem.next(hint);
-            }
-            return Err(problem);
+            let problem = usage(&format!("There is no command \"{}\".", one_line(other)));
+            return Err(problem.near(other, COMMANDS));
         }
         None => return Err(usage("A command is missing.")),
     }

@@ -11,35 +11,44 @@ use crate::chat::usage::dollars;
 pub(super) fn text(status: &RunStatus) -> String {
     let mut out = headline(status);
     out.push('\n');
-    if let Some(end) = &status.end {
+    if let Some(end) = &status.times.end {
         let _ = writeln!(out, "End: {}", foreign(end));
     }
     if !status.task.is_empty() {
         let _ = writeln!(out, "Task: {}", foreign(&status.task));
         let _ = writeln!(out, "Ticket: {}", foreign(&status.ticket));
     }
-    if let Some(feature) = &status.feature {
+    if let Some(feature) = &status.place.feature {
         let _ = writeln!(out, "Feature: {}", foreign(feature));
     }
-    if let (Some(folder), Some(branch)) = (&status.folder, &status.branch) {
+    if let (Some(folder), Some(branch)) = (&status.place.folder, &status.place.branch) {
         let _ = writeln!(out, "Folder: {}", foreign(folder));
         let _ = writeln!(out, "Branch: {}", foreign(branch));
     }
-    if let Some(started) = &status.started {
-        let verb = if status.resumed { "Resumed" } else { "Started" };
+    if let Some(started) = &status.times.started {
+        let verb = if status.times.resumed {
+            "Resumed"
+        } else {
+            "Started"
+        };
         let _ = writeln!(out, "{verb}: {started}");
-        let _ = writeln!(out, "Time: {}", time(status.seconds));
+        let _ = writeln!(out, "Time: {}", time(status.times.seconds));
         let _ = writeln!(out, "Cost: {}", cost(status));
     }
-    if let Some(recorded) = &status.recorded {
+    if let Some(recorded) = &status.steps.recorded {
         let _ = writeln!(out, "Recorded as done: {recorded}");
     }
     out.push_str("\nPhases:\n");
-    let widest = status.phases.iter().map(|phase| phase.name.len()).max();
-    for phase in &status.phases {
+    let widest = status
+        .steps
+        .phases
+        .iter()
+        .map(|phase| phase.name.len())
+        .max();
+    for phase in &status.steps.phases {
         let _ = writeln!(out, "{}", phase_row(phase, widest.unwrap_or_default()));
     }
-    if let Some(round) = &status.round {
+    if let Some(round) = &status.steps.round {
         let _ = writeln!(
             out,
             "\nRound {} of {}: {}",
@@ -48,9 +57,9 @@ pub(super) fn text(status: &RunStatus) -> String {
             foreign(&round.subject)
         );
     }
-    if !status.children.is_empty() {
+    if !status.steps.children.is_empty() {
         out.push_str("\nChildren:\n");
-        for child in &status.children {
+        for child in &status.steps.children {
             let _ = writeln!(out, "{}", child_row(child));
         }
     }
@@ -58,9 +67,9 @@ pub(super) fn text(status: &RunStatus) -> String {
         let mark = if tests.passed { "passed" } else { "failed" };
         let _ = writeln!(out, "\nTests: {mark}. {}", foreign(&tests.words));
     }
-    if !status.warnings.is_empty() {
-        let _ = writeln!(out, "\nWarnings ({}):", status.warning_count);
-        for warning in &status.warnings {
+    if !status.warnings.newest.is_empty() {
+        let _ = writeln!(out, "\nWarnings ({}):", status.warnings.count);
+        for warning in &status.warnings.newest {
             let _ = writeln!(out, "  - {}", foreign(warning));
         }
     }
@@ -69,6 +78,7 @@ pub(super) fn text(status: &RunStatus) -> String {
 
 fn headline(status: &RunStatus) -> String {
     let phase = status
+        .steps
         .phase
         .as_deref()
         .map_or_else(String::new, |phase| format!(" in phase {}", foreign(phase)));
@@ -91,12 +101,12 @@ fn headline(status: &RunStatus) -> String {
 
 fn cost(status: &RunStatus) -> String {
     let used = |tokens, cost| {
-        let dollars = dollars(cost, status.cost_estimated);
+        let dollars = dollars(cost, status.spent.cost_estimated);
         format!("{}, {dollars}", counted(tokens, "token"))
     };
-    let mut out = used(status.tokens, status.cost);
-    if status.total_tokens > status.tokens {
-        let total = used(status.total_tokens, status.total_cost);
+    let mut out = used(status.spent.tokens, status.spent.cost);
+    if status.spent.total_tokens > status.spent.tokens {
+        let total = used(status.spent.total_tokens, status.spent.total_cost);
         let _ = write!(out, "; with the runs before it {total}");
     }
     out

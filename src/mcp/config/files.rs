@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::configured::{ConfiguredServer, Source};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, one_line};
+use crate::base::text::{clip, one_line};
 use crate::disk::atomic;
 use crate::disk::git_head;
 use crate::disk::paths::Paths;
@@ -139,9 +139,9 @@ pub(crate) fn find(servers: Vec<ConfiguredServer>, name: &str) -> Outcome<Config
 
 pub(super) fn unknown(name: &str, known: &[String]) -> Problem {
     let shown = one_line(&clip(name, 60));
-    let problem = Problem::missing(format!("There is no server \"{shown}\"."));
-    match did_you_mean(name, known.iter().map(String::as_str)) {
-        Some(near) => problem.next(near),
-        None => problem.next("marvin mcp list shows them, marvin mcp add NAME … adds one."),
-    }
+    Problem::missing(format!("There is no server \"{shown}\".")).near_or(
+        name,
+        known.iter().map(String::as_str),
+        "marvin mcp list shows them, marvin mcp add NAME … adds one.",
+    )
 }

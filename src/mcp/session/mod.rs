@@ -617,11 +617,11 @@ impl SessionServers {
                 "There is no MCP server \"{}\".",
                 one_line(&clip(name, 60))
             ));
-            match crate::base::text::did_you_mean(name, names.iter().copied()) {
-                Some(near) => problem.next(near),
-                None if names.is_empty() => problem.next("marvin mcp add NAME … adds one."),
-                None => problem.next(format!("There are: {}.", names.join(", "))),
-            }
+            let all = match names.is_empty() {
+                true => "marvin mcp add NAME … adds one.".to_owned(),
+                false => format!("There are: {}.", names.join(", ")),
+            };
+            problem.near_or(name, names, all)
         })
     }
 

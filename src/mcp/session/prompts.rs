@@ -10,7 +10,7 @@ use super::content::ServerContent;
 use super::server::SessionServer;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, did_you_mean, one_line};
+use crate::base::text::{clip, one_line};
 use crate::mcp::client::connection::Wait;
 use crate::mcp::client::questions::{Answer, Question};
 use crate::mcp::client::text::clipped;
@@ -206,10 +206,12 @@ fn find_prompt<'a>(server: &SessionServer, prompts: &'a [Value], name: &str) -> 
         .ok_or_else(|| {
             let shown = one_line(&clip(name, 60));
             let problem = Problem::missing(format!("{} has no prompt \"{shown}\".", server.shown));
-            match did_you_mean(name, prompts.iter().filter_map(name_of)) {
-                Some(near) => problem.next(near),
-                None => problem.next(format!("/mcp {} lists what it has.", server.shown)),
-            }
+            let names = prompts.iter().filter_map(name_of);
+            problem.near_or(
+                name,
+                names,
+                format!("/mcp {} lists what it has.", server.shown),
+            )
         })
 }
 

@@ -174,6 +174,42 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
 }
 
 #[test]
+fn a_run_whose_tests_fail_is_not_done_and_its_ticket_is_open_until_they_pass() {
+    let stage = Stage::new(WORKERS);
+    stage.put(".marvin-instructions", "Test command: sh check.sh");
+    stage.put("check.sh", "echo '1 passed, 1 failed'; exit 1");
+    // Every phase was gone through.
+    stage.put(".marvin/pipeline_state", "5");
+    let own = record::RunRecord {
+        task: stage.run.task.clone(),
+        ..record::RunRecord::default()
+    };
+    own.write(&stage.run.places).unwrap();
+    let start = || {
+        let request = RunRequest {
+            design_first: false,
+            tdd: true,
+            allow_dirty: true,
+            ..stage.request()
+        };
+        run::run(&stage.run.ctx, request)
+    };
+    let ticket = || {
+        let tickets = fs::read_dir(stage.path(".tickets")).unwrap();
+        let texts = tickets.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        texts.collect::<String>()
+    };
+    let problem = start().unwrap_err();
+    let words = ["the run is not done", "check.sh` failed", "runs the tests"];
+    assert_has(&problem.to_string(), &words);
+    assert_has(&ticket(), &["status: in_progress"]);
+    stage.put("check.sh", "echo '2 passed'");
+    start().unwrap();
+    assert_has(&ticket(), &["status: closed"]);
+    assert!(stage.labels().is_empty(), "no child had anything to do");
+}
+
+#[test]
 fn the_ceiling_on_cost_is_for_all_starts_of_a_run() {
     let stage = Stage::new(WORKERS);
     stage.put("stop", "");

@@ -316,6 +316,13 @@ fn used_up_rounds_of_debugging_are_a_warning() {
     assert_eq!(labels[..2], ["debugger"; 2]);
     assert!(labels[2].starts_with("review-code-"), "{labels:?}");
     assert_has(&stage.warnings()[0], &["do not pass after 2 rounds"]);
+    // Of fifty rounds, three that change nothing are enough.
+    let stage = tested(SATISFIED, &[]);
+    stage.put("tests/test_all.sh", "echo 4 failed; exit 1");
+    debugging::debug(&stage.run).unwrap();
+    assert_eq!(stage.prompts("debugger").len(), 3);
+    let words = ["3 rounds of debugging changed no file"];
+    assert_has(&stage.warnings()[0], &words);
 }
 
 #[test]

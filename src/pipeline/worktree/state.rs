@@ -6,7 +6,7 @@ use super::record::{self, WorktreeKind, WorktreeRecord};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{did_you_mean, escape_controls};
+use crate::base::text::escape_controls;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 use crate::pipeline::feature;
@@ -131,10 +131,7 @@ impl<'a> UserTree<'a> {
                 "There is no worktree \"{}\" here.",
                 escape_controls(name)
             ));
-            return Err(match did_you_mean(name, names.iter().map(String::as_str)) {
-                Some(hint) => problem.next(escape_controls(&hint)),
-                None => problem.next(list()),
-            });
+            return Err(problem.near_or(name, names.iter().map(String::as_str), list()));
         };
         self.status(record)
     }

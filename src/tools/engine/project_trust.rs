@@ -18,6 +18,8 @@ pub(crate) enum RunTrust {
     AsStored,
     /// All that the project has when the session begins.
     Everything,
+    /// The servers that it has when the session begins; for the rest the file counts.
+    Servers,
     /// The folder, and of what acts by itself what has one of these digests.
     Agreed(Vec<String>),
     /// Nothing.
@@ -108,8 +110,11 @@ impl SessionTrust {
             return false;
         };
         match self.run() {
-            RunTrust::AsStored => self.known(paths).agrees(folder, kind, digest),
             RunTrust::Everything => true,
+            RunTrust::Servers if kind == TrustKind::Server => true,
+            RunTrust::AsStored | RunTrust::Servers => {
+                self.known(paths).agrees(folder, kind, digest)
+            }
             RunTrust::Agreed(digests) => {
                 let is_text = kind == TrustKind::Skill && digest.is_empty();
                 is_text || digests.iter().any(|known| known == digest)
@@ -128,7 +133,7 @@ impl SessionTrust {
         let folder = self.folder()?;
         let digests = match self.run() {
             RunTrust::Agreed(digests) => digests,
-            RunTrust::AsStored => {
+            RunTrust::AsStored | RunTrust::Servers => {
                 let known = self.known(paths).of(folder);
                 let known = known.filter(|known| known.agrees(TrustKind::Skill, ""))?;
                 let digests = known.hooks.iter().chain(&known.servers);
@@ -185,6 +190,9 @@ mod tests {
         let as_stored = in_folder(RunTrust::AsStored);
         assert_eq!(open(&as_stored), [true, true, false, true]);
         assert_eq!(as_stored.for_child(&paths).unwrap(), "folder,a,s");
+        let servers = SessionTrust::new(RunTrust::Servers);
+        servers.begin_in(&dir.path().join("other"));
+        assert_eq!(open(&servers), [false, false, false, true]);
         let nothing = in_folder(RunTrust::Nothing);
         assert_eq!(open(&nothing), [false; 4]);
         assert_eq!(nothing.for_child(&paths), None);

@@ -256,8 +256,8 @@ fn is_for_user(skill: &Skill) -> bool {
     skill.is_usable() && !skill.file.is_for_model_alone
 }
 
-/// The skills in lines, for the user.
-pub(crate) fn listing(all: &[Skill]) -> String {
+/// The skills in lines, for the user, each with its state.
+pub(crate) fn listing(all: &[Skill], state: impl Fn(&Skill) -> &'static str) -> String {
     let mut text = String::new();
     for skill in all {
         let about = one_line(&skill.file.description);

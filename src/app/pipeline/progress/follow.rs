@@ -138,9 +138,9 @@ impl RunProgress {
                 });
             }
             PipelineEvent::TestsRun { passed, words } => {
-                self.tests = Some((*passed, words.clone()));
+                self.product.tests = Some((*passed, words.clone()));
             }
-            PipelineEvent::Checkpoint { message } => self.checkpoints.push(message.clone()),
+            PipelineEvent::Checkpoint { message } => self.product.checkpoints.push(message.clone()),
             PipelineEvent::Warning { words } => {
                 self.warnings.add(words.clone());
             }

@@ -33,6 +33,22 @@ const MAX_LISTED: usize = 20;
 /// What a report says.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct RunReport {
+    #[serde(flatten)]
+    pub run: ReportedRun,
+    pub requirements: Vec<TracedRequirement>,
+    pub phases: Vec<Spending>,
+    pub models: Vec<Spending>,
+    pub commits: Vec<ReportCommit>,
+    pub findings: Vec<ReportFinding>,
+    #[serde(flatten)]
+    pub spent: ReportedSpending,
+    pub warnings: Vec<String>,
+    /// How the tests ended when they were last run.
+    pub tests: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct ReportedRun {
     /// First line of the task.
     pub task: String,
     pub ticket: String,
@@ -41,11 +57,10 @@ pub(crate) struct RunReport {
     /// How it ended, as a sentence; nothing while it runs or when it was killed.
     pub end: Option<String>,
     pub done: bool,
-    pub requirements: Vec<TracedRequirement>,
-    pub phases: Vec<Spending>,
-    pub models: Vec<Spending>,
-    pub commits: Vec<ReportCommit>,
-    pub findings: Vec<ReportFinding>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct ReportedSpending {
     pub tokens: u64,
     /// US dollars.
     pub cost: f64,
@@ -54,9 +69,6 @@ pub(crate) struct RunReport {
     pub child_seconds: u64,
     /// Seconds since the start, and the tokens until then.
     pub plot: Vec<(u64, u64)>,
-    pub warnings: Vec<String>,
-    /// How the tests ended when they were last run.
-    pub tests: Option<String>,
 }
 
 /// A requirement and what became of it.
@@ -133,7 +145,7 @@ pub(crate) fn report(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<Ru
     }
     let mut report = collector.end();
     report.commits = commits(places, env, stop).unwrap_or_default();
-    report.findings = findings(places, &report.ticket);
+    report.findings = findings(places, &report.run.ticket);
     report.requirements = traced(places, &report, stop);
     Ok(report)
 }
@@ -159,20 +171,20 @@ impl Collector {
                 ..
             } => {
                 self.earlier.extend_from_slice(&self.progress.children);
-                if self.began.is_none() || self.report.ticket != *ticket {
+                if self.began.is_none() || self.report.run.ticket != *ticket {
                     *self = Self {
                         began: Some(at),
                         ..Self::default()
                     };
-                    self.report.task.clone_from(task);
-                    self.report.ticket.clone_from(ticket);
-                    self.report.started = i64::try_from(at.as_secs())
+                    self.report.run.task.clone_from(task);
+                    self.report.run.ticket.clone_from(ticket);
+                    self.report.run.started = i64::try_from(at.as_secs())
                         .ok()
                         .and_then(|at| Timestamp::from_second(at).ok())
                         .map(|at| at.to_string());
                 }
-                self.report.end = None;
-                self.report.done = false;
+                self.report.run.end = None;
+                self.report.run.done = false;
                 for phase in phases.iter().filter(|phase| !phase.omitted) {
                     let known = self.phase_row(&phase.name);
                     if known.state.is_empty() {
@@ -197,10 +209,10 @@ impl Collector {
                 self.report.tests = Some(format!("{mark}. {words}"));
             }
             PipelineEvent::Warning { words } => self.report.warnings.push(words.clone()),
-            PipelineEvent::RunPaused { words, .. } => self.report.end = Some(words.clone()),
+            PipelineEvent::RunPaused { words, .. } => self.report.run.end = Some(words.clone()),
             PipelineEvent::RunEnded { done, words } => {
-                self.report.done = *done;
-                self.report.end = Some(words.clone());
+                self.report.run.done = *done;
+                self.report.run.end = Some(words.clone());
             }
             PipelineEvent::RoundStarted { .. }
             | PipelineEvent::ChildStarted { .. }
@@ -230,9 +242,9 @@ impl Collector {
     fn end(self) -> RunReport {
         let mut report = self.report;
         let used = self.progress.all_usage();
-        report.tokens = used.tokens;
-        report.cost = used.cost;
-        report.cost_estimated = used.estimated;
+        report.spent.tokens = used.tokens;
+        report.spent.cost = used.cost;
+        report.spent.cost_estimated = used.estimated;
         for child in self.earlier.iter().chain(&self.progress.children) {
             if !child.phase.is_empty() {
                 row(&mut report.phases, &child.phase).add(child.usage);
@@ -241,9 +253,9 @@ impl Collector {
             let model = row(&mut report.models, &child.model);
             model.add(child.usage);
             model.seconds = model.seconds.saturating_add(seconds);
-            report.child_seconds = report.child_seconds.saturating_add(seconds);
+            report.spent.child_seconds = report.spent.child_seconds.saturating_add(seconds);
         }
-        report.plot = thinned(&self.points);
+        report.spent.plot = thinned(&self.points);
         report
     }
 }

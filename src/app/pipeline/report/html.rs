@@ -39,7 +39,7 @@ svg .axis { stroke: var(--line); } svg .curve { fill: none; stroke: var(--mark);
 /// The page.
 pub(crate) fn page(report: &RunReport) -> String {
     let mut out = String::with_capacity(64 << 10);
-    let task = escaped(&report.task);
+    let task = escaped(&report.run.task);
     let _ = write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -53,16 +53,16 @@ pub(crate) fn page(report: &RunReport) -> String {
         "By phase",
         "Phase",
         &report.phases,
-        report.cost_estimated,
+        report.spent.cost_estimated,
     );
     spending(
         &mut out,
         "By model",
         "Model",
         &report.models,
-        report.cost_estimated,
+        report.spent.cost_estimated,
     );
-    plot(&mut out, &report.plot);
+    plot(&mut out, &report.spent.plot);
     findings(&mut out, &report.findings);
     commits(&mut out, report);
     list(&mut out, "Warnings", &report.warnings);
@@ -91,19 +91,23 @@ fn escaped(text: &str) -> String {
 }
 
 fn facts(out: &mut String, report: &RunReport) {
-    let end = report.end.as_deref().unwrap_or("it runs, or was killed");
+    let end = report
+        .run
+        .end
+        .as_deref()
+        .unwrap_or("it runs, or was killed");
     let cost = format!(
         "{}, {}",
-        counted(report.tokens, "token"),
-        dollars(report.cost, report.cost_estimated)
+        counted(report.spent.tokens, "token"),
+        dollars(report.spent.cost, report.spent.cost_estimated)
     );
     let rows = [
-        ("Ticket", report.ticket.clone()),
-        ("Started", report.started.clone().unwrap_or_default()),
+        ("Ticket", report.run.ticket.clone()),
+        ("Started", report.run.started.clone().unwrap_or_default()),
         ("End", end.to_owned()),
         ("Tests", report.tests.clone().unwrap_or_default()),
         ("Cost", cost),
-        ("Children's time", time(report.child_seconds)),
+        ("Children's time", time(report.spent.child_seconds)),
     ];
     out.push_str("<dl>\n");
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {

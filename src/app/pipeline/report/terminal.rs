@@ -12,12 +12,16 @@ const MAX_FINDINGS: usize = 40;
 
 /// The report for a reader.
 pub(crate) fn text(report: &RunReport) -> String {
-    let mut out = format!("Task: {}\n", foreign(&report.task));
-    let _ = writeln!(out, "Ticket: {}", foreign(&report.ticket));
-    if let Some(started) = &report.started {
+    let mut out = format!("Task: {}\n", foreign(&report.run.task));
+    let _ = writeln!(out, "Ticket: {}", foreign(&report.run.ticket));
+    if let Some(started) = &report.run.started {
         let _ = writeln!(out, "Started: {started}");
     }
-    let end = report.end.as_deref().unwrap_or("it runs, or was killed");
+    let end = report
+        .run
+        .end
+        .as_deref()
+        .unwrap_or("it runs, or was killed");
     let _ = writeln!(out, "End: {}", foreign(end));
     if let Some(tests) = &report.tests {
         let _ = writeln!(out, "Tests: {}", foreign(tests));
@@ -25,9 +29,9 @@ pub(crate) fn text(report: &RunReport) -> String {
     let _ = writeln!(
         out,
         "Cost: {}, {}, {} of children's time",
-        counted(report.tokens, "token"),
-        dollars(report.cost, report.cost_estimated),
-        time(report.child_seconds)
+        counted(report.spent.tokens, "token"),
+        dollars(report.spent.cost, report.spent.cost_estimated),
+        time(report.spent.child_seconds)
     );
     out.push_str("\nRequirements:\n");
     if report.requirements.is_empty() {
@@ -38,8 +42,18 @@ pub(crate) fn text(report: &RunReport) -> String {
     for requirement in &report.requirements {
         requirement_rows(&mut out, report, requirement);
     }
-    table(&mut out, "Phases", &report.phases, report.cost_estimated);
-    table(&mut out, "Models", &report.models, report.cost_estimated);
+    table(
+        &mut out,
+        "Phases",
+        &report.phases,
+        report.spent.cost_estimated,
+    );
+    table(
+        &mut out,
+        "Models",
+        &report.models,
+        report.spent.cost_estimated,
+    );
     let _ = writeln!(out, "\nFindings ({}):", report.findings.len());
     let left_out = report.findings.len().saturating_sub(MAX_FINDINGS);
     for finding in report.findings.iter().skip(left_out) {

@@ -187,7 +187,11 @@ fn a_requirement_is_followed_to_its_end_and_sums_are_those_of_the_children() {
     assert_eq!(report.findings[0].state, "resolved");
     assert!(second.sections.is_empty() && second.tests.is_empty());
     assert_eq!(
-        (report.tokens, report.cost, report.child_seconds),
+        (
+            report.spent.tokens,
+            report.spent.cost,
+            report.spent.child_seconds
+        ),
         (4_000, 1.0, 240)
     );
     assert_eq!(
@@ -200,9 +204,9 @@ fn a_requirement_is_followed_to_its_end_and_sums_are_those_of_the_children() {
     );
     // The plot never goes back.
     assert!(
-        report.plot.is_sorted() && report.plot.last() == Some(&(3_603, 4_000)),
+        report.spent.plot.is_sorted() && report.spent.plot.last() == Some(&(3_603, 4_000)),
         "{:?}",
-        report.plot
+        report.spent.plot
     );
     let text = terminal::text(&report);
     assert_has(
@@ -252,7 +256,7 @@ fn the_page_is_well_formed_and_everything_from_outside_is_text() {
             "prefers-color-scheme: dark",
         ],
     );
-    assert!(report.plot.len() <= 401);
+    assert!(report.spent.plot.len() <= 401);
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn a_merge_needs_a_branch_and_finished_committed_work() {
     let problem = project
         .merge(Some("add-a-jsn-flag"), MergeForm::Squash)
         .unwrap_err();
-    assert_has(&words(&problem), &["did you mean \"add-a-json-flag\"?"]);
+    assert_has(&words(&problem), &["Did you mean \"add-a-json-flag\"?"]);
     project
         .merge_with(Some("add-a-json-flag"), MergeForm::Squash, true)
         .unwrap();
