@@ -31,8 +31,8 @@ pub(super) struct MatchingPatterns(PatternSet);
 impl AnyPattern {
     /// `None` when one of the patterns is wrong.
     pub(super) fn new(sources: impl Iterator<Item = &'static str>) -> Option<Self> {
-        let wide = sources.map(|source| regex_syntax::parse(source).map(|hir| widened(&hir)));
-        let wide: Vec<Hir> = wide.collect::<Result<_, _>>().ok()?;
+        let wide = sources.map(|source| Some(widened(&regex_syntax::parse(source).ok()?)));
+        let wide: Vec<Hir> = wide.collect::<Option<_>>()?;
         let config = Config::new().which_captures(WhichCaptures::None);
         let config = config.utf8(false);
         let states = Compiler::new().configure(config).build_many_from_hir(&wide);
