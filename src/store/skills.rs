@@ -1,7 +1,7 @@
 //! Skills: folders with a `SKILL.md`, of the user and of a project. Nothing of a skill but the beginning of that file is read until somebody uses it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -325,12 +325,13 @@ fn head(path: &Path) -> Option<String> {
         .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
         .open(path)
         .ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
+    let about = file.metadata().ok().filter(Metadata::is_file)?;
+    // Room for all of it, so that it is one read and not one for each doubling of the room.
+    let most = about.len().min(HEAD_BYTES);
+    let mut bytes = Vec::with_capacity(usize::try_from(most).unwrap_or_default() + 1);
     file.take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8(bytes);
+    Some(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 #[cfg(test)]
