@@ -85,7 +85,8 @@
 //! # Life of a configured server
 //! [`mcp::config`] reads the files when the first prompt is on the screen, or before the message of a run → [`mcp::session`] starts the servers of which nothing is
 //! remembered, on threads of their own → before each message `app::session::turn_job` has what they offer join the session's tools ([`tools::engine::owned_tool`]) → a call asks
-//! unless the tool only reads, and opens the connection where it is not open yet.
+//! unless the tool only reads, and opens the connection where it is not open yet. What the user types is completed by what a server has ([`mcp::session`]'s completion), and a program of which nothing
+//! is asked for long ends until it is needed again.
 //!
 //! # Life of a request of another program
 //! `marvin mcp serve` → [`mcp::server::stdio`] or [`mcp::server::http`] reads a message → [`mcp::server`] admits it by the era of its client and the table of methods → a call of a

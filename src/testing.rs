@@ -221,6 +221,43 @@ pub mod tools {
     pub use crate::tools::engine::context::{SessionContext, ToolContext};
     pub use crate::tools::engine::policy::ToolPolicy;
     pub use crate::tools::find_tool;
+
+    use std::sync::Arc;
+
+    use serde_json::value::RawValue;
+
+    use crate::base::env::Env;
+    use crate::tools::engine::offering::{Recipient, offer};
+    use crate::tools::engine::owned_tool::OwnedTool;
+    use crate::tools::engine::result::ToolOk;
+    use crate::tools::engine::rules::OUTSIDE;
+
+    /// A session whose model searches among ours and these tools of a server: name, summary and schema of each.
+    pub fn session_that_searches(
+        tools: impl IntoIterator<Item = (String, String, String)>,
+    ) -> Arc<SessionContext> {
+        let session = SessionContext::new(Env::default(), ToolPolicy::default());
+        for (name, summary, schema) in tools {
+            let tool = OwnedTool {
+                name,
+                module: "server".to_owned(),
+                summary,
+                schema: RawValue::from_string(schema).unwrap_or_default(),
+                rules: OUTSIDE,
+                phrases: Arc::new([]),
+                run: Box::new(|_, _| Ok(ToolOk::default())),
+            };
+            // One of a wrong name is missing, and found by nobody.
+            let _refused = session.registry().register(tool);
+        }
+        let recipient = Recipient {
+            max_tools: 128,
+            is_model: true,
+            keeps_tools: false,
+        };
+        offer(&session, recipient, &mut |_| {});
+        Arc::new(session)
+    }
 }
 
 pub mod web_results {

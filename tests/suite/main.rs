@@ -78,6 +78,7 @@ mod local_models;
 mod location;
 mod long_work;
 mod maps;
+mod mcp_bad_servers;
 mod mcp_client;
 mod mcp_client_peers;
 mod mcp_config;
