@@ -30,6 +30,7 @@ use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
 use crate::proc::sandbox::policy::SandboxMode;
+use crate::proc::writable_by_commands;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::permissions::Permissions;
@@ -110,6 +111,11 @@ pub(crate) fn session(
     let added: Vec<_> = added.iter().map(|root| root.path().to_owned()).collect();
     session.sandbox = settings.sandbox.session(&added, &session.paths, warn)?;
     let fence = session.sandbox.fence();
+    if let Some(choice) = fence {
+        let own = session.working_dir.root();
+        let own = own.map(|root| root.path().to_owned());
+        writable_by_commands::note(choice.writable.iter().cloned().chain(own));
+    }
     let is_read_only = fence.is_some_and(|choice| choice.mode == SandboxMode::ReadOnly);
     session.policy.is_sandbox_read_only = is_read_only;
     Ok(session)

@@ -16,8 +16,8 @@ use crate::base::text::{clip, plural, tail};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::RelPath;
 use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
-use crate::proc::child_env::{NO_BYTE_CODE, command_env};
-use crate::proc::program::find_program;
+use crate::proc::child_env::{NO_BYTE_CODE, command_env, search_path};
+use crate::proc::program::find_for_command;
 use crate::proc::sandbox::git_watch::GitWatch;
 use crate::proc::shell::shell;
 use crate::store::project_texts;
@@ -197,7 +197,7 @@ fn python(run: &Run) -> Option<String> {
         return Some((*own).to_owned());
     }
     let session = &run.ctx.session;
-    if find_program("pytest", &session.env).is_some() {
+    if find_for_command("pytest", &search_path(&session.env)).is_some() {
         return Some("pytest".to_owned());
     }
     // Without the current folder on its path: a file pytest.py of the project would be run.

@@ -15,8 +15,8 @@ use crate::base::word_list::WordList;
 use crate::disk::beneath::Root;
 use crate::proc::capture::KeepLimits;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
-use crate::proc::child_env::command_env;
-use crate::proc::program::find_program;
+use crate::proc::child_env::{command_env, search_path};
+use crate::proc::program::find_for_command;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
@@ -245,7 +245,8 @@ fn program(ctx: &ToolContext, manager: &Manager, root: &Root) -> Outcome<PathBuf
             .next("run_command with \"python3 -m venv .venv\" makes one."))
         };
     }
-    find_program(manager.name, &ctx.session.env).ok_or_else(|| {
+    let path = search_path(&ctx.session.env);
+    find_for_command(manager.name, &path).ok_or_else(|| {
         Problem::missing(format!("The program {} was not found.", manager.name))
             .next(manager.install_hint)
     })
