@@ -22,6 +22,7 @@ use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::project::command_watch::watch;
 use crate::tools::project::shell;
 
 tools! { "packages", in_children;
@@ -155,9 +156,9 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     for (index, name) in packages.iter().enumerate() {
         ctx.progress(format!("{name} ({} of {})", index + 1, packages.len()));
         // Packages bring scripts of their own along.
-        let watch = shell::watch(sandbox, &root);
+        let watch = watch(ctx, sandbox, &root);
         let outcome = install_one(ctx, manager, &program, &root, sandbox, name, args.dev);
-        let remarks = watch.map(|watch| shell::settle(ctx, &watch));
+        let remarks = watch.map(|watch| watch.settle(ctx));
         let remarks = remarks.unwrap_or_default();
         match outcome {
             Ok(Ok(what)) => {
