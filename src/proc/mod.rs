@@ -22,6 +22,7 @@ pub(crate) mod own_image;
 pub(crate) mod piped;
 pub(crate) mod program;
 pub(crate) mod pump;
+pub(crate) mod ripgrep;
 pub(crate) mod sandbox;
 pub(crate) mod shell;
 mod spawn;
