@@ -14,6 +14,7 @@
 )]
 
 mod clutter;
+mod commands;
 mod contender;
 mod measure;
 mod rows;
@@ -41,6 +42,7 @@ fn main() {
     println!("\n| one-shot of Marvin | wall | CPU | x empty home (wall) | x empty home (CPU) |");
     println!("|---|---|---|---|---|");
     clutter::rows(&stage, quick, &mut limits);
+    commands::rows(&stage, quick, &mut limits);
     limits.push(rows::size(&stage));
     println!("\n{}", table::HEAD);
     for row in limits {
