@@ -240,7 +240,7 @@ fn hostile(work: &Path) {
         assert!(done.success());
     }
     write(&work.join("locked.txt"), "needle locked\n");
-    let mode = fs::Permissions::from_mode(0);
+    let mode = fs::Permissions::from_mode(0o0);
     fs::set_permissions(work.join("locked.txt"), mode).unwrap();
 }
 
