@@ -29,6 +29,7 @@ use crate::mcp::session::{ServerSetup, SessionServers};
 use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
+use crate::proc::writable_by_commands;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::permissions::Permissions;
@@ -112,6 +113,11 @@ pub(crate) fn session(
         .sandbox
         .session(&added, &session.paths, warn)?;
     session.keep_to_sandbox();
+    if let Some(choice) = session.sandbox.fence() {
+        let own = session.working_dir.root();
+        let own = own.map(|root| root.path().to_owned());
+        writable_by_commands::note(choice.writable.iter().cloned().chain(own));
+    }
     Ok(session)
 }
 

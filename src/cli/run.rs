@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
@@ -20,7 +21,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::chat::usage::Totals;
-use crate::proc::supervise;
+use crate::proc::{own_image, supervise};
 
 /// What remains to be done after parsing.
 pub(crate) enum CliOutcome {
@@ -149,7 +150,7 @@ fn settings(args: CliArgs, env: Env) -> Settings {
     let process = ProcessFacts {
         current: std::env::current_dir().ok(),
         stdin_is_terminal: io::stdin().is_terminal(),
-        executable: std::env::current_exe().ok(),
+        executable: own_image::path().map(Path::to_owned),
         command: std::env::args_os()
             .skip(1)
             .map(|arg| arg.to_string_lossy().into_owned())

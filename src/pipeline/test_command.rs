@@ -12,15 +12,16 @@ use super::context;
 use super::limits;
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
-use crate::base::text::{clip, plural, tail};
+use crate::base::text::{clip, escape_controls, plural, tail};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::RelPath;
 use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
-use crate::proc::child_env::{NO_BYTE_CODE, command_env};
-use crate::proc::program::find_program;
-use crate::proc::sandbox::git_watch::GitWatch;
+use crate::proc::child_env::{NO_BYTE_CODE, command_env, search_path};
+use crate::proc::program::find_for_command;
+use crate::proc::sandbox::git_watch::{GitWatch, WatchedPlaces};
 use crate::proc::shell::shell;
 use crate::store::project_texts;
+use crate::tools::project::command_watch::kept_in;
 
 /// Bytes of the output's end that a child is shown.
 const SHOWN_BYTES: usize = 12_000;
@@ -197,7 +198,7 @@ fn python(run: &Run) -> Option<String> {
         return Some((*own).to_owned());
     }
     let session = &run.ctx.session;
-    if find_program("pytest", &session.env).is_some() {
+    if find_for_command("pytest", &search_path(&session.env)).is_some() {
         return Some("pytest".to_owned());
     }
     // Without the current folder on its path: a file pytest.py of the project would be run.
@@ -269,9 +270,12 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
         sandbox.adjust(&mut variables);
     }
     let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
-    let watch = sandbox
-        .as_ref()
-        .map(|_| GitWatch::note(run.root().path(), Vec::new()));
+    let watch = sandbox.as_ref().map(|_| {
+        GitWatch::note(WatchedPlaces {
+            dir: run.root().path().to_owned(),
+            ..WatchedPlaces::default()
+        })
+    });
     program.sandbox = sandbox.map(|sandbox| sandbox.policy);
     program.supervisor.clone_from(&session.supervisor);
     program.leftovers = Leftovers::KillDaemons;
@@ -283,13 +287,7 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
         ControlFlow::Continue(())
     });
     if let Some(watch) = watch {
-        let changed = watch.changes().git;
-        for path in watch.put_back(&changed) {
-            run.warn(format!(
-                "The tests changed {}, which git runs, and it could not be put back.",
-                path.display()
-            ));
-        }
+        put_back(run, &watch);
     }
     let done = done?.unless_cancelled()?;
     Ok(TestRun::Ran {
@@ -298,6 +296,29 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
         ending: ending(&done),
         output: output.end(),
     })
+}
+
+/// Puts back what the tests changed of what git runs. It may have been the user, while the tests ran, so it is told.
+fn put_back(run: &Run, watch: &GitWatch) {
+    let changed = watch.changes().git;
+    if changed.is_empty() {
+        return;
+    }
+    let done = watch.put_back(&changed, kept_in(&run.ctx).as_deref());
+    let kept = done.kept.as_ref().map(|kept| kept.display().to_string());
+    let kept = kept.map(|kept| format!(" The other version is in {kept}."));
+    let kept = kept.unwrap_or_default();
+    for path in &changed {
+        let shown = escape_controls(&path.display().to_string());
+        run.warn(match done.failed.contains(path) {
+            true => format!(
+                "The tests changed {shown}, which git runs, and it could not be put back.{kept}"
+            ),
+            false => format!(
+                "{shown}, which git runs, was changed while the tests ran, and was put back.{kept}"
+            ),
+        });
+    }
 }
 
 fn ending(done: &ProgramOutput) -> TestEnding {

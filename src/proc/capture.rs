@@ -1,10 +1,13 @@
 //! Captures a child's output within limits: its beginning and end in memory, all of it in a file if requested.
 
 use std::collections::VecDeque;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
 
 use crate::base::problem::io_words;
 use crate::base::text::{counted, thousands};
@@ -19,7 +22,7 @@ pub(crate) struct KeepLimits {
     pub head: usize,
     /// Bytes kept from the end, after `head` is full.
     pub tail: usize,
-    /// Where to write the whole stream once it is longer than both together. The file must not exist yet.
+    /// Where to write the whole stream once it is longer than both together: an absolute path without links. The file must not exist yet.
     pub spill: Option<PathBuf>,
 }
 
@@ -157,17 +160,7 @@ impl Captured {
 
 impl SpillFile {
     fn create(path: &Path) -> Self {
-        // For the owner alone, like the file: a project's log folder may be created here.
-        let make = |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let folder = path.parent().map_or(Ok(()), make);
-        let opened = folder.and_then(|()| {
-            OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path)
-        });
-        let (file, failure) = match opened {
+        let (file, failure) = match create_without_links(path) {
             Ok(file) => (Some(file), None),
             Err(error) => (None, Some(io_words(&error))),
         };
@@ -192,6 +185,42 @@ impl SpillFile {
         }
     }
 }
+
+/// `path` with the links in what exists of it resolved, so that none is followed later.
+pub(super) fn without_links(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors();
+    let real = ancestors.find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let joined = real.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
+    joined.unwrap_or_else(|| path.to_owned())
+}
+
+/// Creates the file and the folders that it lacks, for the owner alone, part by part: a link that the program which is running has put in the place of one would
+/// lead its output elsewhere.
+fn create_without_links(path: &Path) -> io::Result<File> {
+    let mut at: OwnedFd = openat(CWD, "/", FOLDER, Mode::empty())?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    for part in path.parent().unwrap_or(Path::new("/")) {
+        if part == "/" {
+            continue;
+        }
+        match mkdirat(&at, part, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            // There is one in a folder that cannot be written, or there is none, which opening it will tell.
+            Err(Errno::ACCESS | Errno::ROFS | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+        at = openat(&at, part, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(&at, name, flags, Mode::RUSR | Mode::WUSR)?;
+    Ok(File::from(file))
+}
+
+/// To enter a folder; on Linux without the right to list it.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// `bytes` without an unfinished character at its end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
@@ -253,6 +282,23 @@ mod tests {
     fn characters_are_never_split() {
         let captured = fed(KeepLimits::ends(2, 2), &["aößb"]);
         assert_eq!(captured.text(), "a\n[… 2 bytes left out …]\nb");
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_folder_leads_no_output_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let spill = without_links(&dir.path().join("logs/deep/out.txt"));
+        std::os::unix::fs::symlink(elsewhere.path(), dir.path().join("logs")).unwrap();
+        std::fs::create_dir(elsewhere.path().join("deep")).unwrap();
+        let keep = KeepLimits {
+            spill: Some(spill),
+            ..KeepLimits::ends(3, 3)
+        };
+        let text = fed(keep, &["abcdefghij"]).text();
+        assert_has(&text, &["could not be kept"]);
+        let found = std::fs::read_dir(elsewhere.path().join("deep")).unwrap();
+        assert_eq!(found.count(), 0);
     }
 
     #[test]

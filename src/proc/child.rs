@@ -21,13 +21,15 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::capture::{Captured, KeepLimits};
 use super::child_pid::{on_exit, pid_of};
 use super::last_lines::LastLines;
-use super::program::find_on_path;
+use super::own_image;
+use super::program::{find_for_command, find_on_path};
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::sandbox::policy::Policy;
 use super::sandbox::report::LayerReport;
 use super::sandbox::{cannot_fence, landlock_abi, layer};
 use super::spawn::{spawn_in_new_group, spawn_in_new_session};
 use super::supervise::{self, SupervisedInput};
+use super::writable_by_commands;
 use crate::base::cancel::Cancel;
 use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
@@ -299,18 +301,23 @@ impl ProgramSpec {
             PathBuf::from(&self.program)
         } else {
             let path = self.env.iter().find(|(name, _)| name == "PATH");
-            path.and_then(|(_, path)| find_on_path(name, path))
+            let find = match self.sandbox {
+                Some(_) => find_for_command,
+                None => find_on_path,
+            };
+            path.and_then(|(_, path)| find(name, path))
                 .ok_or_else(|| missing(name))?
         };
         let (program, layer) = match &self.sandbox {
             Some(policy) => {
                 landlock_abi().map_err(cannot_fence)?;
+                writable_by_commands::note(policy.writable.iter().map(PathBuf::from));
                 let policy = Policy {
                     report: report.and_then(LayerReport::number),
                     ..policy.clone()
                 };
                 let layer = layer::arguments(policy.to_json()?, program.as_os_str());
-                (PathBuf::from(layer::SELF), Some(layer))
+                (PathBuf::from(own_image::SELF), Some(layer))
             }
             None => (program, None),
         };
@@ -326,7 +333,7 @@ impl ProgramSpec {
                 };
                 supervise::command(supervisor, &program, input)
             }
-            None => Command::new(program),
+            None => own_image::command(&program),
         };
         if let Some(dir) = &self.dir {
             if !dir.is_dir() {

@@ -5,6 +5,7 @@
 
 use crate::base::env::Env;
 use crate::base::word_list::WordList;
+use crate::proc::writable_by_commands;
 
 /// Passed to every child: user, home, language, network route.
 const BASIC: WordList = WordList(
@@ -114,7 +115,8 @@ pub(crate) fn git_env(env: &Env) -> Vec<(String, String)> {
         .filter(|dir| dir.starts_with('/'))
         .map(str::to_owned)
         .collect();
-    vars.push(("PATH".into(), path.join(":")));
+    let path = writable_by_commands::without(&path.join(":"));
+    vars.push(("PATH".into(), path));
     vars.sort();
     vars
 }

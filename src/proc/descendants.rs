@@ -4,19 +4,41 @@
 //! adopting process gets out of its sight, and nothing that was not started below it comes into it. Where the system has no `/proc` or does not adopt, nothing is
 //! done here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Whether this process adopts in order to end whom it adopts.
+static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// Time between the polite request and the force, at the end of a process.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
-/// From now on this process adopts those below it whose parent ends. Failure means that it does not.
+/// From now on this process adopts those below it whose parent ends, and ends them with [`end_all`]. Failure means that it does not.
 pub(crate) fn adopt() {
+    ENDS.store(true, Ordering::Relaxed);
+    keep_in_sight();
+}
+
+/// From now on this process adopts those below it whose parent ends, but they may outlive it.
+pub(crate) fn keep_in_sight() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Ends every process below this one, if it adopts: politely, and after `grace` by force.
+/// Whether a process below this one runs in a sandbox of commands: it has more filters of system calls than this one, and cannot get rid of them. That of a program
+/// with a sandbox of its own counts too.
+pub(crate) fn has_sandboxed() -> bool {
+    #[cfg(target_os = "linux")]
+    return linux::has_sandboxed();
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
+/// Ends every process below this one, if [`adopt`] was called: politely, and after `grace` by force.
 pub(crate) fn end_all(grace: Duration) {
+    if !ENDS.load(Ordering::Relaxed) {
+        return;
+    }
     #[cfg(target_os = "linux")]
     linux::end_all(grace);
     #[cfg(not(target_os = "linux"))]
@@ -63,6 +85,26 @@ mod linux {
         if matches!(child_subreaper(), Ok(Some(_))) {
             end(grace, |_| true);
         }
+    }
+
+    pub(super) fn has_sandboxed() -> bool {
+        if has_no_child() {
+            return false;
+        }
+        let own = filters("self");
+        let mut below = below().into_iter();
+        below.any(|process| filters(&process.pid.to_string()) > own)
+    }
+
+    /// How many filters of system calls a process has; see proc_pid_status(5).
+    fn filters(process: &str) -> u32 {
+        let status = fs::read_to_string(format!("/proc/{process}/status"));
+        let status = status.unwrap_or_default();
+        let mut lines = status.lines();
+        let count = lines.find_map(|line| line.strip_prefix("Seccomp_filters:"));
+        count
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or_default()
     }
 
     pub(super) fn end_outside_group(grace: Duration) {

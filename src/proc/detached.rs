@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
 
+use super::own_image;
 use super::spawn::spawn_in_new_session;
 use crate::base::problem::{Outcome, Problem};
 
@@ -29,7 +30,7 @@ impl DetachedProgram {
         let cannot = format!("Cannot start {}", name(&self.program));
         let failed = |error| Problem::system(&cannot, error);
         let errors = self.output.try_clone().map_err(failed)?;
-        let mut command = Command::new(&self.program);
+        let mut command = own_image::command(&self.program);
         command
             .args(&self.args)
             .current_dir(&self.dir)

@@ -18,14 +18,17 @@ pub(crate) mod editor;
 pub(crate) mod foreground;
 pub(crate) mod git;
 pub(crate) mod last_lines;
+pub(crate) mod own_image;
 pub(crate) mod piped;
 pub(crate) mod program;
 pub(crate) mod pump;
+pub(crate) mod ripgrep;
 pub(crate) mod sandbox;
 pub(crate) mod shell;
 mod spawn;
 pub(crate) mod supervise;
 pub(crate) mod tmux;
+pub(crate) mod writable_by_commands;
 
 #[cfg(test)]
 pub(crate) mod tests;

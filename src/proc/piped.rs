@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use rustix::process::{Signal, kill_process_group};
 
 use super::child_pid::{on_exit, pid_of};
+use super::own_image;
 use super::spawn::spawn_in_new_session;
 use super::supervise::{self, RELAY_GRACE, SupervisedInput};
 
@@ -50,7 +51,7 @@ impl PipedProgram {
     pub(crate) fn start(&self) -> io::Result<(PipedChild, Pipes)> {
         let mut command = match &self.supervisor {
             Some(marvin) => supervise::command(marvin, &self.program, SupervisedInput::Relay),
-            None => Command::new(&self.program),
+            None => own_image::command(&self.program),
         };
         if let Some(dir) = &self.dir {
             command.current_dir(dir);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::proc::child_env;
+use crate::proc::{child_env, writable_by_commands};
 
 /// Finds the program `name` on the search path of child processes. Relative entries are skipped: the current directory must not decide which
 /// program runs.
@@ -15,7 +15,11 @@ pub(crate) fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
 
 /// All programs called `name` on the search path of child processes, in its order.
 pub(crate) fn find_all(name: &str, env: &Env) -> Vec<PathBuf> {
-    on_path(name, &child_env::search_path(env)).collect()
+    let path = child_env::search_path(env);
+    let found = on_path(name, &path);
+    found
+        .filter(|file| !writable_by_commands::has(file))
+        .collect()
 }
 
 /// The program and the arguments of a command that the user set in `variable`.
@@ -42,18 +46,21 @@ pub(crate) fn user_command(
     Ok((program, words.collect()))
 }
 
-/// The first executable file called `name` in the absolute directories of `path`.
+/// The first executable file called `name` in the absolute directories of `path`, and not in those that commands of a model may change.
 pub(crate) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
-    if name.is_empty() || name.contains('/') {
-        return None;
-    }
+    on_path(name, path).find(|file| !writable_by_commands::has(file))
+}
+
+/// As [`find_on_path`], for a program that runs in the sandbox, or that the user was asked about.
+pub(crate) fn find_for_command(name: &str, path: &str) -> Option<PathBuf> {
     on_path(name, path).next()
 }
 
 /// The executable files called `name` in the absolute directories of `path`.
 fn on_path(name: &str, path: &str) -> impl Iterator<Item = PathBuf> {
+    let is_name = !name.is_empty() && !name.contains('/');
     path.split(':')
-        .filter(|dir| dir.starts_with('/'))
+        .filter(move |dir| is_name && dir.starts_with('/'))
         .map(move |dir| Path::new(dir).join(name))
         .filter(|file| is_executable(file))
 }
@@ -68,6 +75,29 @@ pub(super) fn is_executable(file: &Path) -> bool {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_program_that_a_command_could_have_written_is_not_marvins() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let [writable, linked, own] = ["work/bin", "linked", "own"].map(|name| dir.join(name));
+        for folder in [&writable, &linked, &own] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for folder in [&writable, &own] {
+            fs::write(folder.join("prog"), "").unwrap();
+            fs::set_permissions(folder.join("prog"), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        std::os::unix::fs::symlink(writable.join("prog"), linked.join("prog")).unwrap();
+        let path = [&writable, &linked, &own].map(|folder| folder.display().to_string());
+        let path = path.join(":");
+        assert_eq!(find_on_path("prog", &path), Some(writable.join("prog")));
+        writable_by_commands::note([dir.join("work")]);
+        assert_eq!(find_on_path("prog", &path), Some(own.join("prog")));
+        assert_eq!(find_for_command("prog", &path), Some(writable.join("prog")));
+        let left = writable_by_commands::without(&path);
+        assert_eq!(left, format!("{}:{}", linked.display(), own.display()));
+    }
 
     #[test]
     fn only_executable_files_in_absolute_directories_are_found() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::KeepLimits;
+use super::capture::without_links;
 use super::child::{ProgramOutput, ProgramSpec};
 use super::last_lines::LastLines;
 use super::program::{find_program, is_executable};
@@ -71,8 +72,9 @@ impl ShellCommand<'_> {
         run.supervisor = self.supervisor.map(Path::to_owned);
         run.sandbox = self.sandbox.map(|sandbox| sandbox.policy.clone());
         let id = crate::base::ids::hex(4);
+        let spill = without_links(self.spill);
         let keep = |name: &str| KeepLimits {
-            spill: Some(self.spill.join(format!("command-{id}-{name}.txt"))),
+            spill: Some(spill.join(format!("command-{id}-{name}.txt"))),
             ..KeepLimits::ends(HEAD_BYTES, TAIL_BYTES)
         };
         run.stdout = keep("stdout");

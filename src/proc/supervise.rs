@@ -24,7 +24,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
-use super::descendants;
+use super::{descendants, own_image};
 use crate::base::problem::{Outcome, Problem};
 
 /// The flag that makes Marvin a supervisor; the program and its arguments follow after `--`.
@@ -79,7 +79,12 @@ impl SupervisedInput {
 
 /// The command that starts `program`, whose arguments are to follow, under the supervisor `marvin`.
 pub(super) fn command(marvin: &Path, program: &Path, input: SupervisedInput) -> Command {
-    let mut command = Command::new(marvin);
+    let mut command = own_image::command(marvin);
+    // In the supervisor too, what runs is this executable.
+    let program = match command.get_program() == own_image::SELF {
+        true => own_image::image(program),
+        false => program,
+    };
     command
         .arg(format!("--{FLAG}={}", input.word()))
         .arg("--")

@@ -60,6 +60,7 @@ pub(crate) mod project {
     pub(crate) mod agents;
     pub(crate) mod apply_patch;
     pub(crate) mod coding;
+    pub(crate) mod command_watch;
     pub(crate) mod files;
     pub(crate) mod git;
     pub(crate) mod git_index;

@@ -14,6 +14,7 @@
 )]
 
 mod clutter;
+mod commands;
 mod contender;
 mod extensions;
 mod measure;
@@ -43,6 +44,7 @@ fn main() {
     println!("|---|---|---|---|---|");
     clutter::rows(&stage, quick, &mut limits);
     extensions::rows(&stage, quick, &mut limits);
+    commands::rows(&stage, quick, &mut limits);
     limits.push(rows::size(&stage));
     println!("\n{}", table::HEAD);
     for row in limits {

@@ -26,6 +26,7 @@ mod hostile;
 mod input;
 mod leave;
 mod log;
+mod outside_sandbox;
 mod pickers;
 mod picture;
 mod pipeline;

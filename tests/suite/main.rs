@@ -134,6 +134,7 @@ mod reply_sessions;
 mod reply_web;
 mod responses;
 mod review_jobs;
+mod ripgrep;
 mod rounds;
 mod run_command;
 mod run_folder;

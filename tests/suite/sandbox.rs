@@ -396,7 +396,7 @@ fn reading_can_be_held_to_some_folders() {
         .collect();
     readable.dedup();
     readable.push(bench.home.work());
-    let policy = json!({"mode": "read-only", "network": false, "readable": readable, "dir": bench.home.work()});
+    let policy = json!({"mode": "read-only", "network": false, "readable": readable});
     bench.works(
         &policy,
         "test $(cat a.txt) = inside && ls . > $PWD/../work/x 2>&1 || ls .",

@@ -1,15 +1,20 @@
 //! Whose commands are held, to what, and what is said about it: through runs as a caller makes them.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde_json::{Value, json};
 
 use crate::support::conversation::{calls, last_sent, playing, says};
 use crate::support::home::Home;
-use crate::support::run::{Done, Marvin};
+use crate::support::latch::Latch;
+use crate::support::run::{Done, Marvin, program};
 use crate::support::server::Server;
+use crate::support::shared::skip;
+use crate::support::wait;
 use crate::support::words::TextAssertions as _;
 
 fn commands(commands: &[&str]) -> Server {
@@ -81,6 +86,23 @@ fn a_run_that_nobody_reads_is_held_to_its_folder() {
         |run| run.line("--sandbox danger-full-access"),
     );
     assert!(told.contains("[]") && home.has("out.txt"), "{told}");
+}
+
+#[test]
+fn nobody_can_let_a_command_out_where_nobody_is_asked() {
+    let home = Home::new();
+    let out =
+        json!({"command": "echo x > ../out.txt", "outside_sandbox": true, "reason": "I want to."});
+    let server = playing([calls("run_command", out), says("Done.")]);
+    unread(&home, &server).run().expect(0);
+    let told = last_sent(&server, 1);
+    told.assert_has(&[
+        "Commands run in the sandbox here (workspace-write, network).",
+        "The caller can allow more: --add-dir DIR, --sandbox-network on, --sandbox danger-full-access.",
+    ]);
+    assert!(!home.has("out.txt"));
+    let offered = server.request(0).json()["tools"].to_string();
+    assert!(!offered.contains("outside_sandbox"), "{offered}");
 }
 
 #[test]
@@ -213,25 +235,106 @@ fn the_first_line_and_the_doctor_say_what_is_held() {
         .stdout_has(&["read-only\n", "Permission denied"]);
 }
 
-/// Runs `work` where a filter answers ENOSYS to Landlock's calls, as kernels without it do.
-fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let calls = [
-        libc::SYS_landlock_create_ruleset,
-        libc::SYS_landlock_add_rule,
-        libc::SYS_landlock_restrict_self,
-    ];
-    let rules = calls.into_iter().map(|call| (call, Vec::new())).collect();
-    let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+const LANDLOCK: [i64; 3] = [
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+];
+
+/// Runs `work` where a filter answers these calls with these errors.
+fn filtered<T: Send>(answers: &[(&[i64], i32)], work: impl FnOnce() -> T + Send) -> T {
     let arch = std::env::consts::ARCH.try_into().unwrap();
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, missing, arch).unwrap();
-    let filter: BpfProgram = filter.try_into().unwrap();
+    let filters = answers.iter().map(|(calls, error)| {
+        let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
+        let error = SeccompAction::Errno(error.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, error, arch).unwrap();
+        filter.try_into().unwrap()
+    });
+    let filters: Vec<BpfProgram> = filters.collect();
     thread::scope(|scope| {
         let filtered = scope.spawn(|| {
-            apply_filter(&filter).unwrap();
+            for filter in &filters {
+                apply_filter(filter).unwrap();
+            }
             work()
         });
         filtered.join().unwrap()
     })
+}
+
+/// As on kernels without Landlock.
+fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    filtered(&[(&LANDLOCK, libc::ENOSYS)], work)
+}
+
+/// What container runtimes refuse by default, as <https://docs.docker.com/engine/security/seccomp/> lists it, with the calls of io_uring, which are refused since.
+const REFUSED_IN_CONTAINERS: [i64; 42] = [
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_get_mempolicy,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mbind,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pivot_root,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_set_mempolicy,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+#[test]
+fn in_a_container_commands_are_held_or_refused() {
+    // Programs then start threads and processes by an older call.
+    let runtime = [
+        (&REFUSED_IN_CONTAINERS[..], libc::EPERM),
+        (&[libc::SYS_clone3], libc::ENOSYS),
+    ];
+    let home = Home::new();
+    let command = "echo x > a.txt; git init -q repo && git -C repo status; sh -c 'echo y > ../out.txt'; rg --version; echo ran";
+    let told = filtered(&runtime, || result(&home, command, |run| run));
+    told.assert_has(&["No commits yet", "out.txt: Permission denied", "ran"]);
+    assert!(home.has("work/a.txt") && !home.has("out.txt"));
+    // Runtimes from before Landlock answer what they do not know in one of two ways.
+    for (error, name) in [(libc::EPERM, "EPERM"), (libc::ENOSYS, "ENOSYS")] {
+        let older = [&runtime[..], &[(&LANDLOCK[..], error)]].concat();
+        let told = filtered(&older, || result(&home, "touch refused.txt", |run| run));
+        told.assert_has(&[
+            &format!("This system cannot fence commands (Landlock: {name}"),
+            "in a container of your own that is the usual choice",
+        ]);
+        assert!(!home.has("work/refused.txt"));
+    }
 }
 
 #[test]
@@ -342,4 +445,122 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
         .run()
         .expect(0);
     last_sent(&server, 1).assert_has(&["Permission denied"]);
+}
+
+/// What another process writes between two commands, and what is there in the end.
+fn changed_between(first: &str, by_user: bool) -> (String, bool) {
+    let home = Home::new();
+    git(&home, "work", "init -q -b main");
+    let hook = home.path().join("work/.git/hooks/post-commit");
+    let latch = Latch::new();
+    let server = playing([
+        calls("run_command", json!({ "command": first })),
+        calls("run_command", json!({"command": "echo second"})).head_after(&latch),
+        says("Done."),
+    ]);
+    let run = unread(&home, &server).spawn();
+    server.wait_requests(2, Duration::from_secs(20));
+    if by_user {
+        fs::write(&hook, "echo mine").unwrap();
+    } else {
+        home.write("work/go", "");
+    }
+    wait::until("the hook", || hook.exists());
+    latch.open();
+    run.wait().expect(0);
+    (last_sent(&server, 2), hook.exists())
+}
+
+#[test]
+fn what_a_command_left_behind_changes_is_put_back_and_what_the_user_changes_is_kept() {
+    let daemon = "setsid sh -c 'touch up; until test -e go; do sleep 0.02; done; echo evil > .git/hooks/post-commit; sleep 30' >/dev/null 2>&1 & until test -e up; do sleep 0.02; done; echo first";
+    let (told, is_there) = changed_between(daemon, false);
+    told.assert_has(&[
+        "second",
+        "A process that an earlier command left behind changed .git/hooks/post-commit: put back",
+        "The other version is in ",
+    ]);
+    assert!(!is_there);
+    let (told, is_there) = changed_between("echo first", true);
+    assert!(is_there && !told.contains("put back"), "{told}");
+}
+
+/// A command in a project, and what it needs to be installed.
+const PROJECTS: [(&str, &str); 7] = [
+    ("cargo", "cargo test -q --offline"),
+    (
+        "cargo",
+        "cargo build -q --offline && cargo run -q --offline",
+    ),
+    ("npm", "npm test --silent && npm pack --silent"),
+    ("go", "cd gone && go test ./... && go build ./..."),
+    ("make", "make -j2 all check"),
+    ("python3", "python3 -m unittest -q test_here"),
+    (
+        "git",
+        "git init -q -b main . && git add -A && git -c user.name=a -c user.email=a@b commit -qm one && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two && git worktree add -q ../work/wt -b side && git -c user.name=a -c user.email=a@b -C wt rebase -q main",
+    ),
+];
+
+#[test]
+fn projects_build_and_test_inside() {
+    let home = Home::new();
+    for (path, text) in [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"here\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+        ),
+        (
+            "src/main.rs",
+            "fn main() {}\n#[test]\nfn a_file_and_a_port() {\n    std::fs::write(std::env::temp_dir().join(\"x\"), \"x\").unwrap();\n    let here = std::net::TcpListener::bind(\"127.0.0.1:0\").unwrap();\n    std::net::TcpStream::connect(here.local_addr().unwrap()).unwrap();\n}\n",
+        ),
+        (
+            "package.json",
+            "{\"name\": \"here\", \"version\": \"1.0.0\", \"scripts\": {\"test\": \"node --test test.js\"}}",
+        ),
+        (
+            "test.js",
+            "const { test } = require('node:test');\nconst fs = require('fs'), os = require('os'), path = require('path');\ntest('writes', () => { fs.writeFileSync(path.join(os.tmpdir(), 'y'), 'y'); });\n",
+        ),
+        ("gone/go.mod", "module here\n\ngo 1.20\n"),
+        ("gone/a.go", "package here\n"),
+        (
+            "gone/a_test.go",
+            "package here\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.TempDir() }\n",
+        ),
+        (
+            "Makefile",
+            "all: a.out\na.out:\n\techo built > $@\ncheck: all\n\ttest -s a.out && t=$$(mktemp) && echo x > $$t\n",
+        ),
+        (
+            "test_here.py",
+            "import multiprocessing, os, pty, socket, tempfile, unittest\n\ndef square(x):\n    return x * x\n\nclass Here(unittest.TestCase):\n    def test_pool(self):\n        with multiprocessing.Pool(2) as pool:\n            self.assertEqual(pool.map(square, [2]), [4])\n\n    def test_pty(self):\n        for end in pty.openpty():\n            os.close(end)\n\n    def test_sockets(self):\n        a, b = socket.socketpair()\n        a.sendall(b'x')\n        self.assertEqual(b.recv(1), b'x')\n        with socket.create_server(('127.0.0.1', 0)) as server:\n            socket.create_connection(server.getsockname()).close()\n\n    def test_files(self):\n        with tempfile.TemporaryDirectory() as folder:\n            open(os.path.join(folder, 'x'), 'w').close()\n",
+        ),
+    ] {
+        home.write(&format!("work/{path}"), text);
+    }
+    let (there, missing): (Vec<_>, Vec<_>) = PROJECTS
+        .iter()
+        .partition(|(needs, _)| program(needs).is_some());
+    for (needs, command) in missing {
+        skip(
+            "projects_build_and_test_inside",
+            &format!("no {needs}: {command}"),
+        );
+    }
+    let tries: Vec<String> = there
+        .iter()
+        .map(|(_, command)| format!("({command}) > log 2>&1 && echo well || cat log"))
+        .collect();
+    let tries: Vec<&str> = tries.iter().map(String::as_str).collect();
+    let server = commands(&tries);
+    // cargo itself: what stands for it on the search path may look for it in the home folder.
+    let cargo = Path::new(env!("CARGO")).parent().unwrap().display();
+    let path = format!("{cargo}:{}", std::env::var("PATH").unwrap());
+    let run = unread(&home, &server).env("PATH", path);
+    run.limit(Duration::from_secs(120)).run().expect(0);
+    for (n, (_, command)) in there.iter().enumerate() {
+        let told = last_sent(&server, n + 1);
+        assert!(told.starts_with("well\n"), "{command}: {told}");
+    }
 }

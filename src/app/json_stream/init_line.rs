@@ -51,8 +51,8 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
         "marvin_version": env!("CARGO_PKG_VERSION"),
         "sandbox": sandbox(facts.sandbox),
     });
-    if let Some(left_out) = facts.left_out {
-        line["marvin_left_out"] = left_out.into();
+    if let (Some(left_out), Some(line)) = (facts.left_out, line.as_object_mut()) {
+        line.insert("marvin_left_out".to_owned(), left_out.into());
     }
     writer.write(&line);
 }

@@ -328,7 +328,13 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
                 words: words.clone(),
             }),
         warnings: NewestWarnings {
-            newest: progress.warnings.newest[newest..].to_vec(),
+            newest: progress
+                .warnings
+                .newest
+                .iter()
+                .skip(newest)
+                .cloned()
+                .collect(),
             count: progress.warnings.count,
         },
         place: RunPlace {

@@ -128,6 +128,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
     findings.push(sandbox::holds(settings));
+    findings.push(sandbox::searches(settings));
     findings.push(blender::answers(&settings.env));
     findings.extend(voice::findings(&settings.env));
     findings.extend(outside::findings(&settings.env));

@@ -1,4 +1,4 @@
-//! Whether commands can be held here, and by what.
+//! Whether commands can be held here, and by what; and what searches text.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
+use crate::proc::ripgrep::Ripgrep;
 use crate::proc::sandbox::{cannot_fence, landlock_abi, words};
 
 pub(super) fn holds(settings: &Settings) -> Finding {
@@ -18,6 +19,16 @@ pub(super) fn holds(settings: &Settings) -> Finding {
             finding("sandbox", "Landlock", false, problem.what, &advice)
         }
     }
+}
+
+/// What searches text for tools: ripgrep, where it is installed and can be held.
+pub(super) fn searches(settings: &Settings) -> Finding {
+    let state = match (Ripgrep::find(&settings.env), landlock_abi()) {
+        (Some(ripgrep), _) => format!("ripgrep, held to the folder: {}", ripgrep.path().display()),
+        (None, Ok(_)) => "built in; the program rg was not found".to_owned(),
+        (None, Err(_)) => "built in; ripgrep could not be held here".to_owned(),
+    };
+    finding("search", "code_grep", true, state, "")
 }
 
 /// The layer is entered once, with a program that does nothing.

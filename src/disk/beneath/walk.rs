@@ -4,11 +4,13 @@
 //! skipped, and a file is opened by its name in the folder that was listed. Only regular files are read: neither the searched files nor ignore
 //! files can be devices or pipes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -26,6 +28,9 @@ use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
 /// Entries between two checks for cancellation.
 const CANCEL_CHECK_ENTRIES: usize = 4_096;
+
+/// Maximum bytes of the names of [`Root::top_entries`].
+const MAX_TOP_BYTES: usize = 24 << 10;
 
 /// Decides where a walk goes and receives its files.
 pub trait WalkVisitor {
@@ -71,10 +76,7 @@ impl WalkFile {
     /// # Errors
     /// It is gone, may not be read, or has become something else.
     pub fn open(&self) -> io::Result<File> {
-        open_name(self.dir.as_fd(), &self.name, OFlags::RDONLY).map_err(|stop| match stop {
-            AccessError::Os(errno) => errno.into(),
-            _ => Errno::LOOP.into(),
-        })
+        open_name(self.dir.as_fd(), &self.name, OFlags::RDONLY).map_err(io_error)
     }
 }
 
@@ -88,14 +90,68 @@ struct WalkFrame<M> {
 }
 
 impl Root {
+    /// The entries of the top folder that hold nothing of what is never entered, which a walk would: `.` when that is all of them. Those whose names are not
+    /// UTF-8 are left out, and what comes after [`MAX_TOP_BYTES`] of names.
+    pub fn top_entries(&self) -> io::Result<Vec<String>> {
+        let closed = self.closed();
+        if closed.is_empty() {
+            return Ok(vec![".".to_owned()]);
+        }
+        // The folder that another root keeps closed may lie deeper.
+        let kept = self.kept.as_deref();
+        let kept = kept.and_then(|kept| kept.path.strip_prefix(&self.path).ok()?.iter().next());
+        let top = openat(&*self.handle, ".", READABLE, Mode::empty())?;
+        let mut found = Vec::new();
+        read_entries(&top, &mut found, &mut || false)?;
+        let mut left = MAX_TOP_BYTES;
+        let names = found.into_iter().filter_map(|(name, is_folder)| {
+            let is_closed = is_folder
+                && statat(&top, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|stat| closed.contains(&id(&stat)));
+            let is_open = !is_closed && kept != Some(name.as_os_str());
+            name.into_string().ok().filter(|_| is_open)
+        });
+        let names = names.take_while(|name| {
+            let is_room = name.len() <= left;
+            left = left.saturating_sub(name.len());
+            is_room
+        });
+        Ok(names.collect())
+    }
+
+    /// A path by which a child that is started now, while this root is open, enters the folder, whatever it is called by then.
+    pub fn child_path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
+    }
+
+    /// Opens a file that a walk found, by its path. A link in its place, or in that of the file, is not followed out of the folder.
+    ///
+    /// # Errors
+    /// It is gone, may not be read, has become something else, or lies in what is closed by now.
+    pub fn open_found(&self, rel: &RelPath) -> io::Result<File> {
+        let opened = self.open_folder(&rel.parent()).and_then(|dir| {
+            let closed = self.guard(dir.as_fd(), None)?;
+            let name = rel.name().unwrap_or_default();
+            match closed {
+                Some(GuardedPart::Git) => Err(AccessError::Loop),
+                _ => open_name(dir.as_fd(), OsStr::new(name), OFlags::RDONLY),
+            }
+        });
+        opened.map_err(io_error)
+    }
+
+    /// What a walk never enters.
+    fn closed(&self) -> Vec<FolderId> {
+        let fences = self.fences().into_iter();
+        let closed =
+            fences.filter(|(_, guard)| matches!(guard, GuardedPart::Tickets | GuardedPart::Git));
+        closed.map(|(id, _)| id).collect()
+    }
+
     /// Walks all files in the order of their paths, compared by component. Symlinks, pipes and devices are skipped; `.git` and the tickets are
     /// never entered. `ignore_files` are the names of files with ignore patterns.
     pub fn walk<V: WalkVisitor>(&self, ignore_files: &[&str], mark: V::Mark, visit: &mut V) {
-        let fences = self.fences().into_iter();
-        let closed: Vec<FolderId> = fences
-            .filter(|(_, guard)| matches!(guard, GuardedPart::Tickets | GuardedPart::Git))
-            .map(|(id, _)| id)
-            .collect();
+        let closed = self.closed();
         let rules = match ignore_files {
             [] => IgnoreRules::none(),
             files => IgnoreRules::above(self, &RelPath::here(), files),
@@ -162,6 +218,13 @@ impl Root {
                 Ok(dir) => stack.push(open(dir, rel, rules, mark, visit)),
             }
         }
+    }
+}
+
+fn io_error(stop: AccessError) -> io::Error {
+    match stop {
+        AccessError::Os(errno) => errno.into(),
+        _ => Errno::LOOP.into(),
     }
 }
 

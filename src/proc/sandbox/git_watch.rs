@@ -1,66 +1,53 @@
-//! What git would run later, watched while a command of a model runs: configuration, hooks and attributes of the workspace's repository. Changes are put back.
+//! What git would run later, watched while a command of a model runs: configuration, hooks and attributes of the workspace's repositories. Changes are put back.
 //!
-//! Landlock knows no exceptions inside a folder that is writable, and without a writable `.git` no command could commit. Everything is opened part by part
-//! without following links: a command may have put a link where a folder was, and what is put back must not land elsewhere.
+//! Landlock knows no exceptions inside a folder that is writable, and without a writable `.git` no command could commit.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
-
 use super::linked_worktree::LinkedWorktree;
+use super::noted_files::{NotedFiles, difference, keep_copies, names, note, note_folder, put_back};
+use super::repositories::{named_by, nested};
 
-/// Largest file that is kept to be put back.
-const MAX_KEPT_BYTES: u64 = 1 << 20;
 /// Most repositories of submodules that are looked at.
 const MAX_MODULES: usize = 200;
-/// Most files of one folder.
-const MAX_FILES: usize = 500;
 /// How often it is looked at again after changes were put back.
 const MAX_ROUNDS: usize = 5;
 
 /// In a repository's folder: files that say what git runs, or from where it reads that.
 const FILES: [&str; 4] = ["config", "config.worktree", "info/attributes", "commondir"];
 /// Where a repository keeps what belongs to its linked worktrees.
-const WORKTREES: &str = ".git/worktrees";
+const WORKTREES: &str = "worktrees";
 /// In the folder of a linked worktree: where its repository and its files are.
 const POINTERS: [&str; 2] = ["commondir", "gitdir"];
 /// The folder of programs that git runs.
 const HOOKS: &str = "hooks";
 /// In the workspace: what other programs run or obey. It is told, and not put back.
 const TOLD: [&str; 3] = [".mcp.json", ".envrc", ".vscode/tasks.json"];
-/// The folder of the workspace whose files a model obeys.
-const SKILLS: &str = ".agents/skills";
 
-/// A file as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Noted {
-    mode: u32,
-    /// None: larger than what is kept.
-    bytes: Option<Vec<u8>>,
-    stamp: Stamp,
-}
-
-/// What the system says of a file; equal means that it was not written since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
+/// What is watched.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WatchedPlaces {
+    /// The workspace, a real path.
+    pub dir: PathBuf,
+    /// Real paths of other folders that commands may change, whose repositories are watched too.
+    pub added: Vec<PathBuf>,
+    /// Files of the workspace that Marvin itself obeys.
+    pub files: Vec<PathBuf>,
+    /// Folders of the workspace whose files a model obeys.
+    pub folders: Vec<PathBuf>,
 }
 
 /// A workspace as it was before a command.
 #[derive(Debug)]
 pub(crate) struct GitWatch {
-    dir: PathBuf,
+    places: WatchedPlaces,
     /// The folder of a linked worktree, which lies outside the workspace.
     linked: Option<LinkedWorktree>,
-    /// Files of the workspace that Marvin itself obeys.
-    own: Vec<PathBuf>,
+    /// The `.git` of each repository: that of the workspace, and those that lie in it or in an added folder.
+    repositories: Vec<PathBuf>,
+    /// Files and folders of the workspace that git's configuration names.
+    named: Vec<PathBuf>,
     /// By path: in the workspace, or absolute.
     git: NotedFiles,
     told: NotedFiles,
@@ -75,53 +62,75 @@ pub(crate) struct WatchedChanges {
     pub told: Vec<PathBuf>,
 }
 
+/// What became of changes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct PutBack {
+    /// They could not be put back.
+    pub failed: Vec<PathBuf>,
+    /// Where the other versions are.
+    pub kept: Option<PathBuf>,
+}
+
 impl GitWatch {
-    /// Notes what is there now in the workspace `dir`, a real path; `own` are files there that Marvin itself obeys.
-    pub(crate) fn note(dir: &Path, own: Vec<PathBuf>) -> Self {
+    /// Notes what is there now.
+    pub(crate) fn note(places: WatchedPlaces) -> Self {
+        let mut repositories = vec![PathBuf::from(".git")];
+        repositories.extend(nested(&places.dir, &places.added));
         let mut watch = Self {
-            dir: dir.to_owned(),
-            linked: LinkedWorktree::of(dir),
-            own,
+            linked: LinkedWorktree::of(&places.dir),
+            places,
+            repositories,
+            named: Vec::new(),
             git: NotedFiles::new(),
             told: NotedFiles::new(),
         };
-        (watch.git, watch.told) = watch.look();
+        watch.git = watch.git_now();
+        watch.named = named_by(&watch.git, &watch.places.dir);
+        watch.told = watch.told_now();
         watch
     }
 
     /// What is different now. A repository that was not there before is none of it: somebody has to make the first.
     pub(crate) fn changes(&self) -> WatchedChanges {
-        let (git, told) = self.look();
+        let mut git = difference(&self.git, &self.git_now());
+        git.retain(|path| self.counts(path));
         WatchedChanges {
-            git: match self.git.is_empty() {
-                true => Vec::new(),
-                false => {
-                    let mut changed = difference(&self.git, &git);
-                    changed.retain(|path| self.counts(path));
-                    changed
-                }
-            },
-            told: difference(&self.told, &told),
+            git,
+            told: difference(&self.told, &self.told_now()),
         }
     }
 
-    /// Whether a change of `path` is one of what git runs: worktrees are made and removed, by Marvin's own agents too.
+    /// Whether a change of `path` is one of what git runs: worktrees are made and removed, by Marvin's own agents too, and repositories within others.
     fn counts(&self, path: &Path) -> bool {
-        let Ok(rest) = path.strip_prefix(WORKTREES) else {
+        let mut repositories = self.repositories.iter();
+        let Some(repository) = repositories.find(|repository| path.starts_with(repository)) else {
+            return true;
+        };
+        let place = self.places.dir.join(repository);
+        let is_nested = repository.as_path() != Path::new(".git");
+        if is_nested && fs::symlink_metadata(place).is_err() {
+            return false;
+        }
+        if !self.git.keys().any(|noted| noted.starts_with(repository)) {
+            return false;
+        }
+        let worktrees = repository.join(WORKTREES);
+        let Ok(rest) = path.strip_prefix(&worktrees) else {
             return true;
         };
         if !self.git.contains_key(path) {
             return !POINTERS.iter().any(|name| rest.ends_with(name));
         }
-        let folder = self.dir.join(WORKTREES);
+        let folder = self.places.dir.join(worktrees);
         let is_link = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink());
         let worktree = rest.iter().next();
         let is_there = worktree.is_some_and(|name| fs::symlink_metadata(folder.join(name)).is_ok());
         is_link || is_there
     }
 
-    /// Makes `changed` what it was, and returns what could not be put back.
-    pub(crate) fn put_back(&self, changed: &[PathBuf]) -> Vec<PathBuf> {
+    /// Makes `changed` what it was. What it is instead is copied into the new folder `keep` first: the user may have changed it while the command ran.
+    pub(crate) fn put_back(&self, changed: &[PathBuf], keep: Option<&Path>) -> PutBack {
+        let kept = keep.filter(|keep| keep_copies(&self.places.dir, changed, keep));
         let mut left = changed.to_vec();
         // Of a large folder not everything is seen at once.
         for _ in 0..MAX_ROUNDS {
@@ -131,17 +140,15 @@ impl GitWatch {
                 break;
             }
         }
-        left
+        PutBack {
+            failed: left,
+            kept: kept.map(Path::to_owned),
+        }
     }
 
     fn put_back_seen(&self, changed: &[PathBuf]) -> Vec<PathBuf> {
         let failed = |path: &&PathBuf| {
-            let base = self.linked.as_ref().map(|linked| linked.own.as_path());
-            let (base, rest) = match base.and_then(|own| Some((own, path.strip_prefix(own).ok()?)))
-            {
-                Some((own, rest)) => (own, rest),
-                None => (self.dir.as_path(), path.as_path()),
-            };
+            let (base, rest) = self.base_of(path);
             put_back(base, rest, self.git.get(*path)).is_err()
         };
         // What is new goes first: it may be in the place of a folder.
@@ -151,50 +158,59 @@ impl GitWatch {
         new.chain(old).filter(failed).cloned().collect()
     }
 
-    fn look(&self) -> (NotedFiles, NotedFiles) {
-        let dir = self.dir.as_path();
+    /// The folder that commands cannot replace, and the rest of the path in it.
+    fn base_of<'a>(&'a self, path: &'a Path) -> (&'a Path, &'a Path) {
+        let own = self.linked.iter().map(|linked| linked.own.as_path());
+        let added = self.places.added.iter().map(PathBuf::as_path);
+        let mut bases = own.chain(added);
+        bases
+            .find_map(|base| Some((base, path.strip_prefix(base).ok()?)))
+            .unwrap_or((&self.places.dir, path))
+    }
+
+    fn git_now(&self) -> NotedFiles {
+        let dir = self.places.dir.as_path();
         let mut git = NotedFiles::new();
-        let repository = PathBuf::from(".git");
-        let found = fs::symlink_metadata(dir.join(&repository));
-        if found.as_ref().is_ok_and(|found| found.is_dir()) {
-            note_repository(dir, &repository, &mut git);
-            note_worktrees(dir, &mut git);
-            let mut modules = MAX_MODULES;
-            note_modules(dir, &repository.join("modules"), &mut modules, 4, &mut git);
-        } else if found.is_ok() {
-            // A link, or the file that names a linked worktree's repository.
-            note(dir, &repository, &mut git);
+        for repository in &self.repositories {
+            let found = fs::symlink_metadata(dir.join(repository));
+            if found.as_ref().is_ok_and(|found| found.is_dir()) {
+                note_repository(dir, repository, &mut git);
+                note_worktrees(dir, repository, &mut git);
+                let mut modules = MAX_MODULES;
+                note_modules(dir, &repository.join("modules"), &mut modules, 4, &mut git);
+            } else if found.is_ok() {
+                // A link, or the file that names the repository of a linked worktree or a submodule.
+                note(dir, repository, &mut git);
+            }
         }
         if let Some(linked) = &self.linked {
             for name in ["config.worktree", "commondir", "gitdir"] {
                 note(dir, &linked.own.join(name), &mut git);
             }
         }
+        git
+    }
+
+    fn told_now(&self) -> NotedFiles {
+        let places = &self.places;
         let mut told = NotedFiles::new();
         let others = TOLD.iter().map(Path::new);
-        for path in self.own.iter().map(PathBuf::as_path).chain(others) {
-            note(dir, path, &mut told);
+        for path in places.files.iter().map(PathBuf::as_path).chain(others) {
+            note(&places.dir, path, &mut told);
         }
-        note_folder(dir, Path::new(SKILLS), 3, &mut told);
-        (git, told)
+        for folder in &places.folders {
+            note_folder(&places.dir, folder, 3, &mut told);
+        }
+        for path in &self.named {
+            let found = fs::symlink_metadata(places.dir.join(path));
+            match found.is_ok_and(|found| found.is_dir()) {
+                true => note_folder(&places.dir, path, 1, &mut told),
+                false => note(&places.dir, path, &mut told),
+            }
+        }
+        told
     }
 }
-
-fn difference(before: &BTreeMap<PathBuf, Noted>, after: &BTreeMap<PathBuf, Noted>) -> Vec<PathBuf> {
-    let is_same = |path: &PathBuf, noted: &Noted| {
-        after.get(path).is_some_and(|found| {
-            let is_untouched = found.stamp == noted.stamp;
-            let is_equal = found.bytes.is_some() && found.bytes == noted.bytes;
-            found.mode == noted.mode && (is_untouched || is_equal)
-        })
-    };
-    let gone = before.iter().filter(|(path, noted)| !is_same(path, noted));
-    let gone = gone.map(|(path, _)| path.clone());
-    let new = after.keys().filter(|path| !before.contains_key(*path));
-    gone.chain(new.cloned()).collect()
-}
-
-type NotedFiles = BTreeMap<PathBuf, Noted>;
 
 fn note_repository(dir: &Path, repository: &Path, notes: &mut NotedFiles) {
     for name in FILES {
@@ -209,9 +225,9 @@ fn note_repository(dir: &Path, repository: &Path, notes: &mut NotedFiles) {
     }
 }
 
-fn note_worktrees(dir: &Path, notes: &mut NotedFiles) {
-    let folder = Path::new(WORKTREES);
-    for name in names(&dir.join(folder)) {
+fn note_worktrees(dir: &Path, repository: &Path, notes: &mut NotedFiles) {
+    let folder = repository.join(WORKTREES);
+    for name in names(&dir.join(&folder)) {
         let own = folder.join(name);
         for name in POINTERS.into_iter().chain(["config.worktree"]) {
             note(dir, &own.join(name), notes);
@@ -242,112 +258,6 @@ fn note_modules(dir: &Path, folder: &Path, left: &mut usize, depth: usize, notes
     }
 }
 
-fn note_folder(dir: &Path, folder: &Path, depth: usize, notes: &mut NotedFiles) {
-    for name in names(&dir.join(folder)) {
-        let path = folder.join(name);
-        match fs::symlink_metadata(dir.join(&path)) {
-            Ok(found) if found.is_dir() && depth > 1 => note_folder(dir, &path, depth - 1, notes),
-            Ok(found) if !found.is_dir() => note(dir, &path, notes),
-            _ => {}
-        }
-    }
-}
-
-fn names(folder: &Path) -> Vec<std::ffi::OsString> {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
-    let entries = is_folder.then(|| fs::read_dir(folder).ok()).flatten();
-    let names = entries.into_iter().flatten().take(MAX_FILES);
-    names
-        .map_while(Result::ok)
-        .map(|entry| entry.file_name())
-        .collect()
-}
-
-fn note(dir: &Path, path: &Path, notes: &mut NotedFiles) {
-    let place = dir.join(path);
-    let Ok(found) = fs::symlink_metadata(&place) else {
-        return;
-    };
-    let bytes = if found.is_symlink() {
-        use std::os::unix::ffi::OsStrExt as _;
-        fs::read_link(&place)
-            .ok()
-            .map(|link| link.as_os_str().as_bytes().to_vec())
-    } else if found.is_file() && found.len() <= MAX_KEPT_BYTES {
-        read(&place)
-    } else {
-        None
-    };
-    let stamp = Stamp {
-        inode: found.ino(),
-        size: found.len(),
-        changed: (found.ctime(), found.ctime_nsec()),
-    };
-    let noted = Noted {
-        mode: found.mode(),
-        bytes,
-        stamp,
-    };
-    notes.insert(path.to_owned(), noted);
-}
-
-fn read(path: &Path) -> Option<Vec<u8>> {
-    // Neither a link nor a pipe that was put there since.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let mut bytes = Vec::new();
-    let mut file = File::from(file).take(MAX_KEPT_BYTES + 1);
-    file.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
-}
-
-/// Makes the file at `path` beneath `base` what it was, or removes it when there was none.
-fn put_back(base: &Path, path: &Path, noted: Option<&Noted>) -> io::Result<()> {
-    let folder = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut at: OwnedFd = rustix::fs::open(base, folder, Mode::empty())?;
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    for part in path.parent().unwrap_or(Path::new("")) {
-        let is_folder = statat(&at, part, AtFlags::SYMLINK_NOFOLLOW)
-            .map(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir());
-        match (is_folder, noted) {
-            (Ok(true), _) => {}
-            // What is to be removed is gone already.
-            (_, None) => return Ok(()),
-            (Ok(false), Some(_)) => {
-                unlinkat(&at, part, AtFlags::empty())?;
-                mkdirat(&at, part, Mode::from_raw_mode(0o755))?;
-            }
-            (Err(_), Some(_)) => mkdirat(&at, part, Mode::from_raw_mode(0o755))?,
-        }
-        at = openat(&at, part, folder, Mode::empty())?;
-    }
-    let Some(noted) = noted else {
-        return match unlinkat(&at, name, AtFlags::empty()) {
-            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        };
-    };
-    let bytes = noted.bytes.as_ref().ok_or(io::ErrorKind::FileTooLarge)?;
-    let kind = rustix::fs::FileType::from_raw_mode(noted.mode);
-    let fresh = format!(".marvin-{}", crate::base::ids::hex(6));
-    if kind.is_symlink() {
-        use std::os::unix::ffi::OsStrExt as _;
-        rustix::fs::symlinkat(std::ffi::OsStr::from_bytes(bytes), &at, &fresh)?;
-    } else {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(noted.mode & 0o7777);
-        let mut file = File::from(openat(&at, &fresh, flags, mode)?);
-        file.write_all(bytes)?;
-        rustix::fs::fchmod(&file, mode)?;
-    }
-    // A folder in its place stays, and is told.
-    renameat(&at, &fresh, &at, name).inspect_err(|_| {
-        let _left = unlinkat(&at, &fresh, AtFlags::empty());
-    })?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,6 +276,21 @@ mod tests {
         (dir, path)
     }
 
+    fn watch_of(dir: &Path) -> GitWatch {
+        GitWatch::note(WatchedPlaces {
+            dir: dir.to_owned(),
+            ..WatchedPlaces::default()
+        })
+    }
+
+    /// Puts everything back, and says what could not be.
+    fn undo(watch: &GitWatch) -> Vec<PathBuf> {
+        let keep = tempfile::tempdir().unwrap();
+        let changed = watch.changes().git;
+        let done = watch.put_back(&changed, Some(&keep.path().join("kept")));
+        done.failed
+    }
+
     fn paths(list: &[&str]) -> Vec<PathBuf> {
         list.iter().map(PathBuf::from).collect()
     }
@@ -373,7 +298,7 @@ mod tests {
     #[test]
     fn what_git_would_run_is_put_back_and_the_rest_is_left() {
         let (_dir, path) = repository();
-        let watch = GitWatch::note(&path, Vec::new());
+        let watch = watch_of(&path);
         assert_eq!(watch.changes(), WatchedChanges::default());
         fs::write(path.join(".git/HEAD"), "ref: y\n").unwrap();
         fs::write(path.join(".git/config"), "[core]\nfsmonitor = evil\n").unwrap();
@@ -396,7 +321,7 @@ mod tests {
         ];
         assert_eq!(git, paths(&expected));
         assert_eq!(changes.told, paths(&[".envrc"]));
-        assert!(watch.put_back(&changes.git).is_empty());
+        assert!(undo(&watch).is_empty());
         assert!(watch.changes().git.is_empty());
         let kept = fs::read_to_string(path.join(".git/hooks/pre-commit")).unwrap();
         assert_eq!(kept, "#!/bin/sh\n");
@@ -411,11 +336,11 @@ mod tests {
     fn a_link_in_place_of_a_folder_leads_nothing_out() {
         let (_dir, path) = repository();
         let outside = tempfile::tempdir().unwrap();
-        let watch = GitWatch::note(&path, Vec::new());
+        let watch = watch_of(&path);
         fs::rename(path.join(".git/hooks"), path.join("moved")).unwrap();
         symlink(outside.path(), path.join(".git/hooks")).unwrap();
         let changes = watch.changes();
-        assert!(watch.put_back(&changes.git).is_empty(), "{changes:?}");
+        assert!(undo(&watch).is_empty(), "{changes:?}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
         assert!(
             fs::symlink_metadata(path.join(".git/hooks"))
@@ -428,20 +353,20 @@ mod tests {
         symlink(outside.path(), path.join(".git")).unwrap();
         let changes = watch.changes();
         assert!(changes.git.contains(&PathBuf::from(".git/config")));
-        watch.put_back(&changes.git);
+        undo(&watch);
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_large_folder_hides_nothing_and_worktrees_come_and_go() {
         let (_dir, path) = repository();
-        let worktrees = path.join(WORKTREES);
+        let worktrees = path.join(".git/worktrees");
         for name in ["kept", "removed"] {
             fs::create_dir_all(worktrees.join(name)).unwrap();
             fs::write(worktrees.join(name).join("commondir"), "../..\n").unwrap();
         }
-        let watch = GitWatch::note(&path, Vec::new());
-        for n in 0..MAX_FILES + 20 {
+        let watch = watch_of(&path);
+        for n in 0..super::super::noted_files::MAX_FILES + 20 {
             fs::write(path.join(format!(".git/hooks/h{n}")), "evil").unwrap();
         }
         fs::create_dir(worktrees.join("new")).unwrap();
@@ -449,9 +374,9 @@ mod tests {
         fs::write(worktrees.join("kept/commondir"), "/evil\n").unwrap();
         fs::remove_dir_all(worktrees.join("removed")).unwrap();
         let changes = watch.changes();
-        let kept = PathBuf::from(WORKTREES).join("kept/commondir");
+        let kept = PathBuf::from(".git/worktrees").join("kept/commondir");
         assert!(changes.git.contains(&kept));
-        assert!(watch.put_back(&changes.git).is_empty());
+        assert!(undo(&watch).is_empty());
         let hooks = fs::read_dir(path.join(".git/hooks")).unwrap();
         assert_eq!(hooks.count(), 1);
         let text = fs::read_to_string(path.join(&kept)).unwrap();
@@ -463,18 +388,110 @@ mod tests {
     #[test]
     fn a_hook_that_becomes_a_program_is_a_change_and_a_new_repository_is_none() {
         let (_dir, path) = repository();
-        let watch = GitWatch::note(&path, Vec::new());
+        let watch = watch_of(&path);
         let hook = path.join(".git/hooks/pre-commit");
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
         let changes = watch.changes();
         assert_eq!(changes.git, paths(&[".git/hooks/pre-commit"]));
-        watch.put_back(&changes.git);
+        undo(&watch);
         assert_eq!(hook.metadata().unwrap().permissions().mode() & 0o111, 0);
 
         let empty = tempfile::tempdir().unwrap();
-        let watch = GitWatch::note(empty.path(), Vec::new());
+        let watch = watch_of(empty.path());
         fs::create_dir(empty.path().join(".git")).unwrap();
         fs::write(empty.path().join(".git/config"), "[core]\n").unwrap();
         assert!(watch.changes().git.is_empty());
+    }
+
+    #[test]
+    fn repositories_in_the_workspace_and_beside_it_are_watched_too() {
+        let (_dir, path) = repository();
+        let (_other_dir, other) = repository();
+        for folder in ["sub/deep", "gone", "sub/module"] {
+            fs::create_dir_all(path.join(folder)).unwrap();
+        }
+        for folder in ["sub/deep/.git/hooks", "gone/.git"] {
+            fs::create_dir_all(path.join(folder)).unwrap();
+        }
+        for config in ["sub/deep/.git/config", "gone/.git/config"] {
+            fs::write(path.join(config), "[core]\n").unwrap();
+        }
+        fs::write(
+            path.join("sub/module/.git"),
+            "gitdir: ../../.git/modules/a/b\n",
+        )
+        .unwrap();
+        let watch = GitWatch::note(WatchedPlaces {
+            dir: path.clone(),
+            added: vec![other.clone()],
+            ..WatchedPlaces::default()
+        });
+        fs::write(path.join("sub/deep/.git/hooks/post-commit"), "evil").unwrap();
+        fs::write(path.join("sub/module/.git"), "gitdir: /evil\n").unwrap();
+        fs::write(other.join(".git/config"), "evil").unwrap();
+        // What is removed or made whole is no change of what is run.
+        fs::remove_dir_all(path.join("gone")).unwrap();
+        fs::create_dir_all(path.join("new/.git")).unwrap();
+        fs::write(path.join("new/.git/config"), "[core]\n").unwrap();
+        let mut changed = watch.changes().git;
+        changed.sort();
+        let expected = [
+            other.join(".git/config"),
+            "sub/deep/.git/hooks/post-commit".into(),
+            "sub/module/.git".into(),
+        ];
+        assert_eq!(changed, expected);
+        let keep = tempfile::tempdir().unwrap();
+        let keep = keep.path().join("kept");
+        let done = watch.put_back(&changed, Some(&keep));
+        assert_eq!(done.failed, paths(&[]));
+        assert_eq!(done.kept.as_deref(), Some(keep.as_path()));
+        assert_eq!(
+            fs::read_to_string(other.join(".git/config")).unwrap(),
+            "[core]\n"
+        );
+        assert!(!path.join("sub/deep/.git/hooks/post-commit").exists());
+        assert!(!path.join("gone").exists() && path.join("new/.git/config").exists());
+        let copy = fs::read_to_string(keep.join("sub%module%.git")).unwrap();
+        assert_eq!(copy, "gitdir: /evil\n");
+    }
+
+    #[test]
+    fn what_the_configuration_names_in_the_workspace_is_told() {
+        let (_dir, path) = repository();
+        let config = "[core]\n\thooksPath = .githooks\n\tfsmonitor = \"./tools/watch --fast\"\n\
+            [diff \"x\"]\n\ttextconv = tools/text\n[alias]\n\tx = !evil\n[include]\n\tpath = ../own.config\n\
+            [core]\n\tworktree = ..\n\tpager = less\n";
+        fs::write(path.join(".git/config"), config).unwrap();
+        fs::create_dir_all(path.join(".githooks")).unwrap();
+        fs::create_dir_all(path.join("tools")).unwrap();
+        for file in [
+            ".githooks/pre-push",
+            "tools/watch",
+            "tools/text",
+            "own.config",
+        ] {
+            fs::write(path.join(file), "before").unwrap();
+        }
+        let watch = watch_of(&path);
+        for file in [
+            ".githooks/pre-push",
+            "tools/watch",
+            "tools/text",
+            "own.config",
+            "less",
+        ] {
+            fs::write(path.join(file), "after").unwrap();
+        }
+        let mut changes = watch.changes();
+        assert_eq!(changes.git, paths(&[]));
+        changes.told.sort();
+        let told = [
+            ".githooks/pre-push",
+            "own.config",
+            "tools/text",
+            "tools/watch",
+        ];
+        assert_eq!(changes.told, paths(&told));
     }
 }

@@ -16,9 +16,6 @@ use crate::base::problem::io_words;
 /// The first argument that makes Marvin the layer.
 pub(crate) const SUBCOMMAND: &str = "sandbox-exec";
 
-/// Marvin's own file, also when it was replaced or removed since it started. In a child it is that child's.
-pub(in crate::proc) const SELF: &str = "/proc/self/exe";
-
 /// The arguments with which Marvin becomes `program`, whose arguments are to follow.
 pub(in crate::proc) fn arguments(policy: String, program: &OsStr) -> [OsString; 4] {
     [

@@ -19,9 +19,11 @@ mod kernel;
 mod kernel;
 pub(crate) mod layer;
 mod linked_worktree;
+mod noted_files;
 pub(crate) mod policy;
 pub(crate) mod private_dir;
 pub(in crate::proc) mod report;
+mod repositories;
 pub(crate) mod session_sandbox;
 pub(crate) mod words;
 

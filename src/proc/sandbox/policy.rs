@@ -63,12 +63,10 @@ pub(crate) struct Policy {
     /// Real paths of folders and files that may be changed.
     #[serde(default)]
     pub writable: Vec<String>,
-    /// Real paths of what may be read, when that is not everything.
+    /// What may be read, when that is not everything: real paths, and names of entries of the current folder, which may be
+    /// listed then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readable: Option<Vec<String>>,
-    /// The real path of the folder that the layer changes into, when that is not the one that it was started in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dir: Option<String>,
     /// Use no more of Landlock than this version has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_abi: Option<u32>,
@@ -124,7 +122,6 @@ mod tests {
             local_sockets: false,
             writable: vec!["/a\nb \"c\"".to_owned()],
             readable: None,
-            dir: None,
             max_abi: None,
             report: Some(5),
         };

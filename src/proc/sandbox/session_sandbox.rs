@@ -258,7 +258,6 @@ impl SessionSandbox {
             local_sockets: choice.local_sockets,
             writable,
             readable: None,
-            dir: None,
             max_abi: None,
             report: None,
         };

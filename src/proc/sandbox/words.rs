@@ -84,7 +84,6 @@ pub(crate) fn trial() -> Policy {
         local_sockets: false,
         writable: Vec::new(),
         readable: None,
-        dir: None,
         max_abi: None,
         report: None,
     }

@@ -15,13 +15,14 @@ use crate::base::word_list::WordList;
 use crate::disk::beneath::Root;
 use crate::proc::capture::KeepLimits;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
-use crate::proc::child_env::command_env;
-use crate::proc::program::find_program;
+use crate::proc::child_env::{command_env, search_path};
+use crate::proc::program::find_for_command;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::project::command_watch::watch;
 use crate::tools::project::shell;
 
 tools! { "packages", in_children;
@@ -155,9 +156,9 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     for (index, name) in packages.iter().enumerate() {
         ctx.progress(format!("{name} ({} of {})", index + 1, packages.len()));
         // Packages bring scripts of their own along.
-        let watch = shell::watch(sandbox, &root);
+        let watch = watch(ctx, sandbox, &root);
         let outcome = install_one(ctx, manager, &program, &root, sandbox, name, args.dev);
-        let remarks = watch.map(|watch| shell::settle(ctx, &watch));
+        let remarks = watch.map(|watch| watch.settle(ctx));
         let remarks = remarks.unwrap_or_default();
         match outcome {
             Ok(Ok(what)) => {
@@ -245,7 +246,8 @@ fn program(ctx: &ToolContext, manager: &Manager, root: &Root) -> Outcome<PathBuf
             .next("run_command with \"python3 -m venv .venv\" makes one."))
         };
     }
-    find_program(manager.name, &ctx.session.env).ok_or_else(|| {
+    let path = search_path(&ctx.session.env);
+    find_for_command(manager.name, &path).ok_or_else(|| {
         Problem::missing(format!("The program {} was not found.", manager.name))
             .next(manager.install_hint)
     })

@@ -4,19 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::escape_controls;
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
-use crate::disk::paths::{PROJECT_FOLDER, PROJECT_LOGS};
+use crate::disk::paths::PROJECT_LOGS;
 use crate::proc::child_env::NO_BYTE_CODE;
-use crate::proc::sandbox::git_watch::GitWatch;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::proc::sandbox::words;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::project::command_watch::watch;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, ToolOk};
 
@@ -89,7 +88,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         fenced => fenced,
     };
     let spill = logs(ctx, &root)?;
-    let watch = watch(sandbox.as_ref(), &root);
+    let watch = watch(ctx, sandbox.as_ref(), &root);
     let output = ShellCommand {
         text: command,
         dir: root.path(),
@@ -104,7 +103,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     if spill.is_dir() {
         scratch::hide(ctx);
     }
-    let remarks = watch.map(|watch| settle(ctx, &watch)).unwrap_or_default();
+    let remarks = watch.map(|watch| watch.settle(ctx)).unwrap_or_default();
     let mut output = output?;
     output.text.push_str(&remarks);
     if let Some(sandbox) = &sandbox
@@ -153,50 +152,6 @@ fn leave_sandbox(
         ..ctx.clone()
     };
     asked.approve(request)
-}
-
-/// What a command in the sandbox must not change unseen, as it is before it runs.
-pub(super) fn watch(sandbox: Option<&CommandSandbox>, root: &Root) -> Option<GitWatch> {
-    sandbox.map(|_| {
-        let own = Path::new(PROJECT_FOLDER).join("hooks.json");
-        GitWatch::note(root.path(), vec![own])
-    })
-}
-
-/// Puts back what a command changed of what git runs, unless a person wants to keep it; the remarks for the result.
-pub(super) fn settle(ctx: &ToolContext, watch: &GitWatch) -> String {
-    let changes = watch.changes();
-    let list = |paths: &[PathBuf]| {
-        let paths = paths.iter().map(|path| path.display().to_string());
-        escape_controls(&paths.collect::<Vec<_>>().join(", "))
-    };
-    let mut remarks = String::new();
-    if !changes.git.is_empty() {
-        let shown = list(&changes.git);
-        let request = ApprovalRequest::new(
-            "Keep what the command changed of what git runs?",
-            "keep what the command changed of what git runs",
-            &shown,
-        );
-        let can_be_asked = matches!(ctx.approval, Approval::Ask(_)) && !ctx.is_agreed;
-        if !(can_be_asked && ctx.approve(request).is_ok()) {
-            let failed = watch.put_back(&changes.git);
-            remarks = match failed.is_empty() {
-                true => format!("\n[{shown}: put back; a command may not change what git runs.]"),
-                false => format!(
-                    "\n[{shown}: a command may not change what git runs, and {} could not be put back. Tell the user, before they use git here.]",
-                    list(&failed)
-                ),
-            };
-        }
-    }
-    if !changes.told.is_empty() {
-        remarks.push_str(&format!(
-            "\n[The command changed {}, which other programs run or obey. Tell the user.]",
-            list(&changes.told)
-        ));
-    }
-    remarks
 }
 
 /// What bounds a Marvin that the command starts; and in a child, whose tests and corrections follow each other quickly, no byte code of Python.

@@ -83,15 +83,8 @@ fn name_of(refused: &io::Error) -> String {
 pub(super) fn restrict(policy: &Policy, abi: u32) -> Result<(), String> {
     let version = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
     let rights = Rights::new(policy, version);
-    let dir = policy.dir.as_deref().map(open_real).transpose()?;
     let rules = rules(policy, version, &rights).map_err(|error| format!("Landlock: {error}"))?;
     let rules = add_paths(rules, policy, &rights)?;
-    if let Some(dir) = dir {
-        rustix::process::fchdir(&dir).map_err(|error| {
-            let error = io::Error::from(error);
-            format!("the folder cannot be entered: {}", io_words(&error))
-        })?;
-    }
     let status = rules
         .restrict_self()
         .map_err(|error| format!("Landlock: {error}"))?;
@@ -174,8 +167,17 @@ fn add_paths(
         };
         rules = add(rules, &handle, rights)?;
     }
-    for path in policy.readable.iter().flatten() {
-        let handle = open_real(path)?;
+    let readable = policy.readable.as_deref().unwrap_or_default();
+    if readable.iter().any(|path| !path.contains('/')) {
+        // Names beneath it, and no contents.
+        let listing = AccessFs::ReadDir.into();
+        rules = add(rules, &open_here(".")?, listing)?;
+    }
+    for path in readable {
+        let handle = match path.contains('/') {
+            true => open_real(path)?,
+            false => open_here(path)?,
+        };
         let rights = match is_dir(&handle)? {
             true => rights.reading,
             false => rights.reading & !AccessFs::ReadDir,
@@ -220,6 +222,16 @@ fn open_real(path: &str) -> Result<OwnedFd, String> {
             real.to_string_lossy()
         )),
     }
+}
+
+/// A handle of the entry `name` of the current folder, which is the right one whatever it is called by now. A link is refused.
+fn open_here(name: &str) -> Result<OwnedFd, String> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(name, flags, Mode::empty()).map_err(|error| {
+        let error = io::Error::from(error);
+        format!("{name} cannot be opened: {}", io_words(&error))
+    })
 }
 
 fn is_dir(handle: &OwnedFd) -> Result<bool, String> {

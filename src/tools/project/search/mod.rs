@@ -1,11 +1,13 @@
-//! Searches a project's text with the crates that ripgrep is made of, behind the path fence.
+//! Searches a project's text, behind the path fence.
 //!
-//! Not by running ripgrep: it opens files by path, so a folder swapped for a symlink leads it out, and it reads devices or pipes that have the name
-//! of an ignore file. [`Root::walk`] holds a handle on every folder instead, and files are searched on several threads, so it is as fast.
+//! Which files are searched the walk beneath the folder's handle decides, and it is this folder that reads them. Where ripgrep is installed and can be held, it
+//! says first which of them have a hit ([`candidates`]); elsewhere all are read, with the crates that ripgrep is made of. The results are the same.
 
+mod candidates;
 pub(crate) mod names;
 pub(crate) mod parallel;
 mod render;
+mod ripgrep_pattern;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -16,9 +18,10 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::candidates::{Candidates, RipgrepSearch, Search};
 use self::names::GlobFilter;
-use self::parallel::{MAX_BATCH_FILES, in_parallel};
-use self::scan::{ScanOptions, SearchLimits, SearchPattern};
+use self::ripgrep_pattern::ripgrep_pattern;
+use self::scan::{SearchLimits, SearchPattern};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -28,6 +31,7 @@ use crate::disk::beneath::{
     IGNORE_FILES, RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor,
 };
 use crate::proc::git::Git;
+use crate::proc::ripgrep::{Ripgrep, SearchedFolder};
 
 /// Folders with dependencies or build output. Like hidden folders, they are searched only when the glob names them or git tracks their contents.
 const VENDOR: WordList =
@@ -88,25 +92,30 @@ pub(crate) fn hits(
 }
 
 fn find(root: &Root, query: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outcome<SearchHits> {
-    let mut finder = Finder {
+    let names = GlobFilter::new(query.glob)?;
+    let search = Search {
         root,
         query,
-        env,
-        names: GlobFilter::new(query.glob)?,
         pattern: SearchPattern::new(query.pattern)?,
         limits: SearchLimits {
             stop,
             until: Instant::now() + SEARCH_TIMEOUT,
         },
-        tracked: None,
-        batch: Vec::with_capacity(MAX_BATCH_FILES),
-        found: SearchHits::default(),
+        ripgrep: ripgrep(root, query.pattern, env),
     };
-    root.walk(&IGNORE_FILES, WalkStanding::Ordinary, &mut finder);
-    finder.scan();
+    let mut found = thread::scope(|scope| {
+        let mut finder = Finder {
+            search: &search,
+            env,
+            names,
+            tracked: None,
+            candidates: Candidates::new(scope, &search),
+        };
+        root.walk(&IGNORE_FILES, WalkStanding::Ordinary, &mut finder);
+        finder.candidates.finish()
+    });
     stop.check()?;
-    let mut found = finder.found;
-    if !found.more && Instant::now() >= finder.limits.until {
+    if !found.more && Instant::now() >= search.limits.until {
         found.problems.push(format!(
             "the rest; the search took longer than {} s",
             SEARCH_TIMEOUT.as_secs()
@@ -116,17 +125,26 @@ fn find(root: &Root, query: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outco
     Ok(found)
 }
 
-struct Finder<'a> {
-    root: &'a Root,
-    query: &'a SearchQuery<'a>,
-    env: &'a Env,
-    names: GlobFilter<'a>,
-    pattern: SearchPattern,
-    limits: SearchLimits<'a>,
+/// ripgrep for this search, where it is installed and can be held to the folder.
+fn ripgrep(root: &Root, pattern: &str, env: &Env) -> Option<RipgrepSearch> {
+    let program = Ripgrep::find(env)?;
+    Some(RipgrepSearch {
+        program,
+        pattern: ripgrep_pattern(pattern)?,
+        folder: SearchedFolder {
+            dir: root.child_path(),
+            readable: root.top_entries().ok()?,
+        },
+    })
+}
+
+struct Finder<'scope, 'env> {
+    search: &'env Search<'env>,
+    env: &'env Env,
+    names: GlobFilter<'env>,
     /// Files tracked by git below the root; looked up only when something would be skipped.
     tracked: Option<BTreeSet<String>>,
-    batch: Vec<WalkFile>,
-    found: SearchHits,
+    candidates: Candidates<'scope, 'env>,
 }
 
 /// Why a folder is walked.
@@ -140,10 +158,10 @@ enum WalkStanding {
     Tracked,
 }
 
-impl Finder<'_> {
+impl Finder<'_, '_> {
     fn is_tracked(&mut self, rel: &RelPath, is_folder: bool) -> bool {
-        let (root, env, stop) = (self.root, self.env, self.limits.stop);
-        let problems = &mut self.found.problems;
+        let (root, env, stop) = (self.search.root, self.env, self.search.limits.stop);
+        let problems = &mut self.candidates.found.problems;
         let tracked = self.tracked.get_or_insert_with(|| {
             tracked(root, env, stop).unwrap_or_else(|problem| {
                 let reason = match problem.kind {
@@ -169,38 +187,6 @@ impl Finder<'_> {
         let next = tracked.range(inside.clone()..).next();
         next.is_some_and(|path| path.starts_with(&inside))
     }
-
-    /// Searches the files collected so far, and adds the hits in file order.
-    fn scan(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
-        let options = ScanOptions {
-            context: self.query.context,
-            max: self.query.max.saturating_sub(self.found.hits),
-        };
-        let (pattern, limits) = (&self.pattern, &self.limits);
-        let results = in_parallel(&batch, || {
-            let (pattern, mut buffer) = (pattern.clone(), Vec::new());
-            let options = &options;
-            move |file: &WalkFile| {
-                if limits.are_reached() {
-                    return Ok(scan::Hits::default());
-                }
-                let path = file.rel.as_str();
-                scan::file(file.open()?, path, &pattern, options, limits, &mut buffer)
-            }
-        });
-        for (file, result) in batch.iter().zip(results) {
-            if self.found.more {
-                break;
-            }
-            match result {
-                Ok(hits) => self.found.take(hits, self.query.max),
-                Err(error) => self.found.cannot(&file.rel, &error),
-            }
-        }
-        self.batch = batch;
-        self.batch.clear();
-    }
 }
 
 /// Files tracked by git below `root`. The repository's files may be anything, even pipes, so git gets only a part of the search's time.
@@ -219,7 +205,7 @@ fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
     })
 }
 
-impl WalkVisitor for Finder<'_> {
+impl WalkVisitor for Finder<'_, '_> {
     type Mark = WalkStanding;
 
     fn enter(
@@ -248,23 +234,20 @@ impl WalkVisitor for Finder<'_> {
 
     fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
         if self.names.take(file.rel.as_str()) {
-            self.batch.push(file);
+            self.candidates.push(file);
         }
-        if self.batch.len() >= MAX_BATCH_FILES {
-            self.scan();
-        }
-        if self.found.more {
+        if self.candidates.found.more {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
     fn unreadable(&mut self, folder: &RelPath, reason: io::Error) {
-        self.found.cannot(folder, &reason);
+        self.candidates.found.cannot(folder, &reason);
     }
 
     fn is_over(&mut self) -> bool {
-        self.limits.are_reached()
+        self.search.limits.are_reached()
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::base::shared_sort::SharedSort as _;
-use crate::disk::beneath::WalkFile;
 
 /// Maximum files of a batch. Each may keep a folder open, and on some systems a process may have only 256 open files.
 pub(crate) const MAX_BATCH_FILES: usize = 128;
@@ -15,10 +14,11 @@ const MAX_THREADS: usize = 8;
 const MIN_PARALLEL_FILES: usize = 8;
 
 /// Maps every file by `work`, in order. Every thread gets its own state from `worker`.
-pub(crate) fn in_parallel<T, W>(files: &[WalkFile], worker: impl Fn() -> W + Sync) -> Vec<T>
+pub(crate) fn in_parallel<F, T, W>(files: &[F], worker: impl Fn() -> W + Sync) -> Vec<T>
 where
+    F: Sync,
     T: Send,
-    W: FnMut(&WalkFile) -> T,
+    W: FnMut(&F) -> T,
 {
     let threads = thread::available_parallelism()
         .map_or(1, |count| count.get().min(MAX_THREADS))

@@ -12,6 +12,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::HitLine;
+use super::ripgrep_pattern::means_another_on_a_text;
 use crate::base::cancel::Cancel;
 use crate::base::patterns::{MAX_REGEX_DEPTH, regex_excess};
 use crate::base::problem::{Outcome, Problem};
@@ -71,10 +72,7 @@ impl SearchPattern {
                 .build()
         };
         let line = build(false).map_err(|error| invalid_pattern(text, &error.to_string()))?;
-        // Anchors of the whole text, or flags that change the meaning of `^`, `$` and `.`, would behave differently on a whole text.
-        let flags = text.replace("(?:", "").replace("(?i)", "");
-        let about_ends = ["\\A", "\\z", "(?"].iter().any(|part| flags.contains(part));
-        let whole = match about_ends {
+        let whole = match means_another_on_a_text(text) {
             true => None,
             false => build(true).ok(),
         };
