@@ -191,7 +191,8 @@ mod tests {
         assert_eq!(open(&as_stored), [true, true, false, true]);
         assert_eq!(as_stored.for_child(&paths).unwrap(), "folder,a,s");
         let servers = SessionTrust::new(RunTrust::Servers);
-        servers.begin_in(&dir.path().join("other"));
+        let other = tempfile::tempdir().unwrap();
+        servers.begin_in(other.path());
         assert_eq!(open(&servers), [false, false, false, true]);
         let nothing = in_folder(RunTrust::Nothing);
         assert_eq!(open(&nothing), [false; 4]);
