@@ -304,6 +304,7 @@ mod tests {
         fs::write(path.join(".git/config"), "[core]\nfsmonitor = evil\n").unwrap();
         fs::remove_file(path.join(".git/hooks/pre-commit")).unwrap();
         fs::write(path.join(".git/hooks/post-commit"), "evil").unwrap();
+        fs::write(path.join(".git/hooks/update.sample"), "never run").unwrap();
         fs::write(path.join(".git/commondir"), "/evil").unwrap();
         fs::write(path.join(".git/modules/a/b/config"), "evil").unwrap();
         fs::write(path.join(".git/info/attributes"), "* filter=evil").unwrap();

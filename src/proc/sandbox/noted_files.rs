@@ -55,6 +55,10 @@ pub(super) fn difference(before: &NotedFiles, after: &NotedFiles) -> Vec<PathBuf
 /// Notes the files of a folder, and of those in it down to `depth`.
 pub(super) fn note_folder(dir: &Path, folder: &Path, depth: usize, notes: &mut NotedFiles) {
     for name in names(&dir.join(folder)) {
+        // Every repository has a dozen of git's own samples, which it never runs.
+        if name.as_encoded_bytes().ends_with(b".sample") {
+            continue;
+        }
         let path = folder.join(name);
         match fs::symlink_metadata(dir.join(&path)) {
             Ok(found) if found.is_dir() && depth > 1 => note_folder(dir, &path, depth - 1, notes),
