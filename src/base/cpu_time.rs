@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
+use rustix::time::ClockId;
 
 /// A start time that is used like `Instant`.
 pub(crate) struct CpuTime(Duration);
@@ -17,13 +17,10 @@ impl CpuTime {
     }
 }
 
+/// To the nanosecond, where `getrusage` may count whole ticks of the kernel, and nothing for what ends before the first.
 fn of_thread() -> Duration {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
-    let spent = [usage.user_time(), usage.system_time()].map(|time| {
-        let micros = time.tv_sec() * 1_000_000 + time.tv_usec();
-        Duration::from_micros(micros.unsigned_abs())
-    });
-    spent.iter().sum()
+    let spent = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(spent).unwrap_or_default()
 }
 
 mod tests {
