@@ -1,6 +1,8 @@
 //! The repository of a run: checkpoints around what children do, and what one of them changed.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::heartbeat::AliveTimes;
 use super::{Run, files, places, record, working_tree};
@@ -133,11 +135,27 @@ pub(super) fn is_users(path: &str) -> bool {
     !places::is_own(path) && path.split('/').next() != Some(TICKETS)
 }
 
-/// Whether a file was changed when the run was not alive. One that is gone does not say when.
+/// Whether a file was changed when the run was not alive.
+///
+/// A file that is moved or copied here keeps the time of its content, so the time of its inode counts as well. One that is gone has left its time at the folder
+/// that it was in.
 fn is_of_another_time(dir: &Path, path: &str, alive: &AliveTimes) -> bool {
-    let about = std::fs::symlink_metadata(dir.join(path));
-    let changed = about.and_then(|about| about.modified());
-    changed.is_ok_and(|changed| !alive.contains(changed))
+    let path = dir.join(path);
+    let about = path
+        .ancestors()
+        .take_while(|above| above.starts_with(dir))
+        .find_map(|above| std::fs::symlink_metadata(above).ok());
+    about.is_some_and(|about| {
+        let inode = Duration::new(
+            about.ctime().try_into().unwrap_or_default(),
+            about.ctime_nsec().try_into().unwrap_or_default(),
+        );
+        let times = [about.modified().ok(), UNIX_EPOCH.checked_add(inode)];
+        times
+            .iter()
+            .flatten()
+            .any(|changed| !alive.contains(*changed))
+    })
 }
 
 /// Refuses for the reason `why`, and names the files.

@@ -147,16 +147,19 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
         working: "1a".to_owned(),
         ..record::RunRecord::default()
     };
+    stage.put("kept/old.txt", "old");
+    repository::checkpoint(&stage.run, "Before the pipeline").unwrap();
     start_until(&stage, "1a").unwrap();
     own().write(&stage.run.places).unwrap();
     // A child wrote one before the end, the user another one much later.
     stage.put("src/child.rs", "fn child() {}");
     stage.put("notes.txt", "mine");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-    let notes = fs::File::options()
-        .write(true)
-        .open(stage.path("notes.txt"));
-    notes.unwrap().set_modified(later).unwrap();
+    let changed_later = |path: &str| {
+        let file = fs::File::open(stage.path(path)).unwrap();
+        file.set_modified(later).unwrap();
+    };
+    changed_later("notes.txt");
     let again = || run::run(&stage.run.ctx, stage.request_until("1a"));
     let problem = again().unwrap_err();
     let words = format!("{problem}\n{}", problem.facts.clone().unwrap_or_default());
@@ -170,7 +173,41 @@ fn what_was_changed_after_an_interrupted_run_is_the_users() {
     );
     assert!(!words.contains("child.rs"), "{words}");
     fs::remove_file(stage.path("notes.txt")).unwrap();
+    // What somebody removed has left its time at its folder.
+    fs::remove_dir_all(stage.path("kept")).unwrap();
+    changed_later("");
+    let problem = again().unwrap_err();
+    assert_has(&problem.facts.unwrap_or_default(), &["kept/old.txt"]);
+    let now = std::time::SystemTime::now();
+    fs::File::open(stage.path(""))
+        .unwrap()
+        .set_modified(now)
+        .unwrap();
     again().unwrap();
+}
+
+#[test]
+fn what_was_moved_here_after_an_interrupted_run_is_the_users_however_old_its_content_is() {
+    let stage = Stage::new(WORKERS);
+    start_until(&stage, "1a").unwrap();
+    record::RunRecord {
+        task: stage.run.task.clone(),
+        working: "1a".to_owned(),
+        ..record::RunRecord::default()
+    }
+    .write(&stage.run.places)
+    .unwrap();
+    // The run ended a minute ago; the content is as old as it.
+    let ended = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let date = |path: &str| {
+        let file = fs::File::options().write(true).open(stage.path(path));
+        file.unwrap().set_modified(ended).unwrap();
+    };
+    date(".marvin/logs/pipeline-alive");
+    stage.put("notes.txt", "mine");
+    date("notes.txt");
+    let problem = run::run(&stage.run.ctx, stage.request_until("1a")).unwrap_err();
+    assert_has(&problem.facts.unwrap_or_default(), &["notes.txt"]);
 }
 
 #[test]
