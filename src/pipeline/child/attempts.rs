@@ -15,6 +15,7 @@ use crate::chat::failure_report::ProviderOutage;
 use crate::llm::patience::Patience;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
+use crate::pipeline::worktree::record as worktree_record;
 
 /// Attempts with the task's own tier; one with the fallback tier follows.
 const OWN_ATTEMPTS: u32 = 3;
@@ -40,6 +41,7 @@ fn tries(
     let mut rounds_left = question_rounds;
     let mut failure: Option<Failure> = None;
     let mut patience = Patience::of(&run.ctx.session.env, &mut |words| run.warn(words));
+    let is_patient = !patience.left().is_zero();
     let mut attempt = 1;
     loop {
         let prompt = prompt(task, &answers, failure.as_ref());
@@ -57,6 +59,7 @@ fn tries(
         };
         let child = run_child(run, task, &start)?;
         budget.spend(child.spent);
+        worktree_record::keep_spent(run.root(), run.spent());
         patience.spend(child.waited);
         if child.output.cancelled {
             child.announce(run, false, "It was stopped.");
@@ -103,6 +106,10 @@ fn tries(
                 false => failure,
             };
             continue;
+        }
+        if is_patient && failed.outage.is_some() {
+            // It was asked for as long as the user wanted; the model of last resort may be another provider's.
+            attempt = attempt.max(OWN_ATTEMPTS);
         }
         if attempt > OWN_ATTEMPTS || failed.is_final {
             return Err(gave_up(run, task, attempt, failed, &child));
@@ -234,12 +241,18 @@ fn gave_up(
 ) -> Problem {
     let log = &child.report.log;
     let log = log.strip_prefix(run.root().path()).unwrap_or(log);
-    let what = format!(
-        "{} did not do its work in {}: {}",
-        task.label,
-        counted(attempts.into(), "attempt"),
-        failed.words
-    );
+    let what = match &failed.outage {
+        Some(outage) => format!(
+            "{} could not do its work, because {} cannot answer now: {}",
+            task.label, outage.provider, failed.words
+        ),
+        None => format!(
+            "{} did not do its work in {}: {}",
+            task.label,
+            counted(attempts.into(), "attempt"),
+            failed.words
+        ),
+    };
     let problem = Problem::new(failed.kind, what).next(format!("Its log: {}", log.display()));
     match failed.output.trim() {
         "" => problem,
