@@ -41,7 +41,6 @@ fn tries(
     let mut rounds_left = question_rounds;
     let mut failure: Option<Failure> = None;
     let mut patience = Patience::of(&run.ctx.session.env, &mut |words| run.warn(words));
-    let is_patient = !patience.left().is_zero();
     let mut attempt = 1;
     loop {
         let prompt = prompt(task, &answers, failure.as_ref());
@@ -106,10 +105,6 @@ fn tries(
                 false => failure,
             };
             continue;
-        }
-        if is_patient && failed.outage.is_some() {
-            // It was asked for as long as the user wanted; the model of last resort may be another provider's.
-            attempt = attempt.max(OWN_ATTEMPTS);
         }
         if attempt > OWN_ATTEMPTS || failed.is_final {
             return Err(gave_up(run, task, attempt, failed, &child));
@@ -241,18 +236,12 @@ fn gave_up(
 ) -> Problem {
     let log = &child.report.log;
     let log = log.strip_prefix(run.root().path()).unwrap_or(log);
-    let what = match &failed.outage {
-        Some(outage) => format!(
-            "{} could not do its work, because {} cannot answer now: {}",
-            task.label, outage.provider, failed.words
-        ),
-        None => format!(
-            "{} did not do its work in {}: {}",
-            task.label,
-            counted(attempts.into(), "attempt"),
-            failed.words
-        ),
-    };
+    let what = format!(
+        "{} did not do its work in {}: {}",
+        task.label,
+        counted(attempts.into(), "attempt"),
+        failed.words
+    );
     let problem = Problem::new(failed.kind, what).next(format!("Its log: {}", log.display()));
     match failed.output.trim() {
         "" => problem,
