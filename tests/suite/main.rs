@@ -1,12 +1,7 @@
 //! The suite: the built binary and the library over real sockets, files and processes, a module for each area.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a test may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 #[path = "../support/mod.rs"]
 mod support;
