@@ -5,13 +5,11 @@
 //! row run in turn, round after round; numbers are medians, ratios are medians of the ratios within a round.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    unreachable_pub
+    clippy::restriction,
+    unreachable_pub,
+    reason = "a measurement may panic and print"
 )]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 mod clutter;
 mod commands;

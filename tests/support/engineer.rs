@@ -301,6 +301,18 @@ fn writer(step: usize, files: &[(&str, &str)]) -> Vec<String> {
     }
 }
 
+/// An agent that works for the ticket `job-NUMBER`: it creates a ticket of its own, runs `command`, commits and reports.
+pub fn part(number: impl std::fmt::Display, step: usize, command: &str) -> Answer {
+    let create = format!("create 'Part {number}' -t task --parent job-{number}");
+    let commit = json!({"message": format!("Part {number}"), "add_all": true});
+    Answer::sse(match step {
+        0 | 1 => openai::call("", "tk", json!({ "args": create })),
+        2 => openai::call("", "run_command", json!({ "command": command })),
+        3 => openai::call("", "git_commit", commit),
+        _ => openai::text(&[&format!("{number} is written down.")]),
+    })
+}
+
 /// Python, with the standard library's unittest.
 pub static PYTHON: Project = Project {
     tests: &[

@@ -174,11 +174,6 @@ impl Player<'_> {
         for action in answer.actions {
             match action {
                 Action::Send(bytes) => self.body(framing, &bytes)?,
-                Action::Drip(bytes) => {
-                    for byte in bytes {
-                        self.body(framing, &[byte])?;
-                    }
-                }
                 Action::Pause(latch) => {
                     if !latch.pass(|| self.board.over(self.connection)) {
                         return Err(ErrorKind::BrokenPipe.into());
@@ -239,7 +234,7 @@ fn head(answer: &Answer) -> Vec<u8> {
         head += &format!("{name}: {value}\r\n");
     }
     let sizes = answer.actions.iter().map(|action| match action {
-        Action::Send(bytes) | Action::Drip(bytes) => bytes.len(),
+        Action::Send(bytes) => bytes.len(),
         _ => 0,
     });
     head += &match answer.framing {

@@ -12,8 +12,6 @@ use crate::support::latch::Latch;
 pub(crate) enum Action {
     /// Bytes of the body; one chunk when the answer is chunked.
     Send(Vec<u8>),
-    /// The same, byte by byte, each its own write (and chunk).
-    Drip(Vec<u8>),
     /// Wait until the test opens the latch, the client leaves or the server ends.
     Pause(Latch),
     /// Stay silent until the client leaves or the server ends.
@@ -148,11 +146,6 @@ impl Answer {
     /// Sends bytes; a chunk of their own when chunked.
     pub fn send(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.and(Action::Send(bytes.into()))
-    }
-
-    /// Sends the bytes one by one, each in a packet of its own.
-    pub fn drip(self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.and(Action::Drip(bytes.into()))
     }
 
     /// Waits for the test before the next step.
