@@ -176,6 +176,12 @@ impl SessionServers {
         })
     }
 
+    /// Whether one of them may say or ask something by itself; until the files were read that is not known.
+    pub(crate) fn may_speak(&self) -> bool {
+        let is_known = self.servers.get().is_some();
+        self.setup.is_some() && (!is_known || self.known().iter().any(|own| own.is_opened()))
+    }
+
     /// Those that are known by now, without reading anything.
     pub(crate) fn known(&self) -> &[Arc<SessionServer>] {
         self.servers.get().map(Vec::as_slice).unwrap_or_default()
