@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::base::text::{head, tail};
 use crate::chat::change::{ChangeKind, FileChange};
 use crate::chat::display::Display;
+use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
+use crate::llm::image_data::Base64;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::ToolRef;
 use crate::tools::engine::permission::gate;
@@ -178,6 +180,18 @@ pub(super) fn ended(
     update
 }
 
+/// Adds the images of a result to the update with it.
+pub(super) fn add_images(update: &mut Value, images: &[Image]) {
+    let Some(content) = update.get_mut("content").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let images = images.iter().filter_map(|image| {
+        let (bytes, kind) = (image.data.as_deref()?, image.kind.media_type());
+        Some(json!({"type": "content", "content": {"type": "image", "mimeType": kind, "data": Base64(bytes)}}))
+    });
+    content.extend(images);
+}
+
 /// The changes of files that a call has made, or would make.
 pub(super) fn diffs(display: &Display, root: Option<&Path>) -> Vec<Value> {
     match display {
@@ -269,6 +283,7 @@ fn text_before(change: &FileChange, new: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::image::ImageKind;
 
     #[test]
     fn the_text_before_a_change_is_made_of_that_after_it() {
@@ -290,6 +305,23 @@ mod tests {
         }
         let change = FileChange::between("f", Some("a\nb\nc\n"), Some("a\nB\nc\n"));
         assert_eq!(text_before(&change, "quite another text\n"), None);
+    }
+
+    #[test]
+    fn images_of_a_result_stand_behind_its_text() {
+        let mut update = ended("a", false, "[image]", None, None);
+        let image = Image {
+            name: "a".to_owned(),
+            kind: ImageKind::Png,
+            width: 1,
+            height: 1,
+            bytes: 2,
+            tokens: 0,
+            data: Some(b"hi".as_slice().into()),
+        };
+        add_images(&mut update, &[image]);
+        let block = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
+        assert_eq!(update["content"][1]["content"], block);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use self::message::OpenMessage;
-use super::content_blocks::input_of;
+use super::content_blocks::{self, input_of};
 use super::line_forms::{
     BoundaryFields, CompactMetadata, DenialFields, OwnFields, ResultsLine, ResultsMessage,
     RetryFields, StatusFields, StreamEvent, StreamLine, SystemLine, ToolResultBlock, ToolUseResult,
@@ -21,6 +21,7 @@ use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
 use crate::app::settings::json_flags::OutputFormat;
 use crate::app::stream::say;
 use crate::chat::event::{CallEnd, DenialReason, Event, EventSink, StopReason};
+use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
 use crate::chat::usage::{Tokens, TurnUsage};
 use crate::chat::wait::Wait;
@@ -112,6 +113,7 @@ pub(super) struct ModelTally {
 
 struct ToolResult {
     text: String,
+    images: Vec<Image>,
     failed: bool,
     took: Duration,
     end: CallEnd,
@@ -289,7 +291,10 @@ impl AnswerLines {
                 content: [ToolResultBlock {
                     kind: "tool_result",
                     tool_use_id: id,
-                    content: clipped.as_deref().unwrap_or(&result.text),
+                    content: content_blocks::of_result(
+                        clipped.as_deref().unwrap_or(&result.text),
+                        &result.images,
+                    ),
                     is_error: result.failed,
                 }],
             },
@@ -323,10 +328,12 @@ impl EventSink for AnswerLines {
                 took,
                 end,
                 text,
+                images,
                 ..
             } => {
                 let result = ToolResult {
                     text,
+                    images,
                     failed,
                     took,
                     end,

@@ -1,13 +1,11 @@
 //! Module `shell`: commands in the working directory.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
-use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_LOGS;
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::proc::sandbox::words;
@@ -35,19 +33,6 @@ tools! { "shell", in_children;
 
 /// Commands that delete immediately. The hint asks for care; it is not a protection.
 const DELETE_COMMANDS: [&str; 3] = ["rm", "rmdir", "unlink"];
-
-/// The folder for long output: the project's log folder, or the profile's if a symlink leads the former out of the project.
-fn logs(ctx: &ToolContext, root: &Root) -> Outcome<PathBuf> {
-    let inside = root
-        .check(PROJECT_LOGS)
-        .and_then(|rel| root.exists(&rel))
-        .is_ok();
-    if inside {
-        return Ok(root.path().join(PROJECT_LOGS));
-    }
-    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
-    Ok(profile.logs())
-}
 
 fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let command = args.command.trim();
@@ -87,7 +72,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         }
         fenced => fenced,
     };
-    let spill = logs(ctx, &root)?;
+    let spill = scratch::long_output(ctx)?;
     let watch = watch(ctx, sandbox.as_ref(), &root);
     let output = ShellCommand {
         text: command,
