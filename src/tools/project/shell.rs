@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::variables::MARVIN_TICKET;
-use crate::chat::event::CallEnd;
+use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::proc::sandbox::words;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::permission::call_approver::CallAnswer;
 use crate::tools::engine::tool::tools;
 use crate::tools::project::command_watch::watch;
 use crate::tools::project::scratch;
@@ -125,18 +126,38 @@ fn leave_sandbox(
     request: ApprovalRequest,
     sandbox: &CommandSandbox,
 ) -> Outcome<()> {
-    if !ctx.session.policy.can_leave_sandbox || !matches!(ctx.approval, Approval::Ask(_)) {
+    let refused = || {
         let summary = sandbox.policy.summary();
-        return Err(
-            Problem::refused(format!("Commands run in the sandbox here ({summary})."))
-                .next(words::WAYS),
-        );
-    }
-    let asked = ToolContext {
-        is_agreed: false,
-        ..ctx.clone()
+        let problem = Problem::refused(format!("Commands run in the sandbox here ({summary})."));
+        Err(problem.next(words::WAYS))
     };
-    asked.approve(request)
+    if !ctx.session.policy.can_leave_sandbox {
+        return refused();
+    }
+    if matches!(ctx.approval, Approval::Ask(_)) {
+        let asked = ToolContext {
+            is_agreed: false,
+            ..ctx.clone()
+        };
+        return asked.approve(request);
+    }
+    let Some(approver) = ctx.session.permissions.approver() else {
+        return refused();
+    };
+    ctx.say_state(CallState::Waiting);
+    let ask = || approver.ask_outside(&ctx.call, &request.text(), &ctx.stop);
+    let answer = ctx.pauses.during(ask);
+    ctx.say_state(CallState::Running);
+    match answer.transpose()? {
+        None => refused(),
+        Some(CallAnswer::Allow(_)) => Ok(()),
+        Some(CallAnswer::Deny { message, interrupt }) => {
+            if interrupt {
+                ctx.turn.fire();
+            }
+            Err(Problem::new(ProblemKind::Declined, message))
+        }
+    }
 }
 
 /// What bounds a Marvin that the command starts; and in a child, whose tests and corrections follow each other quickly, no byte code of Python.
