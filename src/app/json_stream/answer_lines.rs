@@ -264,6 +264,35 @@ impl AnswerLines {
     }
 
     /// Writes the results of which all before them are there; at the `end` of a turn all.
+    /// The caller had the conversation compacted, from so many tokens to so many.
+    pub(super) fn compacted_by_hand(&self, before: u64, after: u64) {
+        self.status(Some("compacting"));
+        self.status(None);
+        self.boundary("manual", before, after);
+    }
+
+    fn status(&self, status: Option<&'static str>) {
+        self.line(&SystemLine {
+            kind: "system",
+            subtype: "status",
+            fields: StatusFields { status },
+        });
+    }
+
+    fn boundary(&self, trigger: &'static str, pre_tokens: u64, post_tokens: u64) {
+        self.line(&SystemLine {
+            kind: "system",
+            subtype: "compact_boundary",
+            fields: BoundaryFields {
+                compact_metadata: CompactMetadata {
+                    trigger,
+                    pre_tokens,
+                    post_tokens,
+                },
+            },
+        });
+    }
+
     fn write_results(&self, state: &mut TurnState, end: bool) {
         while let Some(id) = state.round.front() {
             let Some(result) = state.results.remove(id) else {
@@ -352,22 +381,8 @@ impl EventSink for AnswerLines {
             Event::Wait(wait) => self.wait(state, &wait),
             Event::Compacted { before, after } => {
                 state.is_compacting = false;
-                self.line(&SystemLine {
-                    kind: "system",
-                    subtype: "status",
-                    fields: StatusFields { status: None },
-                });
-                self.line(&SystemLine {
-                    kind: "system",
-                    subtype: "compact_boundary",
-                    fields: BoundaryFields {
-                        compact_metadata: CompactMetadata {
-                            trigger: "auto",
-                            pre_tokens: before,
-                            post_tokens: after,
-                        },
-                    },
-                });
+                self.status(None);
+                self.boundary("auto", before, after);
             }
             Event::Notice(..) | Event::Pipeline(_) | Event::Reply(_) => {
                 if let Event::Notice(_, words) = &event {
