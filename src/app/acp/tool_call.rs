@@ -119,6 +119,7 @@ const SEARCHED_FOR: [&str; 3] = ["query", "pattern", "symbol"];
 fn kind(tool: &ToolRef) -> &'static str {
     let rules = tool.rules();
     match rules.effect {
+        _ if rules.of_conversation => "think",
         SideEffect::None if rules.annotations().open_world => "fetch",
         SideEffect::None => {
             let parameters = tool.parameters();
@@ -284,6 +285,7 @@ fn text_before(change: &FileChange, new: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::formats::image::ImageKind;
+    use crate::tools::engine::registry::Registry;
 
     #[test]
     fn the_text_before_a_change_is_made_of_that_after_it() {
@@ -305,6 +307,22 @@ mod tests {
         }
         let change = FileChange::between("f", Some("a\nb\nc\n"), Some("a\nB\nc\n"));
         assert_eq!(text_before(&change, "quite another text\n"), None);
+    }
+
+    #[test]
+    fn the_kind_of_a_call_is_read_from_what_its_tool_declares() {
+        let registry = Registry::default();
+        for (tool, expected) in [
+            ("compact_history", "think"),
+            ("write_note", "other"),
+            ("create_file", "edit"),
+            ("code_grep", "search"),
+            ("read_file", "read"),
+            ("run_command", "execute"),
+            ("scrape_page", "fetch"),
+        ] {
+            assert_eq!(kind(&registry.find(tool).unwrap()), expected, "{tool}");
+        }
     }
 
     #[test]
