@@ -13,6 +13,7 @@
     unreachable_pub
 )]
 
+mod acp;
 mod clutter;
 mod commands;
 mod contender;
@@ -45,6 +46,7 @@ fn main() {
     clutter::rows(&stage, quick, &mut limits);
     extensions::rows(&stage, quick, &mut limits);
     commands::rows(&stage, quick, &mut limits);
+    acp::rows(&stage, quick, &mut limits);
     limits.push(rows::size(&stage));
     println!("\n{}", table::HEAD);
     for row in limits {
