@@ -11,6 +11,7 @@
 )]
 #![warn(clippy::todo, clippy::dbg_macro)]
 
+mod acp;
 mod clutter;
 mod commands;
 mod contender;
@@ -43,6 +44,7 @@ fn main() {
     clutter::rows(&stage, quick, &mut limits);
     extensions::rows(&stage, quick, &mut limits);
     commands::rows(&stage, quick, &mut limits);
+    acp::rows(&stage, quick, &mut limits);
     limits.push(rows::size(&stage));
     println!("\n{}", table::HEAD);
     for row in limits {

@@ -83,6 +83,7 @@ mod mcp_config;
 mod mcp_http;
 mod mcp_peers;
 mod mcp_recordings;
+mod mcp_results;
 mod mcp_server;
 mod mcp_session;
 mod mcp_sign_in;

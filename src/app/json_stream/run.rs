@@ -57,6 +57,9 @@ pub(crate) struct JsonRun {
     pub(crate) has_told_of_tools: AtomicBool,
 }
 
+/// The command with which a caller has the conversation summarized.
+const COMPACT: &str = "/compact";
+
 /// The message of the command line; without it the caller's are read.
 pub(crate) type FirstMessage = Option<(String, Vec<Image>)>;
 
@@ -130,6 +133,9 @@ impl JsonRun {
                 Ok((_, message, _)) if !message.is_question => {
                     one_shot.add(message.text);
                     outcome
+                }
+                Ok((target, message, _)) if message.text.trim() == COMPACT => {
+                    self.compact(&mut one_shot, &caller, &target, &message)
                 }
                 Ok((target, message, images)) => {
                     one_shot.set_ways(TurnWays {
@@ -226,6 +232,38 @@ impl JsonRun {
         answered.map_err(|failure| *failure.problem)
     }
 
+    /// A turn in which the caller has the conversation summarized.
+    fn compact(
+        &self,
+        one_shot: &mut OneShot,
+        caller: &Arc<Caller>,
+        target: &Arc<ModelTarget>,
+        message: &UserLine,
+    ) -> Outcome<()> {
+        self.lines.begin_turn(&target.model);
+        let (stop, _with_run) = self.stop.child();
+        caller.set_turn(Some(stop.clone()));
+        self.begin(&stop, caller, target, &message.message);
+        let before = one_shot.tokens();
+        let said = one_shot.command(COMPACT, &[], Arc::clone(target), &stop);
+        let after = one_shot.tokens();
+        if after < before {
+            self.lines.compacted_by_hand(before, after);
+        }
+        caller.set_turn(None);
+        let answered = match said {
+            Some(Err(problem)) if problem.is_cancelled() => Err(Failure::cancelled()),
+            Some(Err(problem)) => Err(Failure::new(FailureKind::Refused, problem)),
+            Some(Ok(said)) => {
+                self.lines.emit(Event::Notice(Level::Info, said));
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        self.end(&answered, stop.is_fired(), None, target);
+        answered.map_err(|failure| *failure.problem)
+    }
+
     /// The first lines of a turn.
     fn begin(&self, stop: &Cancel, caller: &Caller, target: &ModelTarget, message: &Value) {
         if !self.has_begun.swap(true, Ordering::Relaxed) {
@@ -316,7 +354,8 @@ impl JsonRun {
 
     fn init(&self, caller: &Caller, target: &ModelTarget) {
         skills::offer(&self.session);
-        let (skills, slash_commands) = skills::names(&self.session);
+        let (skills, mut slash_commands) = skills::names(&self.session);
+        slash_commands.push(COMPACT.trim_start_matches('/').to_owned());
         let registry = self.session.registry();
         let offer = registry.offer(&self.session.policy, target.info.max_tools());
         let tools: Vec<String> = (offer.tools.iter())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crossbeam_channel::Receiver;
 use serde_json::Value;
 
 use super::request::Request;
@@ -14,6 +15,8 @@ pub(crate) enum Action {
     Send(Vec<u8>),
     /// Wait until the test opens the latch, the client leaves or the server ends.
     Pause(Latch),
+    /// Send what comes over the channel, until it is closed, the client leaves or the server ends.
+    Follow(Receiver<Vec<u8>>),
     /// Stay silent until the client leaves or the server ends.
     Stall,
     /// End the connection with RST.
@@ -151,6 +154,11 @@ impl Answer {
     /// Waits for the test before the next step.
     pub fn pause(self, latch: &Latch) -> Self {
         self.and(Action::Pause(latch.clone()))
+    }
+
+    /// Goes on with what the test sends over a channel, until that is closed.
+    pub fn follow(self, news: Receiver<Vec<u8>>) -> Self {
+        self.and(Action::Follow(news))
     }
 
     /// Never says more, and keeps the connection until the client leaves.
