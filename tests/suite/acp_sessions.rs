@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::editor::{Editor, last_sent, obedient_model};
 use crate::support::home::Home;
 use crate::support::server::Server;
+use crate::support::words::TextAssertions;
 
 fn begun(home: &Home, server: &Server, texts: &[&str]) -> String {
     let mut editor = Editor::begin(home, server);
@@ -208,4 +209,42 @@ fn find(dir: &Path, session: &str) -> std::path::PathBuf {
         );
     }
     panic!("no file of {session}");
+}
+
+#[test]
+fn an_exchange_is_taken_back_and_all_of_it_is_left_behind() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.prompt(&session, "first words");
+    editor.prompt(&session, "second words");
+    assert_eq!(editor.prompt(&session, "/undo"), "end_turn");
+    editor
+        .said(&session)
+        .assert_has(&["Taken back: second words"]);
+    editor.prompt(&session, "third words");
+    let sent = last_sent(&server)["messages"].to_string();
+    sent.assert_has(&["first words", "third words"]);
+    sent.assert_lacks(&["second words"]);
+
+    // What was said before is taken back in a session that is opened again, too.
+    editor.call("session/close", json!({"sessionId": session}));
+    let again = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+    editor.call("session/resume", again.clone());
+    editor.prompt(&session, "/undo");
+    editor.prompt(&session, "fourth words");
+    let sent = last_sent(&server)["messages"].to_string();
+    sent.assert_has(&["first words", "fourth words"]);
+    sent.assert_lacks(&["third words"]);
+
+    editor.prompt(&session, "/clear");
+    editor.prompt(&session, "fifth words");
+    let sent = last_sent(&server)["messages"].to_string();
+    sent.assert_lacks(&["first words", "fourth words"]);
+    editor.call("session/close", json!({"sessionId": session}));
+    editor.call("session/resume", again);
+    editor.prompt(&session, "sixth words");
+    let sent = last_sent(&server)["messages"].to_string();
+    sent.assert_has(&["fifth words"]);
+    sent.assert_lacks(&["first words"]);
 }
