@@ -485,6 +485,47 @@ fn what_a_command_left_behind_changes_is_put_back_and_what_the_user_changes_is_k
     assert!(is_there && !told.contains("put back"), "{told}");
 }
 
+#[test]
+fn what_a_command_left_behind_changes_before_the_end_is_put_back_too() {
+    let home = Home::new();
+    git(&home, "work", "init -q -b main");
+    let daemon = "setsid sh -c 'touch up; until test -e go; do sleep 0.02; done; echo evil > .git/hooks/post-commit' >/dev/null 2>&1 & until test -e up; do sleep 0.02; done; echo first";
+    for end in [Leave::Run, Leave::Conversation] {
+        let latch = Latch::new();
+        let server = playing([
+            calls("run_command", json!({"command": daemon})),
+            says("Done.").head_after(&latch),
+        ]);
+        let run = match end {
+            Leave::Run => unread(&home, &server),
+            Leave::Conversation => home
+                .chat(&server)
+                .env("MARVIN_SANDBOX_EXCLUDE_TMP", "1")
+                .line("--sandbox workspace-write")
+                .stdin("Work.\n"),
+        };
+        let run = run.spawn();
+        server.wait_requests(2, Duration::from_secs(20));
+        home.write("work/go", "");
+        let hook = home.path().join("work/.git/hooks/post-commit");
+        wait::until("the hook", || hook.exists());
+        latch.open();
+        let done = run.wait().expect(0);
+        assert!(!hook.exists());
+        done.output().assert_has(&[
+            "A process that an earlier command left behind changed .git/hooks/post-commit: put back",
+        ]);
+        for name in ["up", "go"] {
+            fs::remove_file(home.work().join(name)).unwrap();
+        }
+    }
+}
+
+enum Leave {
+    Run,
+    Conversation,
+}
+
 /// A command in a project, and what it needs to be installed.
 const PROJECTS: [(&str, &str); 7] = [
     ("cargo", "cargo test -q --offline"),
