@@ -526,6 +526,34 @@ enum Leave {
     Conversation,
 }
 
+#[test]
+fn a_marvin_whose_file_is_replaced_goes_on_as_it_began() {
+    let home = Home::new();
+    let own = home.work().join("marvin");
+    fs::copy(env!("CARGO_BIN_EXE_marvin"), &own).unwrap();
+    let replace = "printf '#!/bin/sh\\ntouch ran; exec \"$@\"\\n' > new; chmod +x new; mv new marvin; ./marvin true; rm ran && echo replaced";
+    let outside = "echo \"$MARVIN_SANDBOX_ACTIVE\"; echo out > ../out.txt";
+    let server = commands(&[replace, outside, "true; rm marvin", outside]);
+    let done = Marvin::new(&own)
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.config())
+        .dir(&home.work())
+        .with_model(&server)
+        .env("MARVIN_SANDBOX_EXCLUDE_TMP", "1")
+        .args(["--non-interactive", "--prompt", "Work."])
+        .run()
+        .expect(0);
+    last_sent(&server, 1).assert_has(&["replaced"]);
+    for after in [2, 4] {
+        last_sent(&server, after).assert_has(&["workspace-write\n", "Permission denied"]);
+    }
+    assert!(
+        !home.has("work/ran") && !home.has("out.txt"),
+        "{}",
+        done.errors()
+    );
+}
+
 /// A command in a project, and what it needs to be installed.
 const PROJECTS: [(&str, &str); 7] = [
     ("cargo", "cargo test -q --offline"),
