@@ -17,6 +17,7 @@ use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::hooks::command::{self, CommandSetting};
 use crate::tools::engine::hooks::event::HookEvent;
 use crate::tools::engine::hooks::file::{self, FileHook, MAX_FILE_BYTES};
+use crate::tools::engine::hooks::hook_set::HookOrigin;
 use crate::tools::engine::project_trust::RunTrust;
 
 /// A hooks file as it was read.
@@ -171,7 +172,7 @@ fn open_hooks(session: &SessionContext, warn: &mut dyn FnMut(String)) {
     if let Some(read) = user_hooks(&session.paths) {
         let path = session.paths.hooks();
         let path = path.map_or_else(|_| String::new(), |path| path.display().to_string());
-        add(session, read, &path, warn);
+        add(session, read, HookOrigin::User, &path, warn);
     }
     open_project(session, warn);
 }
@@ -186,7 +187,7 @@ pub(crate) fn open_project(session: &SessionContext, warn: &mut dyn FnMut(String
         && session.trust.opens_hooks()
     {
         let path = folder.path.join(PROJECT_HOOKS).display().to_string();
-        add(session, read, &path, warn);
+        add(session, read, HookOrigin::Project, &path, warn);
     }
 }
 
@@ -199,7 +200,13 @@ const EVENTS_OF_CHILDREN: [HookEvent; 5] = [
     HookEvent::SubagentStop,
 ];
 
-fn add(session: &SessionContext, read: ReadHooks, path: &str, warn: &mut dyn FnMut(String)) {
+fn add(
+    session: &SessionContext,
+    read: ReadHooks,
+    origin: HookOrigin,
+    path: &str,
+    warn: &mut dyn FnMut(String),
+) {
     let mut hooks = match read.hooks {
         Ok(hooks) => hooks,
         Err(problem) => {
@@ -225,7 +232,9 @@ fn add(session: &SessionContext, read: ReadHooks, path: &str, warn: &mut dyn FnM
         project: session.trust.folder().map(|folder| folder.path.clone()),
         supervisor: session.supervisor.clone(),
     };
-    session.hooks.add(command::hooks(hooks, &Arc::new(setting)));
+    session
+        .hooks
+        .add(command::hooks(hooks, origin, &Arc::new(setting)));
 }
 
 /// [`open`] where nobody can be asked: what the project has that is not used is told too.

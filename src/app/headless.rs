@@ -44,6 +44,7 @@ use crate::tools::engine::hooks::hook_set::HookedSession;
 use crate::tools::engine::hooks::turns;
 use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::engine::permission::parent_socket::ParentApprover;
+use crate::tools::project::command_watch;
 
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
@@ -388,6 +389,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let answer = one_shot.answer(Arc::new(target), message, listener, &warn, |_| {});
     let ending = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
     turns::session_ends(&ending, "other");
+    if let Some(notice) = command_watch::settle_at_end(&session) {
+        warn(notice);
+    }
     let written = stream.finish();
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),

@@ -56,11 +56,14 @@ fn the_picture_is_drawn_in_place_and_stays_when_the_run_is_stopped() {
 }
 
 #[test]
-fn without_colours_and_on_a_dumb_terminal_there_are_lines() {
-    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+fn without_colours_on_a_dumb_terminal_and_when_asked_for_there_are_lines() {
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("--plain", "")] {
         let home = Home::new();
         let mut command = command(&home);
-        command.env(name, value);
+        match name.starts_with('-') {
+            true => command.arg(name),
+            false => command.env(name, value),
+        };
         let mut pty = Pty::spawn(&command, (100, 40));
         pty.wait_text("[pipeline] Phase 1a started (1 of 11)");
         pty.wait_text("[pipeline] Child ");

@@ -3,10 +3,12 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::agents;
+use crate::mcp_server::request;
 use crate::support::conversation::{calls, last_sent, playing, says};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
@@ -240,7 +242,7 @@ fn hooks_of_a_project_run_once_it_is_trusted_and_until_they_change() {
             .run()
             .expect(0);
         (
-            last_sent(&server, 0).contains("From the project."),
+            last_sent(&server, 0).contains("[A hook of the project says: From the project.]"),
             done.errors(),
         )
     };
@@ -275,6 +277,50 @@ fn hooks_of_a_project_run_once_it_is_trusted_and_until_they_change() {
         .arg("trust")
         .fails(&["everybody may write there", "--trust-project"]);
     assert!(asked(&["--trust-project"]).0);
+}
+
+#[test]
+fn calls_of_another_program_are_asked_about_and_nothing_else_is() {
+    let home = Home::new();
+    fs::write(home.work().join("a.txt"), "needle\n").unwrap();
+    user_hooks(
+        &home,
+        &recorded(&home.path().join("log").display().to_string()),
+    );
+    project_hooks(
+        &home,
+        &json!({
+            "PreToolUse": [{"matcher": "code_grep", "hooks": command("echo 'Not this.' >&2; exit 2")[0]["hooks"]}],
+            "PostToolUse": command("echo 'Mind b.' >&2; exit 2"),
+        }),
+    );
+    home.marvin().arg("trust").run().expect(0);
+    let marvin = home.marvin().line("mcp serve");
+    let mut serving = marvin.stdin_open().spawn();
+    for (call, tool, args, words) in [
+        (
+            1,
+            "code_grep",
+            json!({"pattern": "needle"}),
+            "a hook of the project refused it: Not this.",
+        ),
+        (
+            2,
+            "tree",
+            json!({}),
+            "[A hook of the project says: Mind b.]",
+        ),
+    ] {
+        let params = json!({"name": tool, "arguments": args});
+        let message = request(call, "tools/call", params, "2026-07-28");
+        serving.write(format!("{message}\n").as_bytes());
+        serving.wait_stdout(words, Duration::from_secs(20));
+    }
+    serving.close_stdin();
+    serving.wait().expect(0);
+    // There is no conversation here whose beginning, messages or end somebody could be told.
+    let told = records(&home, "log");
+    assert_eq!(names(&told), ["PreToolUse", "PreToolUse", "PostToolUse"]);
 }
 
 #[test]

@@ -146,6 +146,12 @@ pub(super) fn builds(
     );
     assert!(!logs.iter().any(|name| name.contains("prompt")), "{logs:?}");
     git(&dir, &["ls-files", ".marvin"]).assert_lacks(&["logs/"]);
+    // Nor does a model come upon them, as it does upon the documents beside them.
+    let words = json!({"pattern": "words", "max_results": 1_000});
+    let found = home.tool("code_grep", &words).dir(&dir).run().expect(0);
+    found.stdout_has(&["/spec.md"]).stdout_lacks(&["logs/"]);
+    let tree = home.tool("tree", &json!({"max_depth": 9})).dir(&dir).run();
+    tree.expect(0).stdout_lacks(&["logs"]);
 }
 
 /// How often each role was played in a run without interruption.

@@ -176,6 +176,10 @@ fn both_engines_find_the_same_lines_here() {
     // The folder is watched while it is searched by nobody but this test.
     let hits = compare(&home, &here.join("src/proc"), queries);
     assert!(hits > 15, "{hits}");
+    // Everything: what is ignored, hidden and tracked, and more hits than one batch of files has.
+    let all = ["^use ", "ripgrep", "nowhere at all"];
+    let queries = all.map(|pattern| json!({"pattern": pattern, "max_results": 1_000}));
+    assert_eq!(compare(&home, here, queries.into_iter()), 3);
 }
 
 /// A tree that is made to lead a search astray.

@@ -485,6 +485,75 @@ fn what_a_command_left_behind_changes_is_put_back_and_what_the_user_changes_is_k
     assert!(is_there && !told.contains("put back"), "{told}");
 }
 
+#[test]
+fn what_a_command_left_behind_changes_before_the_end_is_put_back_too() {
+    let home = Home::new();
+    git(&home, "work", "init -q -b main");
+    let daemon = "setsid sh -c 'touch up; until test -e go; do sleep 0.02; done; echo evil > .git/hooks/post-commit' >/dev/null 2>&1 & until test -e up; do sleep 0.02; done; echo first";
+    for end in [Leave::Run, Leave::Conversation] {
+        let latch = Latch::new();
+        let server = playing([
+            calls("run_command", json!({"command": daemon})),
+            says("Done.").head_after(&latch),
+        ]);
+        let run = match end {
+            Leave::Run => unread(&home, &server),
+            Leave::Conversation => home
+                .chat(&server)
+                .env("MARVIN_SANDBOX_EXCLUDE_TMP", "1")
+                .line("--sandbox workspace-write")
+                .stdin("Work.\n"),
+        };
+        let run = run.spawn();
+        server.wait_requests(2, Duration::from_secs(20));
+        home.write("work/go", "");
+        let hook = home.path().join("work/.git/hooks/post-commit");
+        wait::until("the hook", || hook.exists());
+        latch.open();
+        let done = run.wait().expect(0);
+        assert!(!hook.exists());
+        done.output().assert_has(&[
+            "A process that an earlier command left behind changed .git/hooks/post-commit: put back",
+        ]);
+        for name in ["up", "go"] {
+            fs::remove_file(home.work().join(name)).unwrap();
+        }
+    }
+}
+
+enum Leave {
+    Run,
+    Conversation,
+}
+
+#[test]
+fn a_marvin_whose_file_is_replaced_goes_on_as_it_began() {
+    let home = Home::new();
+    let own = home.work().join("marvin");
+    fs::copy(env!("CARGO_BIN_EXE_marvin"), &own).unwrap();
+    let replace = "printf '#!/bin/sh\\ntouch ran; exec \"$@\"\\n' > new; chmod +x new; mv new marvin; ./marvin true; rm ran && echo replaced";
+    let outside = "echo \"$MARVIN_SANDBOX_ACTIVE\"; echo out > ../out.txt";
+    let server = commands(&[replace, outside, "true; rm marvin", outside]);
+    let done = Marvin::new(&own)
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.config())
+        .dir(&home.work())
+        .with_model(&server)
+        .env("MARVIN_SANDBOX_EXCLUDE_TMP", "1")
+        .args(["--non-interactive", "--prompt", "Work."])
+        .run()
+        .expect(0);
+    last_sent(&server, 1).assert_has(&["replaced"]);
+    for after in [2, 4] {
+        last_sent(&server, after).assert_has(&["workspace-write\n", "Permission denied"]);
+    }
+    assert!(
+        !home.has("work/ran") && !home.has("out.txt"),
+        "{}",
+        done.errors()
+    );
+}
+
 /// A command in a project, and what it needs to be installed.
 const PROJECTS: [(&str, &str); 7] = [
     ("cargo", "cargo test -q --offline"),

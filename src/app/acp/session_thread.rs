@@ -30,6 +30,7 @@ use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::log::SessionLog;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::hooks::turns::session_ends;
+use crate::tools::project::command_watch::settle_at_end;
 
 /// Characters of a title.
 const TITLE_CHARS: usize = 80;
@@ -76,6 +77,9 @@ impl SessionThread {
             Arc::new(NullSink),
         );
         session_ends(&ending, "other");
+        settle_at_end(&session.context)
+            .into_iter()
+            .for_each(|notice| say(&notice));
         self.log.close();
         session.context.modules.get::<SessionServers>().end();
         forget();

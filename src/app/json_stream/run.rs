@@ -36,6 +36,7 @@ use crate::model_call::user_facts::CallerPrompt;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::turns as hooks;
 use crate::tools::engine::offering::{self, Recipient};
+use crate::tools::project::command_watch::settle_at_end;
 use crate::tools::session::skills;
 
 /// Tokens for thinking up to which an effort is meant.
@@ -164,6 +165,9 @@ impl JsonRun {
         if self.has_begun.load(Ordering::Relaxed) {
             // With the run that was stopped nobody is waited for.
             hooks::session_ends(&self.context(&self.stop), "other");
+        }
+        if let Some(notice) = settle_at_end(&self.session) {
+            say(&format!("Warning: {notice}"));
         }
         match self.writer.finish() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),

@@ -47,6 +47,7 @@ use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::hook_set::HookedSession;
 use crate::tools::engine::hooks::turns::session_ends;
+use crate::tools::project::command_watch::settle_at_end;
 
 /// How long closing waits until the `--ntfy` message is sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
@@ -360,6 +361,7 @@ impl Session {
         }
         self.carry_out();
         let context = &self.run.context;
+        let left_behind = settle_at_end(context);
         context.modules.get::<SessionServers>().end();
         let usage = context.save_usage();
         if let Some(topic) = &self.run.settings.ntfy {
@@ -377,7 +379,7 @@ impl Session {
         let memory = self.core.flow.unremembered_notice();
         let unsent = not_sent(&self.core.waiting(&self.run));
         let notices = log.into_iter().chain(usage).chain(memory);
-        let notices = notices.chain(agents).chain(unsent);
+        let notices = notices.chain(agents).chain(unsent).chain(left_behind);
         let notices: Vec<String> = notices.collect();
         (!notices.is_empty()).then(|| notices.join("\n"))
     }

@@ -19,6 +19,7 @@ use crate::mcp::server::fixture::Fixture;
 use crate::mcp::server::http::HttpServer;
 use crate::mcp::server::own::Own;
 use crate::mcp::server::{Server, stdio};
+use crate::tools::project::command_watch::settle_at_end;
 
 /// What can follow `serve`.
 const FLAGS: [&str; 4] = ["--working-dir", "--tools", "--read-only", "--http"];
@@ -35,7 +36,8 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     // Any program of this machine could ask a server that asks for no token.
     let only_readers = serve.is_read_only || (serve.http.is_some() && token.is_none());
     session.policy.readonly |= only_readers;
-    let own = Own::new(Arc::new(session), only_readers);
+    let session = Arc::new(session);
+    let own = Own::new(Arc::clone(&session), only_readers);
     let server = Arc::new(Server::new(Box::new(own)));
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
@@ -47,6 +49,7 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
         }
         None => stdio::serve(server, BufReader::new(io::stdin()), io::stdout(), &stop),
     }
+    settle_at_end(&session).into_iter().for_each(warn);
     Ok(match signal.load(Ordering::SeqCst) {
         0 => 0,
         signal => 128 + signal,

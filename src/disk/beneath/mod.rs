@@ -26,4 +26,4 @@ pub(crate) use crate::disk::beneath::rel_path::RelPath;
 pub(crate) use ignored::IGNORE_FILES;
 pub(crate) use read::{DirEntry, FileKind};
 pub(crate) use root::Root;
-pub(crate) use walk::{WalkEntry, WalkFile, WalkVisitor};
+pub(crate) use walk::{WalkEntry, WalkFile, WalkRun, WalkVisitor};

@@ -47,6 +47,16 @@ pub trait WalkVisitor {
 
     fn file(&mut self, file: WalkFile) -> ControlFlow<()>;
 
+    /// Whether the files of this folder are handed over by their names alone, to [`WalkVisitor::run`]. Most visitors decide on each file.
+    fn takes_runs(&mut self, _folder: &RelPath) -> bool {
+        false
+    }
+
+    /// Files between two folders; the visitor decides later which of them count.
+    fn run(&mut self, _run: WalkRun<Self::Mark>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     /// Called for a folder that cannot be read.
     fn unreadable(&mut self, folder: &RelPath, reason: io::Error);
 
@@ -80,6 +90,27 @@ impl WalkFile {
     }
 }
 
+/// Files of a folder that follow each other in the order of paths. Nothing is open, so there may be many.
+pub struct WalkRun<M> {
+    pub folder: RelPath,
+    /// The folder's.
+    pub mark: M,
+    pub names: Vec<String>,
+    rules: Rc<IgnoreRules>,
+}
+
+impl<M> WalkRun<M> {
+    /// The path of a file in it.
+    pub fn path(&self, name: &str) -> RelPath {
+        self.folder.child(name)
+    }
+
+    /// Whether an ignore file hides one of its files.
+    pub fn is_ignored(&self, root: &Root, file: &RelPath) -> bool {
+        self.rules.hides(root.path(), file, false)
+    }
+}
+
 /// A folder being walked.
 struct WalkFrame<M> {
     dir: Arc<OwnedFd>,
@@ -87,6 +118,24 @@ struct WalkFrame<M> {
     entries: IntoIter<(OsString, bool)>,
     rules: Rc<IgnoreRules>,
     mark: M,
+    takes_runs: bool,
+    /// Names of the run that goes on.
+    names: Vec<String>,
+}
+
+impl<M: Copy> WalkFrame<M> {
+    /// Hands over the run that ends here.
+    fn end_run<V: WalkVisitor<Mark = M>>(&mut self, visit: &mut V) -> ControlFlow<()> {
+        if self.names.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        visit.run(WalkRun {
+            folder: self.rel.clone(),
+            mark: self.mark,
+            names: std::mem::take(&mut self.names),
+            rules: Rc::clone(&self.rules),
+        })
+    }
 }
 
 impl Root {
@@ -161,11 +210,13 @@ impl Root {
             let entries = entries(&dir, &rel, visit);
             let rules = IgnoreRules::of_folder(self, dir.as_fd(), &rel, above, ignore_files);
             WalkFrame {
+                takes_runs: visit.takes_runs(&rel),
                 dir: Arc::new(dir),
                 rel,
                 entries: entries.into_iter(),
                 rules,
                 mark,
+                names: Vec::new(),
             }
         };
         match openat(&*self.handle, ".", READABLE, Mode::empty()) {
@@ -173,13 +224,28 @@ impl Root {
             Err(reason) => visit.unreadable(&RelPath::here(), reason.into()),
         }
         while let Some(frame) = stack.last_mut() {
-            if visit.is_over() {
+            if frame.names.is_empty() && visit.is_over() {
                 return;
             }
-            let Some((name, is_folder)) = frame.entries.next() else {
+            let Some((mut name, is_folder)) = frame.entries.next() else {
+                if frame.end_run(visit).is_break() {
+                    return;
+                }
                 stack.pop();
                 continue;
             };
+            if frame.takes_runs && !is_folder {
+                match name.into_string() {
+                    Ok(name) => {
+                        frame.names.push(name);
+                        continue;
+                    }
+                    Err(other) => name = other,
+                }
+            }
+            if frame.end_run(visit).is_break() {
+                return;
+            }
             let rel = frame.rel.child(&name.to_string_lossy());
             let ignored = frame.rules.hides(self.path(), &rel, is_folder);
             let found = WalkEntry {

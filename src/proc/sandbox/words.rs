@@ -40,9 +40,10 @@ impl Policy {
         if !SIGNS.iter().any(|sign| end.contains(sign)) {
             return None;
         }
-        let network = match self.network {
-            true => "there is network, and Unix sockets cannot be made",
-            false => "there is no network",
+        let network = match (self.network, self.local_sockets) {
+            (true, false) => "there is network, and Unix sockets cannot be made",
+            (true, true) => "there is network",
+            (false, _) => "there is no network",
         };
         Some(format!(
             "[Commands run in a sandbox here ({}). It may be why this was refused. They can change: {}; {network}. {WAYS}]",
@@ -116,6 +117,14 @@ mod tests {
             }
         }
         assert_eq!(policy.hint("error: expected `;`"), None);
+        let network = |local_sockets| Policy {
+            network: true,
+            local_sockets,
+            ..policy.clone()
+        };
+        let of = |local_sockets| network(local_sockets).hint("EPERM").unwrap();
+        assert!(of(false).contains("network, and Unix sockets cannot be made"));
+        assert!(of(true).contains("there is network. "), "{}", of(true));
         let early = format!("Permission denied\n{}", "é\n".repeat(LOOKED_AT_BYTES / 2));
         assert_eq!(policy.hint(&early), None);
     }

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::base::cancel::Cancel;
 use crate::base::ids::hex;
 use crate::base::text::escape_controls;
+use crate::chat::event::NullSink;
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_HOOKS, PROJECT_SKILLS};
 use crate::proc::descendants;
 use crate::proc::sandbox::git_watch::{GitWatch, WatchedPlaces};
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// Workspaces as they were when a command ended that left processes behind, outside its group: these may still change something. Where none was left, what
 /// changes between two commands is the user's.
@@ -25,11 +27,18 @@ impl LeftBehind {
         watches.remove(dir)
     }
 
+    fn take_all(&self) -> BTreeMap<PathBuf, GitWatch> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn put(&self, dir: PathBuf, watch: GitWatch) {
         let mut watches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         watches.insert(dir, watch);
     }
 }
+
+/// Who changed something when it was none of the commands themselves.
+const LEFT_BEHIND: &str = "A process that an earlier command left behind";
 
 /// A command that is about to run.
 pub(super) struct CommandWatch {
@@ -59,8 +68,7 @@ pub(super) fn watch(
     };
     let left = ctx.session.modules.get::<LeftBehind>();
     let before = left.take(root.path());
-    let remarks =
-        before.map(|watch| undo(ctx, &watch, "A process that an earlier command left behind"));
+    let remarks = before.map(|watch| undo(ctx, &watch, LEFT_BEHIND));
     Some(CommandWatch {
         watch: GitWatch::note(places.clone()),
         places,
@@ -79,6 +87,25 @@ impl CommandWatch {
         }
         remarks
     }
+}
+
+/// What a process that a command left behind has changed is put back as the session ends: no command comes any more before which somebody would look. What the user
+/// is to be told of it.
+pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
+    let left = session.modules.get::<LeftBehind>().take_all();
+    if left.is_empty() {
+        return None;
+    }
+    // Where they end with this process they change nothing afterwards.
+    descendants::end_all(descendants::GRACE);
+    let mut ctx = ToolContext::new(Arc::clone(session), Cancel::new(), Arc::new(NullSink));
+    ctx.approval = Approval::Deny;
+    let remarks = left.values().map(|watch| undo(&ctx, watch, LEFT_BEHIND));
+    let remarks: String = remarks.collect();
+    let lines = remarks.lines().filter(|line| !line.is_empty());
+    let lines = lines.map(|line| line.trim_matches(['[', ']']));
+    let lines: Vec<&str> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Puts back what `who` changed of what git runs, unless a person wants to keep it; the remarks for the result.

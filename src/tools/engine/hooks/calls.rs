@@ -81,26 +81,20 @@ pub(crate) fn after(
 }
 
 fn with_remarks(outcome: Outcome<ToolOk>, remarks: &str) -> Outcome<ToolOk> {
-    let remarks = as_told(remarks);
     match outcome {
         Ok(mut done) => {
             done.text.push_str("\n\n");
-            done.text.push_str(&remarks);
+            done.text.push_str(remarks);
             Ok(done)
         }
         Err(problem) => {
-            let facts = joined(problem.facts.clone(), &remarks);
+            let facts = joined(problem.facts.clone(), remarks);
             Err(Problem {
                 facts: Some(facts),
                 ..problem
             })
         }
     }
-}
-
-/// The words of hooks as a model is told them.
-pub(super) fn as_told(words: &str) -> String {
-    format!("[A hook of the user says: {words}]")
 }
 
 fn fields(ctx: &ToolContext, call: &HookedCall) -> Map<String, Value> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::event::HookEvent;
 use super::file::FileHook;
-use super::hook_set::{Hook, HookRunner};
+use super::hook_set::{Hook, HookOrigin, HookRunner};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -47,15 +47,17 @@ struct CommandRunner {
 /// The hooks of a file.
 pub(crate) fn hooks(
     file: Vec<FileHook>,
+    origin: HookOrigin,
     setting: &Arc<CommandSetting>,
 ) -> impl Iterator<Item = Hook> {
-    file.into_iter().map(|hook| {
+    file.into_iter().map(move |hook| {
         let runner = CommandRunner {
             event: hook.event,
             command: hook.command,
             setting: Arc::clone(setting),
         };
         Hook::new(hook.event, hook.matcher, Box::new(runner))
+            .of(origin)
             .limit(hook.limit)
             .blocking_on_failure(hook.blocks_on_failure)
     })

@@ -41,7 +41,11 @@ pub(crate) fn fire(
     let outputs = hooks.iter().zip(answers);
     let outputs = outputs.filter_map(|(hook, answer)| {
         let output = answer.and_then(|answer| HookOutput::read(event, &answer));
-        output.map_or_else(|problem| without_answer(ctx, hook, &problem), Some)
+        let output = output.map_or_else(|problem| without_answer(ctx, hook, &problem), Some);
+        output.map(|output| HookOutput {
+            origin: hook.origin,
+            ..output
+        })
     });
     let outputs: Vec<HookOutput> = outputs.collect();
     for notice in outputs.iter().filter_map(|output| output.notice.clone()) {

@@ -37,8 +37,29 @@ pub(crate) trait HookRunner: Send + Sync {
     }
 }
 
+/// Whose a hook is. A model is told, so that it does not take the words of a project for the user's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum HookOrigin {
+    /// The user's, or of the program that runs Marvin for them.
+    #[default]
+    User,
+    /// A file of the project, which the user trusts.
+    Project,
+}
+
+impl HookOrigin {
+    /// As messages name one of its hooks.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::User => "hook of the user",
+            Self::Project => "hook of the project",
+        }
+    }
+}
+
 /// One hook.
 pub(crate) struct Hook {
+    pub origin: HookOrigin,
     pub event: HookEvent,
     pub matcher: Matcher,
     pub runner: Box<dyn HookRunner>,
@@ -50,6 +71,7 @@ pub(crate) struct Hook {
 impl Hook {
     pub(crate) fn new(event: HookEvent, matcher: Matcher, runner: Box<dyn HookRunner>) -> Self {
         Self {
+            origin: HookOrigin::User,
             event,
             matcher,
             runner,
@@ -62,6 +84,13 @@ impl Hook {
     #[must_use]
     pub(crate) fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit.clamp(SHORTEST, LONGEST);
+        self
+    }
+
+    /// Says whose it is.
+    #[must_use]
+    pub(crate) fn of(mut self, origin: HookOrigin) -> Self {
+        self.origin = origin;
         self
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{self, HookedCall};
 use super::command::{self, CommandSetting};
 use super::file;
+use super::hook_set::HookOrigin;
 use super::output::HookDecision;
 use super::verdict::Verdict;
 use crate::base::cancel::Cancel;
@@ -184,7 +185,9 @@ fn context(file: &str, stop: &Cancel) -> (ToolContext, Arc<Heard>) {
         supervisor: None,
     };
     let hooks = file::parse(file).unwrap();
-    session.hooks.add(command::hooks(hooks, &Arc::new(setting)));
+    session
+        .hooks
+        .add(command::hooks(hooks, HookOrigin::User, &Arc::new(setting)));
     let heard = Arc::new(Heard::default());
     let sink: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
     (

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::event::HookEvent;
+use super::hook_set::HookOrigin;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
@@ -20,6 +21,8 @@ pub(crate) enum HookDecision {
 /// The answer of one hook.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HookOutput {
+    /// Whose hook it is.
+    pub origin: HookOrigin,
     /// The turn ends, for this reason.
     pub end: Option<String>,
     /// For the user.

@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calls::as_told;
 use super::event::HookEvent;
 use super::fire::fire;
 use super::hook_set::{HookSet, HookedSession};
-use super::verdict::joined;
+use super::verdict::{Verdict, as_told, joined};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, Level};
 use crate::tools::engine::context::ToolContext;
@@ -63,8 +62,8 @@ pub(crate) fn session_starts(ctx: &ToolContext, source: &str, model: &str) {
     let said = fire(ctx, HookEvent::SessionStart, &[source], || {
         object(json!({"source": source, "model": model}))
     });
-    if let Some(context) = said.and_then(|said| said.context) {
-        set.tell_later(context);
+    if let Some(told) = said.and_then(Verdict::remarks) {
+        set.tell_later(told);
     }
 }
 
@@ -76,9 +75,9 @@ pub(crate) fn session_is_compacted(ctx: &ToolContext, model: &str) -> Option<Str
 
 /// What was kept for the model, as it is told it.
 fn told(set: &HookSet) -> Option<String> {
-    let words = set.told_later();
-    let words = words.iter().map(|words| as_told(words));
-    words.reduce(|one, other| joined(Some(one), &other))
+    let told = set.told_later();
+    told.into_iter()
+        .reduce(|one, other| joined(Some(one), &other))
 }
 
 /// The session ends, if hooks were told that it began.
@@ -105,19 +104,20 @@ pub(crate) fn prompt_is_sent(ctx: &ToolContext, prompt: &str) -> Outcome<Option<
         }),
     };
     let said = said.unwrap_or_default();
-    if let Some(reason) = said.block.or(said.end) {
+    if let Some(reason) = said.block.clone().or(said.end.clone()) {
         set.end_turn(reason.clone());
         let why = match reason.as_str() {
             "" => String::new(),
             reason => format!(": {reason}"),
         };
         return Err(Problem::refused(format!(
-            "A hook of the user did not let the message be sent{why}"
+            "A {} did not let the message be sent{why}",
+            said.objector.words()
         )));
     }
-    said.context
+    said.remarks()
         .into_iter()
-        .for_each(|words| set.tell_later(words));
+        .for_each(|told| set.tell_later(told));
     Ok(told(set))
 }
 
@@ -152,7 +152,7 @@ impl StopHooks {
             "" => "The work is not done yet.",
             reason => reason,
         };
-        Some(as_told(reason))
+        Some(as_told(said.objector, reason))
     }
 }
 

@@ -2,10 +2,15 @@
 
 use serde_json::{Map, Value};
 
+use super::hook_set::HookOrigin;
 use super::output::{HookDecision, HookOutput};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Verdict {
+    /// Whose hook objects.
+    pub objector: HookOrigin,
+    /// Whose hook tells the model something; the project's, where both do.
+    pub teller: HookOrigin,
     /// The turn ends, for this reason.
     pub end: Option<String>,
     /// What was about to happen does not, for this reason.
@@ -29,6 +34,10 @@ impl Verdict {
     }
 
     fn add(&mut self, output: HookOutput) {
+        let objects = output.end.is_some() || output.block.is_some();
+        if objects && self.end.is_none() && self.block.is_none() {
+            self.objector = output.origin;
+        }
         self.end = self.end.take().or(output.end);
         self.block = self.block.take().or(output.block);
         self.updated_input = self.updated_input.take().or(output.updated_input);
@@ -38,24 +47,38 @@ impl Verdict {
                 .as_ref()
                 .is_none_or(|(so_far, _)| own.0 > *so_far)
         {
+            if self.end.is_none() && self.block.is_none() {
+                self.objector = output.origin;
+            }
             self.decision = Some(own);
         }
         if let Some(more) = output.context {
+            self.teller = self.teller.max(output.origin);
             self.context = Some(joined(self.context.take(), &more));
         }
     }
 
     /// What the hooks tell the model about something that happened anyway: why they object, and what they add.
     pub(crate) fn remarks(self) -> Option<String> {
-        match (self.block, self.context) {
+        let origin = match self.block {
+            Some(_) => self.objector.max(self.teller),
+            None => self.teller,
+        };
+        let words = match (self.block, self.context) {
             (Some(block), context) => Some(match context {
                 Some(context) => joined(Some(block), &context),
                 None => block,
             }),
             (None, context) => context,
-        }
-        .filter(|words| !words.is_empty())
+        };
+        let words = words.filter(|words| !words.is_empty());
+        words.map(|words| as_told(origin, &words))
     }
+}
+
+/// The words of hooks as a model is told them.
+pub(crate) fn as_told(origin: HookOrigin, words: &str) -> String {
+    format!("[A {} says: {words}]", origin.words())
 }
 
 /// Both texts, one below the other.
@@ -103,6 +126,29 @@ mod tests {
     }
 
     #[test]
+    fn words_are_those_of_whoever_says_them() {
+        use HookDecision::{Allow, Deny};
+        use HookOrigin::{Project, User};
+        let of = |origin, output: HookOutput| HookOutput { origin, ..output };
+        let verdict = Verdict::of([
+            of(User, says(Deny, "No.")),
+            of(Project, says(Deny, "Not here.")),
+            of(Project, changes("one")),
+        ]);
+        assert_eq!((verdict.objector, verdict.teller), (User, Project));
+        assert_eq!(
+            verdict.remarks().as_deref(),
+            Some("[A hook of the project says: one]")
+        );
+        let verdict = Verdict::of([
+            of(User, says(Allow, "")),
+            of(Project, says(Deny, "")),
+            of(User, changes("one")),
+        ]);
+        assert_eq!((verdict.objector, verdict.teller), (Project, User));
+    }
+
+    #[test]
     fn the_first_input_counts_and_every_context() {
         let verdict = Verdict::of([HookOutput::default(), changes("one"), changes("two")]);
         assert_eq!(verdict.updated_input.as_ref().unwrap()["to"], "one");
@@ -114,6 +160,7 @@ mod tests {
             },
             changes("one"),
         ]);
-        assert_eq!(blocked.remarks().as_deref(), Some("No.\none"));
+        let told = "[A hook of the user says: No.\none]";
+        assert_eq!(blocked.remarks().as_deref(), Some(told));
     }
 }

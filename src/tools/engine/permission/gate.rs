@@ -21,8 +21,10 @@ use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::calls::{self, HookedCall};
 use crate::tools::engine::hooks::event::HookEvent;
+use crate::tools::engine::hooks::hook_set::HookOrigin;
 use crate::tools::engine::hooks::output::HookDecision;
 use crate::tools::engine::hooks::turns;
+use crate::tools::engine::hooks::verdict::as_told;
 use crate::tools::engine::owned_tool::ToolRef;
 
 #[derive(Debug)]
@@ -103,7 +105,7 @@ pub(crate) fn clear(
     if let Some(why) = ctx.session.hooks.refusal() {
         let call = facts(&ctx.session, tool, &args);
         if CallKind::of(call.effect) != CallKind::Read {
-            return Err(refuse_by_hook(ctx, &call, why));
+            return Err(refuse_by_hook(ctx, &call, HookOrigin::User, why));
         }
     }
     match calls::concern(ctx, HookEvent::PreToolUse) {
@@ -131,16 +133,20 @@ fn clear_with_hooks(
         return decide(ctx, tool, args);
     };
     ctx.stop.check()?;
+    let objector = verdict.objector;
     if let Some(reason) = verdict.end.or(verdict.block) {
-        return Err(refuse_by_hook(ctx, &call, &reason));
+        return Err(refuse_by_hook(ctx, &call, objector, &reason));
     }
+    let remarks = verdict.context.map(|words| as_told(verdict.teller, &words));
     let args = match verdict.updated_input {
         Some(updated) => tool.parse_arguments(&Value::Object(updated).to_string())?,
         None => args,
     };
     let call = facts(&ctx.session, tool, &args);
     let cleared = match verdict.decision {
-        Some((HookDecision::Deny, reason)) => return Err(refuse_by_hook(ctx, &call, &reason)),
+        Some((HookDecision::Deny, reason)) => {
+            return Err(refuse_by_hook(ctx, &call, objector, &reason));
+        }
         Some((HookDecision::Allow, _)) => match permissions.refusal(&call) {
             Some(denial) => return Err(refuse(ctx, &call, &denial)),
             None => ClearedCall::new(args, true),
@@ -149,14 +155,11 @@ fn clear_with_hooks(
             if let Some(denial) = permissions.refusal(&call) {
                 return Err(refuse(ctx, &call, &denial));
             }
-            ask_for_hook(ctx, tool, args, &reason)?
+            ask_for_hook(ctx, tool, args, objector, &reason)?
         }
         None => decide(ctx, tool, args)?,
     };
-    Ok(ClearedCall {
-        remarks: verdict.context,
-        ..cleared
-    })
+    Ok(ClearedCall { remarks, ..cleared })
 }
 
 /// Asks about a call because a hook wants that.
@@ -164,12 +167,16 @@ fn ask_for_hook(
     ctx: &ToolContext,
     tool: &ToolRef,
     args: ParsedArguments,
+    origin: HookOrigin,
     reason: &str,
 ) -> Outcome<ClearedCall> {
     let call = facts(&ctx.session, tool, &args);
     let why = match reason {
-        "" => "A hook wants this call to be asked about.".to_owned(),
-        reason => format!("A hook wants this call to be asked about: {reason}"),
+        "" => format!("A {} wants this call to be asked about.", origin.words()),
+        reason => format!(
+            "A {} wants this call to be asked about: {reason}",
+            origin.words()
+        ),
     };
     if ctx.session.permissions.approver().is_some() {
         return ask(ctx, tool, &call, why, args);
@@ -183,6 +190,7 @@ fn ask_for_hook(
         _ => Err(refuse_by_hook(
             ctx,
             &call,
+            origin,
             &format!("{why} Nobody can be asked here."),
         )),
     }
@@ -336,14 +344,20 @@ fn refuse(ctx: &ToolContext, call: &CallFacts<'_>, denial: &Denial) -> Problem {
     problem
 }
 
-fn refuse_by_hook(ctx: &ToolContext, call: &CallFacts<'_>, reason: &str) -> Problem {
+fn refuse_by_hook(
+    ctx: &ToolContext,
+    call: &CallFacts<'_>,
+    origin: HookOrigin,
+    reason: &str,
+) -> Problem {
     let reason = match reason {
         "" => "it gave no reason.",
         reason => reason,
     };
     let problem = Problem::refused(format!(
-        "{} was not run: a hook of the user refused it: {reason}",
-        call.tool
+        "{} was not run: a {} refused it: {reason}",
+        call.tool,
+        origin.words()
     ));
     deny(ctx, call, DenialReason::Hook, &problem);
     problem

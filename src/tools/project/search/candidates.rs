@@ -1,15 +1,19 @@
-//! The files of a search, batch by batch: ripgrep says which files in the folders of a batch have a line that matches, while the walk goes on; those that the walk
-//! has found too are then read here, beneath the folder's handle, so that the lines are the same with it and without.
+//! The files of a search, batch by batch: ripgrep says which files in the folders of a batch have a line that matches, while the walk goes on; those of them that
+//! count are then read here, beneath the folder's handle, so that the lines are the same with it and without.
+//!
+//! Of 100,000 files few have a hit, so the walk hands over names, and whether a file counts is asked of those that ripgrep has named.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::ControlFlow;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
 
 use super::parallel::{MAX_BATCH_FILES, in_parallel};
 use super::scan::{self, ScanOptions, SearchLimits, SearchPattern};
+use super::selection::{Selection, WalkStanding};
 use super::{SearchHits, SearchQuery};
-use crate::disk::beneath::{RelPath, Root, WalkFile};
+use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkRun, WalkVisitor};
 use crate::proc::ripgrep::{Ripgrep, SearchedFolder};
 
 /// Files of the first batch. Few are enough where hits are many; each further batch is larger.
@@ -35,10 +39,17 @@ pub(super) struct RipgrepSearch {
     pub folder: SearchedFolder,
 }
 
-/// A file that may have hits.
-struct Candidate {
+/// Files that may have hits.
+enum Candidate {
+    /// It counts, and ripgrep is not asked about it.
+    Held(WalkFile),
+    /// Those of a folder that ripgrep names, if they count; the folder as ripgrep is asked about it.
+    Run(String, WalkRun<WalkStanding>),
+}
+
+/// A file that is read: by its path, or as it was found.
+struct CountedFile {
     rel: RelPath,
-    /// None: ripgrep is asked about it, and it is opened by its path.
     held: Option<WalkFile>,
 }
 
@@ -46,7 +57,10 @@ struct Candidate {
 pub(super) struct Candidates<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     search: &'env Search<'env>,
+    selection: Selection<'env>,
     batch: Vec<Candidate>,
+    /// Files in the batch, and how many there may be.
+    files: usize,
     max_files: usize,
     held: usize,
     /// Folders that ripgrep is to search for this batch, and the bytes of their names.
@@ -54,57 +68,66 @@ pub(super) struct Candidates<'scope, 'env> {
     bytes: usize,
     /// Folders that it has searched, or searches, or is to search.
     asked: HashSet<String>,
-    /// Files that it has found.
-    named: HashSet<String>,
+    /// Files that it has found, by their folders.
+    named: HashMap<String, HashSet<String>>,
     /// The batch for which it searches.
     running: Option<(Vec<Candidate>, ScopedJoinHandle<'scope, Answer>)>,
     /// It could not search, and is not asked again.
     has_failed: bool,
-    pub found: SearchHits,
+    found: SearchHits,
 }
 
 /// The names of files that may have hits; none when ripgrep could not tell.
 type Answer = Option<HashSet<String>>;
 
 impl<'scope, 'env> Candidates<'scope, 'env> {
-    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, search: &'env Search<'env>) -> Self {
+    pub(super) fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        search: &'env Search<'env>,
+        selection: Selection<'env>,
+    ) -> Self {
         Self {
             scope,
             search,
-            batch: Vec::with_capacity(MAX_BATCH_FILES),
+            selection,
+            batch: Vec::new(),
+            files: 0,
             max_files: FIRST_BATCH_FILES,
             held: 0,
             folders: Vec::new(),
             bytes: 0,
             asked: HashSet::new(),
-            named: HashSet::new(),
+            named: HashMap::new(),
             running: None,
             has_failed: false,
             found: SearchHits::default(),
         }
     }
 
-    /// Adds the next file in the order of paths.
-    pub(super) fn push(&mut self, file: WalkFile) {
-        // A name with other bytes than UTF-8 is shown with this character, and leads nowhere.
-        let is_exact = !file.rel.as_str().contains(char::REPLACEMENT_CHARACTER);
-        let is_asked = is_exact && self.ripgrep().is_some();
-        if is_asked {
-            let folder = argument(&file.rel.parent());
-            if !self.asked.contains(&folder) {
-                self.bytes += folder.len() + size_of::<usize>();
-                self.asked.insert(folder.clone());
-                self.folders.push(folder);
+    /// Adds the next files in the order of paths.
+    fn push(&mut self, candidate: Candidate) -> ControlFlow<()> {
+        match &candidate {
+            Candidate::Held(_) => {
+                self.files += 1;
+                self.held += 1;
+            }
+            Candidate::Run(folder, run) => {
+                self.files += run.names.len();
+                if !self.asked.contains(folder) {
+                    self.bytes += folder.len() + size_of::<usize>();
+                    self.asked.insert(folder.clone());
+                    self.folders.push(folder.clone());
+                }
             }
         }
-        self.held += usize::from(!is_asked);
-        self.batch.push(Candidate {
-            rel: file.rel.clone(),
-            held: (!is_asked).then_some(file),
-        });
-        let is_full = self.batch.len() >= self.max_files || self.bytes >= MAX_BATCH_BYTES;
+        self.batch.push(candidate);
+        let is_full = self.files >= self.max_files || self.bytes >= MAX_BATCH_BYTES;
         if is_full || self.held >= MAX_BATCH_FILES {
             self.flush();
+        }
+        match self.found.more {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
     }
 
@@ -112,6 +135,7 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
     pub(super) fn finish(mut self) -> SearchHits {
         self.flush();
         self.settle();
+        self.found.problems.extend(self.selection.problem.take());
         self.found
     }
 
@@ -125,14 +149,14 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
         self.settle();
         let batch = std::mem::take(&mut self.batch);
         let folders = std::mem::take(&mut self.folders);
-        (self.bytes, self.held) = (0, 0);
-        let Some(ripgrep) = self.ripgrep().filter(|_| !self.is_over()) else {
-            return self.scan(&batch);
+        (self.files, self.bytes, self.held) = (0, 0, 0);
+        let Some(ripgrep) = self.ripgrep().filter(|_| !self.must_end()) else {
+            return self.scan_all(batch);
         };
-        self.max_files = self.max_files.saturating_mul(BATCH_GROWTH);
         if folders.is_empty() {
             return self.scan_named(batch);
         }
+        self.max_files = self.max_files.saturating_mul(BATCH_GROWTH);
         let limits = &self.search.limits;
         let asking = move || {
             let left = limits.until.saturating_duration_since(Instant::now());
@@ -148,7 +172,7 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
             Ok(answer) => self.running = Some((batch, answer)),
             Err(_) => {
                 self.has_failed = true;
-                self.scan(&batch);
+                self.scan_all(batch);
             }
         }
     }
@@ -160,30 +184,64 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
         };
         match answer.join().unwrap_or_default() {
             Some(names) => {
-                self.named.extend(names);
+                for file in names {
+                    if let Some((folder, name)) = file.rsplit_once('/') {
+                        let files = self.named.entry(folder.to_owned()).or_default();
+                        files.insert(name.to_owned());
+                    }
+                }
                 self.scan_named(batch);
             }
             None => {
                 self.has_failed = true;
-                self.scan(&batch);
+                self.scan_all(batch);
             }
         }
     }
 
     /// Reads those that ripgrep has named, and those about which it was not asked.
     fn scan_named(&mut self, mut batch: Vec<Candidate>) {
-        batch.retain(|candidate| {
-            candidate.held.is_some() || self.named.contains(&argument(&candidate.rel))
+        batch.retain_mut(|candidate| match candidate {
+            Candidate::Held(_) => true,
+            Candidate::Run(folder, run) => {
+                let Some(named) = self.named.get(folder) else {
+                    return false;
+                };
+                run.names.retain(|name| named.contains(name));
+                !run.names.is_empty()
+            }
         });
-        self.scan(&batch);
+        self.scan_all(batch);
     }
 
-    fn is_over(&self) -> bool {
+    /// Reads those that count.
+    fn scan_all(&mut self, batch: Vec<Candidate>) {
+        let mut files = Vec::new();
+        for candidate in batch {
+            match candidate {
+                Candidate::Held(file) => files.push(CountedFile {
+                    rel: file.rel.clone(),
+                    held: Some(file),
+                }),
+                Candidate::Run(_, run) => {
+                    let selection = &mut self.selection;
+                    let counted = run
+                        .names
+                        .iter()
+                        .filter_map(|name| selection.of_run(&run, name));
+                    files.extend(counted.map(|rel| CountedFile { rel, held: None }));
+                }
+            }
+        }
+        self.scan(&files);
+    }
+
+    fn must_end(&self) -> bool {
         self.found.more || self.search.limits.are_reached()
     }
 
     /// Reads files and adds their hits in the order of the files.
-    fn scan(&mut self, batch: &[Candidate]) {
+    fn scan(&mut self, batch: &[CountedFile]) {
         let Search {
             root,
             query,
@@ -192,7 +250,7 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
             ..
         } = self.search;
         for files in batch.chunks(MAX_BATCH_FILES) {
-            if self.is_over() {
+            if self.must_end() {
                 return;
             }
             let options = ScanOptions {
@@ -202,7 +260,7 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
             let results = in_parallel(files, || {
                 let (pattern, mut buffer) = (pattern.clone(), Vec::new());
                 let options = &options;
-                move |file: &Candidate| -> io::Result<scan::Hits> {
+                move |file: &CountedFile| -> io::Result<scan::Hits> {
                     if limits.are_reached() {
                         return Ok(scan::Hits::default());
                     }
@@ -227,7 +285,48 @@ impl<'scope, 'env> Candidates<'scope, 'env> {
     }
 }
 
-/// Never an option or standard input, whatever it is called.
+impl WalkVisitor for Candidates<'_, '_> {
+    type Mark = WalkStanding;
+
+    fn enter(
+        &mut self,
+        entry: &WalkEntry<'_>,
+        ignored: bool,
+        above: WalkStanding,
+    ) -> Option<WalkStanding> {
+        self.selection.standing(entry, ignored, above)
+    }
+
+    fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
+        match self.selection.has(&file.rel) {
+            true => self.push(Candidate::Held(file)),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Where ripgrep is asked. A name with other bytes than UTF-8 is shown with a character of its own, and leads nowhere.
+    fn takes_runs(&mut self, folder: &RelPath) -> bool {
+        self.ripgrep().is_some() && !folder.as_str().contains(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn run(&mut self, run: WalkRun<WalkStanding>) -> ControlFlow<()> {
+        let mut names = run.names.iter();
+        match names.any(|name| self.selection.of_run(&run, name).is_some()) {
+            true => self.push(Candidate::Run(argument(&run.folder), run)),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn unreadable(&mut self, folder: &RelPath, reason: io::Error) {
+        self.found.cannot(folder, &reason);
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.search.limits.are_reached()
+    }
+}
+
+/// A folder, never an option, whatever it is called.
 fn argument(rel: &RelPath) -> String {
     match rel.is_here() {
         true => rel.to_string(),

@@ -1,7 +1,7 @@
 //! Searches a project's text, behind the path fence.
 //!
-//! Which files are searched the walk beneath the folder's handle decides, and it is this folder that reads them. Where ripgrep is installed and can be held, it
-//! says first which of them have a hit ([`candidates`]); elsewhere all are read, with the crates that ripgrep is made of. The results are the same.
+//! Which files are searched the walk beneath the folder's handle decides ([`selection`]), and it is this folder that reads them. Where ripgrep is installed and can
+//! be held, it says first which of them have a hit ([`candidates`]); elsewhere all are read, with the crates that ripgrep is made of. The results are the same.
 
 mod candidates;
 pub(crate) mod names;
@@ -9,12 +9,11 @@ pub(crate) mod parallel;
 mod render;
 mod ripgrep_pattern;
 mod scan;
+mod selection;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::io;
-use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,24 +21,16 @@ use self::candidates::{Candidates, RipgrepSearch, Search};
 use self::names::GlobFilter;
 use self::ripgrep_pattern::ripgrep_pattern;
 use self::scan::{SearchLimits, SearchPattern};
+use self::selection::{Selection, WalkStanding};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, escape_controls};
-use crate::base::word_list::WordList;
-use crate::disk::beneath::{
-    IGNORE_FILES, RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor,
-};
-use crate::proc::git::Git;
+use crate::base::problem::Outcome;
+use crate::base::text::escape_controls;
+use crate::disk::beneath::{IGNORE_FILES, RelPath, Root};
 use crate::proc::ripgrep::{Ripgrep, SearchedFolder};
 
-/// Folders with dependencies or build output. Like hidden folders, they are searched only when the glob names them or git tracks their contents.
-const VENDOR: WordList =
-    WordList("node_modules target vendor venv __pycache__ dist build site-packages");
 /// Time limit of a search; shorter than the call's, so that partial results can be shown.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(25);
-/// Time limit for git to list tracked files.
-const GIT_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub(crate) struct SearchQuery<'a> {
@@ -104,15 +95,10 @@ fn find(root: &Root, query: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outco
         ripgrep: ripgrep(root, query.pattern, env),
     };
     let mut found = thread::scope(|scope| {
-        let mut finder = Finder {
-            search: &search,
-            env,
-            names,
-            tracked: None,
-            candidates: Candidates::new(scope, &search),
-        };
-        root.walk(&IGNORE_FILES, WalkStanding::Ordinary, &mut finder);
-        finder.candidates.finish()
+        let mut candidates =
+            Candidates::new(scope, &search, Selection::new(root, names, env, stop));
+        root.walk(&IGNORE_FILES, WalkStanding::Ordinary, &mut candidates);
+        candidates.finish()
     });
     stop.check()?;
     if !found.more && Instant::now() >= search.limits.until {
@@ -136,119 +122,6 @@ fn ripgrep(root: &Root, pattern: &str, env: &Env) -> Option<RipgrepSearch> {
             readable: root.top_entries().ok()?,
         },
     })
-}
-
-struct Finder<'scope, 'env> {
-    search: &'env Search<'env>,
-    env: &'env Env,
-    names: GlobFilter<'env>,
-    /// Files tracked by git below the root; looked up only when something would be skipped.
-    tracked: Option<BTreeSet<String>>,
-    candidates: Candidates<'scope, 'env>,
-}
-
-/// Why a folder is walked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WalkStanding {
-    /// An ordinary folder: searched.
-    Ordinary,
-    /// It would be skipped, but the glob names it: ignored files in it are searched as well.
-    Named,
-    /// It would be skipped, but contains tracked files: only those are searched.
-    Tracked,
-}
-
-impl Finder<'_, '_> {
-    fn is_tracked(&mut self, rel: &RelPath, is_folder: bool) -> bool {
-        let (root, env, stop) = (self.search.root, self.env, self.search.limits.stop);
-        let problems = &mut self.candidates.found.problems;
-        let tracked = self.tracked.get_or_insert_with(|| {
-            tracked(root, env, stop).unwrap_or_else(|problem| {
-                let reason = match problem.kind {
-                    // No repository, or no git.
-                    ProblemKind::Missing => None,
-                    _ if stop.is_fired() => None,
-                    ProblemKind::Cancelled => Some(format!(
-                        "git did not say it within {} s",
-                        GIT_LIMIT.as_secs()
-                    )),
-                    _ => Some(clip(&problem.what, 200)),
-                };
-                problems.extend(reason.map(|reason| {
-                    format!("what git tracks in ignored and hidden folders; {reason}")
-                }));
-                BTreeSet::new()
-            })
-        });
-        if !is_folder {
-            return tracked.contains(rel.as_str());
-        }
-        let inside = format!("{rel}/");
-        let next = tracked.range(inside.clone()..).next();
-        next.is_some_and(|path| path.starts_with(&inside))
-    }
-}
-
-/// Files tracked by git below `root`. The repository's files may be anything, even pipes, so git gets only a part of the search's time.
-fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
-    let (stop, _with_search) = stop.child();
-    thread::scope(|scope| {
-        let timer = thread::Builder::new().spawn_scoped(scope, || {
-            if stop.sleep(GIT_LIMIT) {
-                stop.fire();
-            }
-        });
-        timer.map_err(|error| Problem::system("Cannot start a thread", error))?;
-        let files = Git::open(root.path(), env, &stop).and_then(|git| git.tracked());
-        stop.fire();
-        files
-    })
-}
-
-impl WalkVisitor for Finder<'_, '_> {
-    type Mark = WalkStanding;
-
-    fn enter(
-        &mut self,
-        entry: &Entry<'_>,
-        ignored: bool,
-        above: WalkStanding,
-    ) -> Option<WalkStanding> {
-        let name = entry.rel.name().unwrap_or_default();
-        let vendored = entry.is_folder && VENDOR.has(name);
-        let out = name.starts_with('.') || vendored || (ignored && above != WalkStanding::Named);
-        match above {
-            WalkStanding::Ordinary | WalkStanding::Named if !out => Some(above),
-            WalkStanding::Ordinary | WalkStanding::Named if self.names.names_explicitly(name) => {
-                Some(WalkStanding::Named)
-            }
-            // A folder that is tracked itself is a submodule, with files of its own.
-            _ if entry.is_folder && self.is_tracked(entry.rel, false) => {
-                Some(WalkStanding::Ordinary)
-            }
-            _ => self
-                .is_tracked(entry.rel, entry.is_folder)
-                .then_some(WalkStanding::Tracked),
-        }
-    }
-
-    fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
-        if self.names.take(file.rel.as_str()) {
-            self.candidates.push(file);
-        }
-        if self.candidates.found.more {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn unreadable(&mut self, folder: &RelPath, reason: io::Error) {
-        self.candidates.found.cannot(folder, &reason);
-    }
-
-    fn is_over(&mut self) -> bool {
-        self.search.limits.are_reached()
-    }
 }
 
 /// Lines found, in order of path and number; whether there was more; what could not be read.

@@ -28,6 +28,8 @@ const LINE_BYTES: usize = 4 << 20;
 const SHOWN_BYTES: usize = 4_096;
 /// Lines between two checks of the time limit.
 const TIME_CHECK_LINES: u64 = 1_024;
+/// Bytes between two checks of the limits: of some patterns a processor searches 300 KB a second.
+const SLICE_BYTES: usize = if cfg!(test) { 64 } else { 16 << 10 };
 /// Number of false candidates after which a file is searched line by line: the pattern then matches across lines.
 const MAX_FALSE_CANDIDATES: usize = 32;
 
@@ -193,10 +195,17 @@ impl<'a> HitCollector<'a> {
     ) -> bool {
         // Start and number of the first unprocessed line, and where to search from.
         let (mut open, mut number, mut from) = (0, 1, 0);
-        let mut vain = 0;
+        let (mut vain, mut to) = (0, 0);
         while from < text.len() && !limits.are_reached() {
-            let Some(at) = whole.find_at(text, from).map(|found| found.start()) else {
-                break;
+            if from >= to {
+                // Whole lines, so that nothing is found or missed because of it.
+                let full = text.len().min(from + SLICE_BYTES);
+                to = line_around(text, full, full).1;
+            }
+            let within = slice(text, 0, to);
+            let Some(at) = whole.find_at(within, from).map(|found| found.start()) else {
+                from = to + 1;
+                continue;
             };
             let (start, end) = line_around(text, from, at);
             if start >= text.len() {

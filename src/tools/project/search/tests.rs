@@ -1,11 +1,13 @@
 //! The search on real trees, and input made to break its parsers.
 
 use std::fs;
+use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::scan::ScanOptions;
 use super::*;
 use crate::base::testing::assert_has;
 use crate::disk::beneath::ListingOptions;
@@ -100,6 +102,31 @@ proptest::proptest! {
         };
         proptest::prop_assert_eq!(found(&pattern), found(&format!("(?u){pattern}")));
     }
+}
+
+#[test]
+fn the_limits_of_a_search_count_within_a_file() {
+    let line = "a quick brown fox jumps over the lazy dog and runs for its life\n";
+    let pattern = SearchPattern::new("[a-q].{30}[0-9]").unwrap();
+    let stop = Cancel::new();
+    let took = |kib: usize, limit: Duration| {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(line.repeat(kib << 4).as_bytes()).unwrap();
+        file.rewind().unwrap();
+        let options = ScanOptions { context: 0, max: 1 };
+        let start = Instant::now();
+        let limits = SearchLimits {
+            stop: &stop,
+            until: start + limit,
+        };
+        let hits = scan::file(file, "a", &pattern, &options, &limits, &mut Vec::new());
+        assert!(hits.unwrap().lines.is_empty());
+        start.elapsed()
+    };
+    let few = took(32, Duration::from_secs(60));
+    // Sixteen times as much.
+    let cut = took(512, few / 4);
+    assert!(cut < few * 4, "{cut:?} of 16 x {few:?}");
 }
 
 #[test]
