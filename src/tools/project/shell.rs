@@ -10,7 +10,6 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_LOGS;
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
-use crate::proc::sandbox::words;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
@@ -144,7 +143,7 @@ fn leave_sandbox(
         let summary = sandbox.policy.summary();
         return Err(
             Problem::refused(format!("Commands run in the sandbox here ({summary})."))
-                .next(words::WAYS),
+                .next(sandbox.policy.ways()),
         );
     }
     let asked = ToolContext {
