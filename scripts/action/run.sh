@@ -58,7 +58,16 @@ run() {
     if [ -n "${INPUT_PROMPT}" ] && [ -n "${INPUT_PROMPT_FILE}" ]; then
         fail 'Give prompt or prompt-file, not both.'
     elif [ -n "${INPUT_PROMPT_FILE}" ]; then
-        cp -- "$INPUT_PROMPT_FILE" "$prompt" || fail 'prompt-file cannot be read.'
+        # A checkout may hold a link, and one to /proc or to the runner's own files would send keys to the model.
+        local wanted workspace
+        wanted=$(realpath -e -- "$INPUT_PROMPT_FILE") || fail 'prompt-file cannot be read.'
+        workspace=$(realpath -e -- "${GITHUB_WORKSPACE:-.}")
+        case $wanted in
+            "$workspace"/* | "${RUNNER_TEMP:-/nonexistent}"/*) ;;
+            *) fail 'prompt-file leads out of the workspace.' ;;
+        esac
+        [ -f "$wanted" ] || fail 'prompt-file is no file.'
+        cp -- "$wanted" "$prompt" || fail 'prompt-file cannot be read.'
     elif [ -n "${INPUT_PROMPT}" ]; then
         printf '%s' "$INPUT_PROMPT" > "$prompt"
     else

@@ -1,5 +1,7 @@
 //! Opening a session: what its tools share, the provider, and what the model is told about the user.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,13 +99,19 @@ pub(crate) fn session(
         }));
     }
     for dir in &settings.json.added_dirs {
-        let root = Root::open(dir)
-            .map_err(|problem| problem.next("--add-dir needs a folder that exists."))?;
-        let name = format!("folder {}", root.path().display());
         let given = match &settings.process.current {
             Some(current) => current.join(dir),
             None => dir.clone(),
         };
+        if fs::symlink_metadata(&given).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            warn(format!(
+                "The folder {} of --add-dir does not exist.",
+                dir.display()
+            ));
+            continue;
+        }
+        let root = Root::open(dir).map_err(|problem| problem.next("--add-dir needs a folder."))?;
+        let name = format!("folder {}", root.path().display());
         session.working_dir.add(given, root.called(name));
     }
     let added = session.working_dir.added();

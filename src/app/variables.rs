@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::app::settings::sandbox::{SANDBOX_FAULT, on_or_off};
 use crate::base::env::Env;
 use crate::base::text;
 use crate::base::variables::{
@@ -9,7 +10,7 @@ use crate::base::variables::{
     MARVIN_SANDBOX_NETWORK, MARVIN_SANDBOX_WRITABLE, TABLE,
 };
 use crate::disk::paths::Paths;
-use crate::disk::yaml;
+use crate::disk::{atomic, yaml};
 use crate::llm::catalog::{self, ROWS, UrlForm};
 use crate::llm::choose;
 use crate::net::keys;
@@ -140,13 +141,22 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     };
     let map = match yaml::read_keys(&path) {
         Ok(map) => map.unwrap_or_default(),
-        Err(problem) => return vec![problem.one_line()],
+        Err(problem) => {
+            let text = atomic::read_text(&path, yaml::CAP).ok().flatten();
+            if text.is_some_and(|text| text.to_ascii_lowercase().contains(SANDBOX_KEY)) {
+                env.set_below(SANDBOX_FAULT, problem.one_line());
+            }
+            return vec![problem.one_line()];
+        }
     };
     let known: Vec<Variable> = all().collect();
     let mut warnings = Vec::new();
     let mut map = map;
-    if let Some(sandbox) = map.shift_remove(SANDBOX_KEY) {
-        sandbox_values(&sandbox, env, &mut warnings);
+    if let Some(sandbox) = map.shift_remove(SANDBOX_KEY)
+        && let Err(fault) = sandbox_values(&sandbox, env)
+    {
+        env.set_below(SANDBOX_FAULT, fault.clone());
+        warnings.push(fault);
     }
     for (name, value) in &map {
         let shown = text::escape_controls(&text::clip(name, 60));
@@ -157,7 +167,13 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
                 Value::String(text) => env.set_below(name, text.clone()),
                 Value::Bool(flag) => env.set_below(name, if *flag { "1" } else { "0" }.to_owned()),
                 Value::Number(number) => env.set_below(name, number.to_string()),
-                _ => warnings.push(format!("config.yaml: {shown} must be one value.")),
+                _ => {
+                    let fault = format!("config.yaml: {shown} must be one value.");
+                    if name.starts_with(MARVIN_SANDBOX.name) {
+                        env.set_below(SANDBOX_FAULT, fault.clone());
+                    }
+                    warnings.push(fault);
+                }
             },
             None => {
                 let near = text::did_you_mean(name, known.iter().map(|variable| variable.name.as_str()));
@@ -171,11 +187,19 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
 /// The key of `config.yaml` that holds all of the sandbox's settings.
 const SANDBOX_KEY: &str = "sandbox";
 
-/// The settings in that key's value, as variables.
-fn sandbox_values(value: &Value, env: &mut Env, warnings: &mut Vec<String>) {
-    let Value::Object(fields) = value else {
-        warnings.push("config.yaml: sandbox must be a list of \"key: value\" lines.".to_owned());
-        return;
+/// The settings in that key's value, as variables; a mode alone is one too. What cannot be read is an error: commands would be held less than was meant.
+fn sandbox_values(value: &Value, env: &mut Env) -> Result<(), String> {
+    let fields = match value {
+        Value::Object(fields) => fields,
+        Value::Null => return Ok(()),
+        Value::String(mode) => {
+            env.set_below(MARVIN_SANDBOX.name, mode.clone());
+            return Ok(());
+        }
+        _ => {
+            let fault = "config.yaml: sandbox must be a mode, or a list of \"key: value\" lines.";
+            return Err(fault.to_owned());
+        }
     };
     for (name, value) in fields {
         let variable = match name.as_str() {
@@ -186,13 +210,17 @@ fn sandbox_values(value: &Value, env: &mut Env, warnings: &mut Vec<String>) {
             "local_sockets" => MARVIN_SANDBOX_LOCAL_SOCKETS.name,
             _ => {
                 let shown = text::escape_controls(&text::clip(name, 60));
-                warnings.push(format!(
+                return Err(format!(
                     "config.yaml: sandbox has no setting \"{shown}\". It has mode, network, writable, exclude_tmp and local_sockets."
                 ));
-                continue;
             }
         };
+        let is_switch = variable == MARVIN_SANDBOX_EXCLUDE_TMP.name
+            || variable == MARVIN_SANDBOX_LOCAL_SOCKETS.name;
         let text = match value {
+            Value::String(text) if is_switch && on_or_off(text).is_none() => {
+                return Err(format!("config.yaml: {name} of sandbox is on or off."));
+            }
             Value::String(text) => text.clone(),
             // YAML reads on and off as yes and no.
             Value::Bool(is_on) => if *is_on { "on" } else { "off" }.to_owned(),
@@ -200,13 +228,11 @@ fn sandbox_values(value: &Value, env: &mut Env, warnings: &mut Vec<String>) {
                 let words = list.iter().filter_map(Value::as_str);
                 words.collect::<Vec<_>>().join(":")
             }
-            _ => {
-                warnings.push(format!("config.yaml: {name} of sandbox must be one value."));
-                continue;
-            }
+            _ => return Err(format!("config.yaml: {name} of sandbox must be one value.")),
         };
         env.set_below(variable, text);
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -233,17 +259,36 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(
             dir.path().join("config.yaml"),
-            "sandbox: {mode: workspace-write, network: off, writable: [~/a, /b], exclude_tmp: true, speed: 3}\n",
+            "sandbox: {mode: workspace-write, network: off, writable: [~/a, /b], exclude_tmp: true}\n",
         )
         .unwrap();
-        let mut env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
-        let warnings = layer(&mut env);
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains("\"speed\""), "{warnings:?}");
+        let begin = || Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
+        let mut env = begin();
+        assert!(layer(&mut env).is_empty() && env.get(SANDBOX_FAULT).is_none());
         assert_eq!(MARVIN_SANDBOX.read(&env), Some("workspace-write"));
         assert_eq!(MARVIN_SANDBOX_NETWORK.read(&env), Some("off"));
         assert_eq!(MARVIN_SANDBOX_WRITABLE.read(&env), Some("~/a:/b"));
         assert!(MARVIN_SANDBOX_EXCLUDE_TMP.read(&env) && !MARVIN_SANDBOX_LOCAL_SOCKETS.read(&env));
+
+        let file = dir.path().join("config.yaml");
+        std::fs::write(&file, "sandbox: read-only\n").unwrap();
+        let mut env = begin();
+        layer(&mut env);
+        assert_eq!(MARVIN_SANDBOX.read(&env), Some("read-only"));
+        // What cannot be read must not end in a sandbox that holds less.
+        for wrong in [
+            "sandbox: 3",
+            "sandbox: {mod: read-only}",
+            "sandbox: {exclude_tmp: maybe}",
+            "sandbox: {exclude_tmp: 3}",
+            "MARVIN_SANDBOX: [read-only]",
+            "sandbox: {mode: read-only",
+        ] {
+            std::fs::write(&file, wrong).unwrap();
+            let mut env = begin();
+            layer(&mut env);
+            assert!(env.get(SANDBOX_FAULT).is_some(), "{wrong}");
+        }
     }
 
     #[test]

@@ -259,6 +259,10 @@ fn a_failure_fails_the_step_and_says_why() {
         "{:?}",
         run.outputs
     );
+    std::os::unix::fs::symlink("/proc/self/environ", home.work().join("p.md")).unwrap();
+    let linked = [("prompt", ""), ("prompt-file", "p.md")];
+    let run = act_with(&home, &server, "", &linked);
+    assert!(!run.is_success && run.log.contains("leads out of the workspace"));
     for (name, value, words) in [
         ("prompt", "", "There is no prompt."),
         ("prompt-file", "x", "not both"),

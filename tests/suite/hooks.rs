@@ -508,3 +508,25 @@ fn the_reply_flow_asks_the_same_hooks() {
     );
     assert_eq!(told.last(), Some(&"SessionEnd"));
 }
+
+#[test]
+fn a_turn_that_a_hook_ends_says_why() {
+    let home = Home::new();
+    let end = "echo '{\"continue\": false, \"stopReason\": \"Enough for today.\"}'";
+    user_hooks(&home, &json!({ "PreToolUse": command(end) }));
+    let call = || calls("run_command", json!({"command": "touch ran"}));
+    let server = playing([call(), call()]);
+    let run = || {
+        home.marvin()
+            .with_model(&server)
+            .args(["--non-interactive", "--prompt", "Work."])
+    };
+    run()
+        .run()
+        .expect(0)
+        .stderr_has(&["A hook ended the turn: Enough for today."]);
+    let done = run().line("--output-format json").run().expect(0);
+    let result: Value = serde_json::from_str(done.text()).unwrap();
+    assert_eq!(result["result"], "Enough for today.");
+    assert!(!home.has("work/ran"));
+}

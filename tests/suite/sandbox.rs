@@ -230,6 +230,22 @@ const IN_C: &[(&str, &str)] = &[
         "clock",
         "return syscall(SYS_settimeofday, 1, 0) < 0 && errno == EPERM;",
     ),
+    (
+        "volume",
+        "return ioctl(-1, 0x5000940e, 0) < 0 && errno == EPERM;",
+    ),
+    (
+        "snapshot",
+        "return ioctl(-1, 0x50009417, 0) < 0 && errno == EPERM;",
+    ),
+    (
+        "hang-up",
+        "return ioctl(-1, TIOCVHANGUP, 0) < 0 && errno == EPERM;",
+    ),
+    (
+        "freeze",
+        "return ioctl(-1, 0xc0045877, 0) < 0 && errno == EPERM;",
+    ),
     #[cfg(target_arch = "x86_64")]
     (
         "x32",
@@ -249,7 +265,7 @@ fn calls_of_the_kernel_that_lead_out_are_refused() {
     let bench = Bench::new();
     for (name, body) in IN_C {
         let source = format!(
-            "#define _GNU_SOURCE\n#include <errno.h>\n#include <sys/ioctl.h>\n#include <sys/ptrace.h>\n#include <sys/resource.h>\n#include <sys/socket.h>\n#include <sys/syscall.h>\n#include <sys/uio.h>\n#include <unistd.h>\nint main(void) {{ {body} }}\n"
+            "#define _GNU_SOURCE\n#include <errno.h>\n#include <sys/ioctl.h>\n#include <sys/ptrace.h>\n#include <sys/resource.h>\n#include <sys/socket.h>\n#include <sys/syscall.h>\n#include <sys/uio.h>\n#include <asm/ioctls.h>\n#include <unistd.h>\nint main(void) {{ {body} }}\n"
         );
         let file = write(&bench.home.work().join(format!("{name}.c")), source);
         let binary = file.with_extension("bin");
@@ -316,13 +332,20 @@ fn node_cannot_change_what_lies_outside() {
 #[test]
 fn processes_and_sockets_outside_are_out_of_reach() {
     let bench = Bench::new();
-    let mut sleeper = Command::new("sleep").arg("300").spawn().unwrap();
+    let mut sleeper = Command::new("sleep")
+        .arg("300")
+        .env("KEY", "secret")
+        .spawn()
+        .unwrap();
     let pid = sleeper.id().to_string();
     let signal = bench.sh(&bench.policy(), &format!("kill -TERM {pid}"));
     assert!(!signal.status.success(), "{}", said(&signal));
     assert!(sleeper.try_wait().unwrap().is_none());
     let memory = bench.sh(&bench.policy(), &format!("echo x > /proc/{pid}/mem"));
     assert!(!memory.status.success());
+    let keys = ["cat".to_owned(), format!("/proc/{pid}/environ")];
+    let keys = keys.each_ref().map(String::as_str);
+    bench.is_held(&bench.policy(), &keys);
     assert!(bench.without(&["kill", "-TERM", &pid]).status.success());
     sleeper.wait().unwrap();
 
@@ -453,6 +476,12 @@ fn what_is_allowed_works() {
         let closed = with(&policy, &json!({"network": false}));
         bench.works(&closed, &format!("{python} local.py"));
     }
+    if let Some(python) = program("python3") {
+        // What `cp` asks for first, and no file system here needs to have.
+        let clone = "import errno, fcntl\nwith open('from', 'wb+') as a, open('to', 'wb') as b:\n  try: fcntl.ioctl(b, 0x40049409, a.fileno())\n  except OSError as e: assert e.errno != errno.EPERM";
+        write(&bench.home.work().join("clone.py"), clone);
+        bench.works(&policy, &format!("{} clone.py", python.display()));
+    }
     if program("node").is_some() {
         bench.works(&policy, "node -e \"const c = require('child_process'); console.log(c.execSync('echo hi').toString()); require('http').createServer((q, r) => r.end('x')).listen(0, '127.0.0.1', function () { require('http').get({port: this.address().port}, () => process.exit(0)); })\"");
     }
@@ -463,6 +492,30 @@ fn what_is_allowed_works() {
         );
         bench.works(&policy, &format!("{} -o m m.c && ./m", cc.display()));
     }
+}
+
+/// Bits of capabilities(7): chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service.
+const KEPT_CAPABILITIES: u64 = 0b100_1111_1011;
+
+#[test]
+fn root_keeps_its_rights_to_files_and_no_others() {
+    let bench = Bench::new();
+    let status = bench.inside(&bench.policy(), &["cat", "/proc/self/status"]);
+    let status = String::from_utf8(status.stdout).unwrap();
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        let line = status.lines().find(|line| line.starts_with(set)).unwrap();
+        let (_, bits) = line.split_once('\t').unwrap();
+        let bits = u64::from_str_radix(bits, 16).unwrap();
+        assert_eq!(bits & !KEPT_CAPABILITIES, 0, "{line}");
+    }
+    if !status.contains("\nUid:\t0\t") {
+        skip("root_keeps_its_rights_to_files_and_no_others", "not root");
+        return;
+    }
+    bench.works(
+        &bench.policy(),
+        "echo x > a && chown 65534:65534 a && chmod 0 a && echo y > a && grep -q y a && chmod 640 a && touch a && mkdir d && chown 65534 d && chmod 0 d && touch d/b && rm -r a d",
+    );
 }
 
 #[test]

@@ -159,6 +159,28 @@ fn what_would_hold_nothing_is_refused_before_anything_runs() {
         &["It is in MARVIN_SANDBOX"],
     );
     refused(&|run| run.line("--sandbox-network maybe"), &["on or off"]);
+    // The same of flags and variables.
+    for (mode, network) in [("danger-full-access", "off"), ("read-only", "on")] {
+        let line = format!("--sandbox {mode} --sandbox-network {network}");
+        refused(&|run| run.line(&line), &["--sandbox-network", mode]);
+        let both = |run: Marvin| {
+            run.env("MARVIN_SANDBOX", mode)
+                .env("MARVIN_SANDBOX_NETWORK", network)
+        };
+        refused(&both, &["MARVIN_SANDBOX_NETWORK", mode]);
+    }
+    let file = home.write("config/config.yaml", "sandbox: {mod: read-only}\n");
+    refused(&|run| run, &["sandbox has no setting \"mod\""]);
+    fs::remove_file(file).unwrap();
+    fs::create_dir(home.path().join("a:b")).unwrap();
+    refused(&|run| run.line("--add-dir ../a:b"), &["has a colon"]);
+    let wider = |run: Marvin| {
+        run.env("MARVIN_DEPTH", "1")
+            .env("MARVIN_SANDBOX", "workspace-write")
+            .line("--add-dir ../more")
+    };
+    fs::create_dir(home.path().join("more")).unwrap();
+    refused(&wider, &["less than the Marvin that started it"]);
     let child = |run: Marvin| {
         run.env("MARVIN_DEPTH", "1")
             .env("MARVIN_SANDBOX", "read-only")
@@ -214,6 +236,8 @@ fn the_first_line_and_the_doctor_say_what_is_held() {
         (&json!("workspace-write"), &json!(false))
     );
     assert!(sandbox["abi"].as_u64().unwrap() > 0, "{sandbox}");
+    assert_eq!(sandbox["writable"], json!([home.work()]));
+    assert!(sandbox["holds"].as_str().unwrap().contains("sockets"));
     let free = init(&run().line("--sandbox danger-full-access").run().expect(0));
     assert_eq!(free["mode"], "danger-full-access");
     home.marvin().arg("doctor").prints(&[
@@ -223,6 +247,11 @@ fn the_first_line_and_the_doctor_say_what_is_held() {
         "holds: ",
         "does not hold: ",
     ]);
+    home.marvin()
+        .env("MARVIN_SANDBOX_ACTIVE", "read-only")
+        .env("MARVIN_SANDBOX_NETWORK_ACTIVE", "off")
+        .arg("doctor")
+        .prints(&["in a sandbox itself (read-only, no network)"]);
     home.tool(
         "run_command",
         &json!({"command": "echo $MARVIN_SANDBOX_ACTIVE."}),
@@ -355,6 +384,24 @@ fn where_nothing_can_hold_them_commands_are_refused() {
             .arg("doctor")
             .prints(&["--  sandbox", "cannot fence commands"]);
     });
+    // A filter that refuses a later step, so that the version alone can be asked.
+    let late = [&LANDLOCK[1..2], &LANDLOCK[2..]];
+    for (calls, error) in late.into_iter().zip([libc::EPERM, libc::ENOSYS]) {
+        let told = filtered(&[(calls, error)], || {
+            let told = result(&home, "touch late.txt", |run| run);
+            home.marvin().arg("doctor").prints(&[
+                "--  sandbox",
+                "cannot fence commands (Landlock: ",
+                "ripgrep could not be held here",
+            ]);
+            told
+        });
+        told.assert_has(&[
+            "This system cannot fence commands (Landlock: ",
+            "MARVIN_SANDBOX=danger-full-access",
+        ]);
+        assert!(!home.has("work/late.txt"));
+    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The first line of a turn: where it works, with which model and tools.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::line_writer::LineWriter;
 use crate::proc::sandbox::landlock_abi;
 use crate::proc::sandbox::session_sandbox::SessionSandbox;
+use crate::proc::sandbox::words;
 
 /// The version of the form that the lines have.
 const FORM_VERSION: &str = "2.1.0";
@@ -49,7 +52,7 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
         "agents": [],
         "claude_code_version": FORM_VERSION,
         "marvin_version": env!("CARGO_PKG_VERSION"),
-        "sandbox": sandbox(facts.sandbox),
+        "sandbox": sandbox(facts.sandbox, Path::new(facts.cwd)),
     });
     if let (Some(left_out), Some(line)) = (facts.left_out, line.as_object_mut()) {
         line.insert("marvin_left_out".to_owned(), left_out.into());
@@ -58,19 +61,21 @@ pub(super) fn write(writer: &LineWriter, facts: &InitFacts<'_>) {
 }
 
 /// What is held, and with which version of Landlock; null where there is none, and commands are refused then.
-fn sandbox(sandbox: &SessionSandbox) -> Value {
+fn sandbox(sandbox: &SessionSandbox, dir: &Path) -> Value {
     let Some(choice) = sandbox.fence() else {
         // Programs run with the rights of the user.
         return json!({"mode": "danger-full-access", "network": true, "abi": null, "writable": []});
     };
-    let writable = choice
-        .writable
-        .iter()
-        .map(|path| path.display().to_string());
+    let writable = sandbox.writable_in(dir);
+    let writable = writable.iter().map(|path| path.display().to_string());
+    let abi = landlock_abi().ok();
+    let held = abi.map(words::held);
     json!({
         "mode": choice.mode.word(),
         "network": choice.network,
-        "abi": landlock_abi().ok(),
+        "abi": abi,
         "writable": writable.collect::<Vec<_>>(),
+        "holds": held.as_ref().map(|(holds, _)| holds),
+        "does_not_hold": held.as_ref().map(|(_, open)| open),
     })
 }

@@ -209,6 +209,10 @@ impl ResultLine {
             (None, true) => fitted(&tally.text),
             (None, false) => tally.text.clone(),
         };
+        let text = match outcome.session.hooks.end() {
+            Some(reason) if text.is_empty() && outcome.failure.is_none() => reason,
+            _ => text,
+        };
         let is_success = end.subtype == SUCCESS.subtype;
         let errors = (!is_success).then(|| vec![error_words(outcome)]);
         let is_told = is_success || !text.trim().is_empty();

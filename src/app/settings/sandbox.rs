@@ -13,6 +13,9 @@ use crate::disk::paths::Paths;
 use crate::proc::sandbox::policy::SandboxMode;
 use crate::proc::sandbox::session_sandbox::{SandboxChoice, SessionSandbox, UserFolders};
 
+/// What is wrong with the sandbox's part of `config.yaml`, among the values that it sets. No variable can have this name.
+pub(crate) const SANDBOX_FAULT: &str = "config.yaml=sandbox";
+
 /// The flags as typed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SandboxFlags {
@@ -26,6 +29,8 @@ pub(crate) struct SandboxFlags {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SandboxSettings {
     flags: SandboxFlags,
+    /// See [`SANDBOX_FAULT`].
+    fault: Option<String>,
     mode: Option<String>,
     network: Option<String>,
     writable: Option<String>,
@@ -50,6 +55,7 @@ impl SandboxSettings {
         });
         Self {
             flags,
+            fault: env.get(SANDBOX_FAULT).map(str::to_owned),
             mode: set(MARVIN_SANDBOX),
             network: set(MARVIN_SANDBOX_NETWORK),
             writable: set(MARVIN_SANDBOX_WRITABLE),
@@ -89,6 +95,10 @@ impl SandboxSettings {
         paths: &Paths,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<SessionSandbox> {
+        if let Some(fault) = &self.fault {
+            return Err(Problem::config(fault.clone())
+                .next("Mend the file; commands would be held less than it may say."));
+        }
         let mode = self.mode.as_deref().map(SandboxMode::parse).transpose();
         let mode = mode.map_err(|problem| of_variable(problem, MARVIN_SANDBOX))?;
         let network = self.network.as_deref().map(|word| {
@@ -100,19 +110,36 @@ impl SandboxSettings {
         let network = network.transpose()?;
         if self.is_inherited {
             self.check_not_weaker(mode, network)?;
+            if mode == Some(SandboxMode::WorkspaceWrite) {
+                self.check_not_wider(added, paths)?;
+            }
         }
         // Who speaks of the network only wants a sandbox too.
         let by_network = self.flags.network.map(|_| SandboxMode::WorkspaceWrite);
         let mut chosen = self.flags.mode.or(mode).or(by_network);
         let network = self.flags.network.or(network);
-        if network == Some(false)
-            && self.flags.network.is_some()
-            && chosen == Some(SandboxMode::DangerFullAccess)
-        {
-            return Err(Problem::input(
-                "--sandbox-network off needs a sandbox, and danger-full-access is none.",
-            )
-            .next("Give --sandbox workspace-write, or leave --sandbox-network out."));
+        // A flag beats what a variable says beside it, and two of the same rank must not contradict each other.
+        let is_beaten = self.flags.mode.is_some() && self.flags.network.is_none();
+        let (flag, variable) = (self.flags.network.is_some(), MARVIN_SANDBOX_NETWORK.name);
+        let named = if flag { "--sandbox-network" } else { variable };
+        match (chosen, network) {
+            (Some(SandboxMode::DangerFullAccess), Some(false)) if !is_beaten => {
+                return Err(Problem::input(format!(
+                    "{named} off needs a sandbox, and danger-full-access is none."
+                ))
+                .next(format!(
+                    "Give --sandbox workspace-write, or leave {named} out."
+                )));
+            }
+            (Some(SandboxMode::ReadOnly), Some(true)) if !is_beaten => {
+                return Err(Problem::input(format!(
+                    "{named} on needs another sandbox: in read-only there is no network."
+                ))
+                .next(format!(
+                    "Give --sandbox workspace-write, or leave {named} out."
+                )));
+            }
+            _ => {}
         }
         if chosen.is_none() && self.is_unattended {
             chosen = Some(SandboxMode::WorkspaceWrite);
@@ -136,7 +163,11 @@ impl SandboxSettings {
             };
             Outcome::Ok(SandboxChoice {
                 mode,
-                network: is_open && mode != SandboxMode::ReadOnly && network.unwrap_or(true),
+                network: match mode {
+                    SandboxMode::ReadOnly => false,
+                    SandboxMode::WorkspaceWrite => is_open && network.unwrap_or(true),
+                    SandboxMode::DangerFullAccess => is_open,
+                },
                 writable,
                 exclude_tmp: self.exclude_tmp,
                 local_sockets: self.local_sockets,
@@ -162,6 +193,38 @@ impl SandboxSettings {
         Ok(())
     }
 
+    /// A folder of its own would be one that its parent's commands may not change. Its workspace it was given.
+    fn check_not_wider(&self, added: &[PathBuf], paths: &Paths) -> Outcome<()> {
+        let (of_parent, _) = self.listed(paths);
+        let is_wider = |path: &&PathBuf| !of_parent.iter().any(|open| path.starts_with(open));
+        match added.iter().find(is_wider) {
+            Some(path) => Err(weaker(
+                &format!("--add-dir {}", path.display()),
+                "not that folder",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Real paths of the folders that the variable lists, and those of it that do not exist.
+    fn listed(&self, paths: &Paths) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let (mut real, mut missing) = (Vec::new(), Vec::new());
+        let listed = self.writable.iter().flat_map(|list| list.split(':'));
+        for path in listed.filter(|path| !path.is_empty()) {
+            let path = match (path.strip_prefix('~'), paths.home()) {
+                (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => {
+                    home.join(rest.trim_start_matches('/'))
+                }
+                _ => PathBuf::from(path),
+            };
+            match path.canonicalize() {
+                Ok(path) => real.push(path),
+                Err(_) => missing.push(path),
+            }
+        }
+        (real, missing)
+    }
+
     /// Real paths of the folders that may be changed beside the workspace.
     fn writable(
         &self,
@@ -171,25 +234,13 @@ impl SandboxSettings {
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Vec<PathBuf>> {
         let mut writable = Vec::new();
-        let listed = self.writable.iter().flat_map(|list| list.split(':'));
-        let listed = listed.filter(|path| !path.is_empty()).filter_map(|path| {
-            let path = match (path.strip_prefix('~'), paths.home()) {
-                (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => {
-                    home.join(rest.trim_start_matches('/'))
-                }
-                _ => PathBuf::from(path),
-            };
-            match path.canonicalize() {
-                Ok(real) => Some(real),
-                Err(_) => {
-                    warn(format!(
-                        "The folder {}, which commands may change, does not exist.",
-                        path.display()
-                    ));
-                    None
-                }
-            }
-        });
+        let (listed, missing) = self.listed(paths);
+        for path in missing {
+            warn(format!(
+                "The folder {}, which commands may change, does not exist.",
+                path.display()
+            ));
+        }
         for real in added.iter().cloned().chain(listed) {
             if let Some(objection) = folders.objection(&real) {
                 return Err(Problem::config(format!(
@@ -197,6 +248,14 @@ impl SandboxSettings {
                     real.display()
                 ))
                 .next("Name the folders in it that they need (--add-dir, MARVIN_SANDBOX_WRITABLE), or give --sandbox danger-full-access."));
+            }
+            if real.to_string_lossy().contains(':') {
+                // In the variable by which children are told it would be two others.
+                return Err(Problem::config(format!(
+                    "Commands in the sandbox cannot be allowed to change {}: its name has a colon.",
+                    real.display()
+                ))
+                .next("Rename it, or name a folder that holds it."));
             }
             if !writable.contains(&real) {
                 writable.push(real);

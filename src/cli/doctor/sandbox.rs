@@ -6,6 +6,7 @@ use super::finding::{Finding, finding};
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
+use crate::base::variables::{MARVIN_SANDBOX_ACTIVE, MARVIN_SANDBOX_NETWORK_ACTIVE};
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::ripgrep::Ripgrep;
@@ -39,5 +40,15 @@ fn tried(settings: &Settings) -> Outcome<String> {
     run.limit = Duration::from_secs(5);
     run.run(&Cancel::new())?;
     let (holds, open) = words::held(abi);
-    Ok(format!("ABI {abi}; holds: {holds}; does not hold: {open}"))
+    let around = MARVIN_SANDBOX_ACTIVE.read(&settings.env).map(|mode| {
+        let network = match MARVIN_SANDBOX_NETWORK_ACTIVE.read(&settings.env) {
+            Some("off") => "no network",
+            _ => "network",
+        };
+        format!("this Marvin runs in a sandbox itself ({mode}, {network}), which nothing here can widen; ")
+    });
+    let around = around.unwrap_or_default();
+    Ok(format!(
+        "{around}ABI {abi}; holds: {holds}; does not hold: {open}"
+    ))
 }

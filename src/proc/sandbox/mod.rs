@@ -27,21 +27,41 @@ mod repositories;
 pub(crate) mod session_sandbox;
 pub(crate) mod words;
 
+use std::path::Path;
 use std::sync::OnceLock;
+use std::thread;
 
+use super::own_image;
 use crate::base::problem::Problem;
 
-/// What holds on this machine, asked of the kernel once: Landlock's version, or why there is none.
+/// What holds on this machine, asked of the kernel once: Landlock's version, or why nothing can hold commands.
 pub(crate) fn landlock_abi() -> Result<u32, &'static str> {
     static ABI: OnceLock<Result<u32, String>> = OnceLock::new();
-    let abi = ABI.get_or_init(kernel::landlock_abi).as_ref();
+    let abi = ABI.get_or_init(try_kernel).as_ref();
     abi.copied().map_err(String::as_str)
+}
+
+fn try_kernel() -> Result<u32, String> {
+    let abi = kernel::landlock_abi().map_err(|name| format!("Landlock: {name}"))?;
+    if !Path::new(own_image::SELF).exists() {
+        return Err("/proc is not mounted".to_owned());
+    }
+    // What is around this process may refuse any of the steps. They hold the thread that takes them.
+    let trial = thread::Builder::new().spawn(|| kernel::enter(&words::trial()));
+    match trial.map(thread::JoinHandle::join) {
+        Ok(Ok(Err(reason))) => Err(reason),
+        // No thread, no trial: the layer tells of what fails then.
+        _ => Ok(abi),
+    }
 }
 
 /// The refusal of a command where nothing can hold it.
 pub(crate) fn cannot_fence(reason: &str) -> Problem {
     Problem::refused(format!(
-        "This system cannot fence commands (Landlock: {reason}). Commands are refused."
+        "This system cannot fence commands ({reason}). Commands are refused."
     ))
-    .next("To run them unfenced: --sandbox danger-full-access, or MARVIN_SANDBOX=danger-full-access; in a container of your own that is the usual choice.")
+    .next(UNFENCED)
 }
+
+/// What to do where nothing can hold commands.
+pub(in crate::proc) const UNFENCED: &str = "To run them unfenced: --sandbox danger-full-access, or MARVIN_SANDBOX=danger-full-access; in a container of your own that is the usual choice.";

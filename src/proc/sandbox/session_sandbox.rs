@@ -223,19 +223,7 @@ impl SessionSandbox {
                 ))
                 .next("Start Marvin in the project's own folder, or with --sandbox read-only or danger-full-access."));
             }
-            writable.push(dir.to_owned());
-            writable.extend(
-                LinkedWorktree::of(dir)
-                    .iter()
-                    .flat_map(LinkedWorktree::writable),
-            );
-            writable.extend(choice.writable.iter().filter(|path| path.exists()).cloned());
-            if !choice.exclude_tmp {
-                let shared = SHARED_TMP.iter().map(Path::new);
-                let shared = shared.filter_map(|path| path.canonicalize().ok());
-                // A home folder or Marvin's own files may lie there too.
-                writable.extend(shared.filter(|path| self.folders.objection(path).is_none()));
-            }
+            writable.extend(self.writable_in(dir));
             if let Some(own) = self.cache_of(dir) {
                 writable.push(own.clone());
                 caches = own;
@@ -265,6 +253,25 @@ impl SessionSandbox {
             set: self.variables(choice, &tmp, &caches, env),
             policy,
         }))
+    }
+
+    /// What commands that run in `dir`, a real path, may change beside folders that the sandbox makes for them.
+    pub(crate) fn writable_in(&self, dir: &Path) -> Vec<PathBuf> {
+        let fence = self.fence();
+        let Some(choice) = fence.filter(|choice| choice.mode == SandboxMode::WorkspaceWrite) else {
+            return Vec::new();
+        };
+        let mut writable = vec![dir.to_owned()];
+        let linked = LinkedWorktree::of(dir);
+        writable.extend(linked.iter().flat_map(LinkedWorktree::writable));
+        writable.extend(choice.writable.iter().filter(|path| path.exists()).cloned());
+        if !choice.exclude_tmp {
+            let shared = SHARED_TMP.iter().map(Path::new);
+            let shared = shared.filter_map(|path| path.canonicalize().ok());
+            // A home folder or Marvin's own files may lie there too.
+            writable.extend(shared.filter(|path| self.folders.objection(path).is_none()));
+        }
+        writable
     }
 
     /// The cache folder of the commands in `dir`: one that was shared with the outside would carry code out.
@@ -297,6 +304,10 @@ impl SessionSandbox {
                 on_or_off(choice.network).to_owned(),
             ),
         ];
+        if !choice.network {
+            // npm would look names up again for half a minute.
+            set.push(("npm_config_fetch_retries".to_owned(), "0".to_owned()));
+        }
         for (name, own, beneath_home) in CACHES {
             let named = env.get(name).map(PathBuf::from);
             let usual = || Some(self.folders.home.as_ref()?.join(beneath_home));

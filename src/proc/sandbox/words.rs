@@ -5,7 +5,7 @@ use super::policy::{Policy, SandboxMode};
 /// Where in a command's output a refusal is looked for, from its end, in bytes.
 const LOOKED_AT_BYTES: usize = 64 << 10;
 /// What programs say when the system refused them something.
-const SIGNS: [&str; 7] = [
+const SIGNS: &[&str] = &[
     "Permission denied",
     "Operation not permitted",
     "Read-only file system",
@@ -14,12 +14,28 @@ const SIGNS: [&str; 7] = [
     "EXDEV",
     "Network is unreachable",
 ];
-
-/// The three ways in which whoever started Marvin can allow more.
-pub(crate) const WAYS: &str =
-    "The caller can allow more: --add-dir DIR, --sandbox-network on, --sandbox danger-full-access.";
+/// What they say without a network when they look up a name, which needs it.
+const NAME_SIGNS: &[&str] = &[
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Temporary failure resolving",
+    "EAI_AGAIN",
+];
 
 impl Policy {
+    /// The ways in which whoever started Marvin can allow more.
+    pub(crate) fn ways(&self) -> &'static str {
+        match self.mode {
+            // The others do nothing there.
+            SandboxMode::ReadOnly => {
+                "The caller can allow more: --sandbox workspace-write, --sandbox danger-full-access."
+            }
+            SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess => {
+                "The caller can allow more: --add-dir DIR, --sandbox-network on, --sandbox danger-full-access."
+            }
+        }
+    }
+
     /// The mode and the network, as in parentheses.
     pub(crate) fn summary(&self) -> String {
         let network = if self.network {
@@ -37,7 +53,8 @@ impl Policy {
             from += 1;
         }
         let end = output.get(from..).unwrap_or_default();
-        if !SIGNS.iter().any(|sign| end.contains(sign)) {
+        let names = NAME_SIGNS.iter().filter(|_| !self.network);
+        if !SIGNS.iter().chain(names).any(|sign| end.contains(sign)) {
             return None;
         }
         let network = match (self.network, self.local_sockets) {
@@ -46,9 +63,10 @@ impl Policy {
             (false, _) => "there is no network",
         };
         Some(format!(
-            "[Commands run in a sandbox here ({}). It may be why this was refused. They can change: {}; {network}. {WAYS}]",
+            "[Commands run in a sandbox here ({}). It may be why this was refused. They can change: {}; {network}. {}]",
             self.mode.word(),
-            self.writable.join(", ")
+            self.writable.join(", "),
+            self.ways()
         ))
     }
 }
@@ -104,6 +122,8 @@ mod tests {
             "touch: cannot touch 'x': Permission denied\nexit code: 1",
             "Error: EACCES: permission denied, open '/x'",
             "connect: Network is unreachable",
+            "curl: (6) Could not resolve host: example.org",
+            "socket.gaierror: [Errno -3] Temporary failure in name resolution",
         ] {
             let hint = policy.hint(output).unwrap();
             for part in [
@@ -111,11 +131,21 @@ mod tests {
                 "may be why",
                 "/work",
                 "no network",
-                "--add-dir",
+                "--sandbox workspace-write",
             ] {
                 assert!(hint.contains(part), "{hint}");
             }
+            // They would do nothing there.
+            assert!(!hint.contains("--add-dir"), "{hint}");
         }
+        let open = Policy {
+            mode: SandboxMode::WorkspaceWrite,
+            network: true,
+            ..policy.clone()
+        };
+        let hint = open.hint("Permission denied").unwrap();
+        assert!(hint.contains("--add-dir"), "{hint}");
+        assert_eq!(open.hint("Could not resolve host: exmaple.org"), None);
         assert_eq!(policy.hint("error: expected `;`"), None);
         let network = |local_sockets| Policy {
             network: true,

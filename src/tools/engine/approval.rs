@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::escape_controls;
+use crate::base::text::{escape_controls, one_line};
 
 /// Who approves the actions of a call.
 #[derive(Clone)]
@@ -131,7 +131,8 @@ impl ApprovalRequest {
     /// Adds the reason that the model gives.
     #[must_use]
     pub fn because(mut self, reason: &str) -> Self {
-        reason.trim().clone_into(&mut self.reason);
+        // A line of its own could look like one of Marvin's.
+        self.reason = one_line(reason);
         self
     }
 

@@ -100,7 +100,8 @@ impl ToolPolicy {
         let changes_files = matches!(
             rules.effect,
             SideEffect::ProjectFiles | SideEffect::UserFiles
-        ) || module == "git" && rules.effect == SideEffect::Programs;
+        ) || rules.saves_files
+            || module == "git" && rules.effect == SideEffect::Programs;
         if changes_files && self.is_sandbox_read_only.load(Ordering::Relaxed) {
             return refused(
                 "the sandbox of this session is read-only",
@@ -214,7 +215,8 @@ mod tests {
         {
             assert!(has(kept), "{kept}");
         }
-        for gone in "create_file append_file apply_patch file_apply_patch git_commit git_checkout"
+        for gone in "create_file append_file apply_patch file_apply_patch git_commit git_checkout \
+            download_file yt_dlp_download github_clone install_packages"
             .split_ascii_whitespace()
         {
             assert!(!has(gone), "{gone}");

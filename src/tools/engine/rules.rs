@@ -85,6 +85,8 @@ pub struct Rules {
     pub displayed: &'static [&'static str],
     /// It changes files only through [`crate::tools::project::project_text`], so that its change can be shown before it is made.
     pub previewed: bool,
+    /// It leaves files where the user works, unlike others of its effect.
+    pub saves_files: bool,
     /// When a planned step may run it, where the effect does not decide.
     planned: Option<PlannedUse>,
     /// Whether it can remove or replace existing data, where the effect does not decide.
@@ -164,6 +166,7 @@ impl Rules {
             of_conversation: false,
             displayed: &[],
             previewed: false,
+            saves_files: false,
             planned: None,
             destructive: None,
             idempotent: None,
@@ -251,6 +254,12 @@ impl Rules {
     /// Its change can be shown before it is made.
     pub const fn previewed(mut self) -> Self {
         self.previewed = true;
+        self
+    }
+
+    /// It leaves files where the user works.
+    pub const fn saves_files(mut self) -> Self {
+        self.saves_files = true;
         self
     }
 

@@ -27,7 +27,7 @@ use crate::tools::project::shell;
 
 tools! { "packages", in_children;
     /// Add packages to the project.
-    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv").additive()) {
+    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().saves_files().service("uv").additive()) {
         /// names with optional versions
         packages: Vec<String>, example: "[\"requests\"]", alias: &["package", "names"];
         /// development dependency

@@ -8,7 +8,6 @@ use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
-use crate::proc::sandbox::words;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
@@ -129,7 +128,7 @@ fn leave_sandbox(
     let refused = || {
         let summary = sandbox.policy.summary();
         let problem = Problem::refused(format!("Commands run in the sandbox here ({summary})."));
-        Err(problem.next(words::WAYS))
+        Err(problem.next(sandbox.policy.ways()))
     };
     if !ctx.session.policy.can_leave_sandbox {
         return refused();

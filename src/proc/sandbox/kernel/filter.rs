@@ -109,8 +109,27 @@ const KEXEC_FILE_LOAD: i64 = 294;
 
 /// `ioctl` requests that type on a terminal as if a person did, which a shell outside would obey.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
-/// `ioctl` requests that set a file's flags, as chattr does: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR`.
-const FLAGS: [u64; 2] = [0x4008_6602, 0x401c_5820];
+/// `ioctl` requests that reach beyond what a descriptor was opened for, which Landlock does not see: TIOCVHANGUP ends the sessions of a terminal, FIFREEZE, FITHAW,
+/// FITRIM and `FS_IOC_SHUTDOWN` hold up a whole file system, `FS_IOC_ENABLE_VERITY` and `FS_IOC_SET_ENCRYPTION_POLICY` close a file or folder for good, and `OCFS2_IOC_REFLINK` makes
+/// a file at a path.
+const BEYOND: [u64; 8] = [
+    0x5437,
+    0xc004_5877,
+    0xc004_5878,
+    0xc018_5879,
+    0x8004_587d,
+    0x4080_6685,
+    0x800c_6613,
+    0x4018_6f04,
+];
+/// The types of the requests of btrfs and bcachefs, which make and remove volumes with contents wherever a folder was opened for reading, as bits of a request.
+const VOLUMES: [u64; 2] = [0x9400, 0xbc00];
+/// The bits of a request that are its type.
+const REQUEST_TYPE: u64 = 0xff00;
+/// What other file systems have of btrfs's, and `cp` uses, to a descriptor that is open for writing: FICLONE, FICLONERANGE, FIDEDUPERANGE.
+const CLONING: [u64; 3] = [0x4004_9409, 0x4020_940d, 0xc018_9436];
+/// `ioctl` requests that set a file's flags, as chattr does: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, `FAT_IOCTL_SET_ATTRIBUTES`.
+const FLAGS: [u64; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4004_7211];
 
 /// The bits of a socket's type that are not flags.
 const TYPE_BITS: u64 = 0xf;
@@ -173,14 +192,22 @@ fn condition(
 /// What is refused with "Operation not permitted".
 fn refused(policy: &Policy, abi: u32) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
-    let mut requests = TYPING.to_vec();
+    let mut requests = [&TYPING[..], &BEYOND].concat();
     if policy.mode == SandboxMode::ReadOnly {
         rules.extend(ATTRIBUTES.iter().map(|call| (*call, Vec::new())));
         requests.extend(FLAGS);
     }
     let request = |request| SeccompRule::new(vec![condition(1, Op::Eq, request)?]);
     let requests: Result<Vec<_>, _> = requests.into_iter().map(request).collect();
-    rules.insert(libc::SYS_ioctl, requests?);
+    let mut requests = requests?;
+    for volumes in VOLUMES {
+        let mut all = vec![condition(1, Op::MaskedEq(REQUEST_TYPE), volumes)?];
+        for cloning in CLONING {
+            all.push(condition(1, Op::Ne, cloning)?);
+        }
+        requests.push(SeccompRule::new(all)?);
+    }
+    rules.insert(libc::SYS_ioctl, requests);
     // Limits of another process, with which it could be ended.
     let new_limit = SeccompCondition::new(2, Length::Qword, Op::Ne, 0)?;
     let of_another = SeccompRule::new(vec![condition(0, Op::Ne, 0)?, new_limit])?;

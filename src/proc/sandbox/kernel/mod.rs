@@ -1,5 +1,6 @@
-//! What the Linux kernel holds: Landlock's rules about files, signals and sockets, and a filter of system calls.
+//! What the Linux kernel holds: Landlock's rules about files, signals and sockets, a filter of system calls, and fewer capabilities.
 
+mod capabilities;
 mod filter;
 mod landlock;
 
@@ -18,6 +19,7 @@ pub(super) fn enter(policy: &Policy) -> Result<(), String> {
         return Err("Landlock is not there".to_owned());
     }
     landlock::restrict(policy, abi)?;
+    capabilities::drop_all_but_kept()?;
     filter::apply(policy, abi)
 }
 

@@ -53,9 +53,21 @@ pub(crate) fn fire(
     }
     let verdict = Verdict::of(outputs);
     if let Some(reason) = &verdict.end {
+        // A message that is not sent is told as a failure, with the reason.
+        if event != HookEvent::UserPromptSubmit && set.end().is_none() {
+            ctx.listener.emit(Event::Notice(Level::Info, ended(reason)));
+        }
         set.end_turn(reason.clone());
     }
     Some(verdict)
+}
+
+/// That a hook ended the turn, and why.
+fn ended(reason: &str) -> String {
+    match reason {
+        "" => "A hook ended the turn.".to_owned(),
+        reason => format!("A hook ended the turn: {reason}"),
+    }
 }
 
 /// What every event tells.

@@ -435,4 +435,5 @@ fn a_turn_is_kept_from_ending_five_times_in_a_row() {
     });
     assert_eq!(StopHooks::default().objection(&bench.ctx, ""), None);
     assert_eq!(bench.ctx.session.hooks.end().as_deref(), Some("Enough."));
+    assert_eq!(bench.notices(), ["A hook ended the turn: Enough."]);
 }

@@ -44,7 +44,7 @@ tools! { "github";
     } => search::search, says ["search github for {query}"];
 
     /// Clone a repository for reading.
-    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES).additive()) {
+    github_clone(GithubClone; OUTSIDE.seconds(120).slow().saves_files().service("gh cli, git").asks(&CLONES).additive()) {
         /// owner/name or a GitHub URL
         repo: String, example: "rust-lang/rust";
         /// depth 1

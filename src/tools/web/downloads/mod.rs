@@ -13,7 +13,7 @@ use crate::tools::engine::tool::tools;
 
 tools! { "downloads";
     /// Download to ~/Downloads.
-    download_file(DownloadFile; OUTSIDE.seconds(120).slow().additive()) {
+    download_file(DownloadFile; OUTSIDE.seconds(120).slow().saves_files().additive()) {
         /// address
         url: String, example: "https://example.org/report.pdf";
         /// default from the URL
@@ -21,7 +21,7 @@ tools! { "downloads";
     } => file, says ["download {url}"];
 
     /// Download video or audio.
-    yt_dlp_download(YtDlpDownload; OUTSIDE.seconds(600).slow().service("yt-dlp").additive()) {
+    yt_dlp_download(YtDlpDownload; OUTSIDE.seconds(600).slow().saves_files().service("yt-dlp").additive()) {
         /// address
         url: String, example: "https://example.org/watch?v=1";
         /// extract mp3
