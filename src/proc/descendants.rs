@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Whether this process adopts in order to end whom it adopts.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
+/// Whether a command in the sandbox has left a process behind.
+static HAS_LEFT: AtomicBool = AtomicBool::new(false);
+
 /// Time between the polite request and the force, at the end of a process.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
@@ -19,28 +22,32 @@ pub(crate) fn adopt() {
     keep_in_sight();
 }
 
-/// From now on this process adopts those below it whose parent ends, but they may outlive it.
+/// From now on this process adopts those below it whose parent ends, but they may outlive it unless they run in a sandbox of commands.
 pub(crate) fn keep_in_sight() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Whether a process below this one runs in a sandbox of commands: it has more filters of system calls than this one, and cannot get rid of them. That of a program
-/// with a sandbox of its own counts too.
+/// Whether a process below this one runs in a sandbox of commands: it has so many more filters of system calls than this one, and cannot get rid of them. A program
+/// with a sandbox of its own, such as a browser, has fewer.
 pub(crate) fn has_sandboxed() -> bool {
     #[cfg(target_os = "linux")]
-    return linux::has_sandboxed();
+    let has_left = linux::has_sandboxed();
     #[cfg(not(target_os = "linux"))]
-    return false;
+    let has_left = false;
+    HAS_LEFT.fetch_or(has_left, Ordering::Relaxed);
+    has_left
 }
 
-/// Ends every process below this one, if [`adopt`] was called: politely, and after `grace` by force.
+/// Ends processes below this one, politely and after `grace` by force: every one, if [`adopt`] was called; else those that commands in the sandbox have left behind,
+/// since nobody looks any more at what they change.
 pub(crate) fn end_all(grace: Duration) {
-    if !ENDS.load(Ordering::Relaxed) {
-        return;
-    }
     #[cfg(target_os = "linux")]
-    linux::end_all(grace);
+    if ENDS.load(Ordering::Relaxed) {
+        linux::end_all(grace);
+    } else if HAS_LEFT.load(Ordering::Relaxed) {
+        linux::end_sandboxed(grace);
+    }
     #[cfg(not(target_os = "linux"))]
     let _ = grace;
 }
@@ -66,6 +73,8 @@ mod linux {
         pidfd_open, pidfd_send_signal, waitid,
     };
 
+    /// How many filters a sandbox of commands has at least.
+    const FILTERS: u32 = if cfg!(target_arch = "x86_64") { 3 } else { 2 };
     /// Time between two looks.
     const LOOK: Duration = Duration::from_millis(5);
     /// How long processes may take to go after KILL; one that is stuck in the kernel takes longer.
@@ -87,13 +96,23 @@ mod linux {
         }
     }
 
+    pub(super) fn end_sandboxed(grace: Duration) {
+        if matches!(child_subreaper(), Ok(Some(_))) {
+            let own = filters("self");
+            end(grace, |process| is_sandboxed(process, own));
+        }
+    }
+
     pub(super) fn has_sandboxed() -> bool {
         if has_no_child() {
             return false;
         }
         let own = filters("self");
-        let mut below = below().into_iter();
-        below.any(|process| filters(&process.pid.to_string()) > own)
+        below().iter().any(|process| is_sandboxed(process, own))
+    }
+
+    fn is_sandboxed(process: &Process, own: u32) -> bool {
+        filters(&process.pid.to_string()) >= own + FILTERS
     }
 
     /// How many filters of system calls a process has; see proc_pid_status(5).

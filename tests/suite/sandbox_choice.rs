@@ -1,6 +1,7 @@
 //! Whose commands are held, to what, and what is said about it: through runs as a caller makes them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde_json::{Value, json};
 
+use super::children::is_alive;
+use super::hooks::{command, user_hooks};
 use crate::support::conversation::{calls, last_sent, playing, says};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -494,6 +497,28 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
     last_sent(&server, 1).assert_has(&["Permission denied"]);
 }
 
+#[test]
+fn what_a_command_makes_of_a_hooks_program_and_of_a_new_repository_runs_nothing() {
+    let home = Home::new();
+    let hook = "#!/bin/sh\ntouch ran\n";
+    let path = home.path().join("work/check.sh");
+    home.write("work/check.sh", hook);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    user_hooks(&home, &json!({"PostToolUse": command("./check.sh")}));
+    let told = result(
+        &home,
+        "printf '#!/bin/sh\\ntouch evil\\n' > check.sh; git init -q new; git -C new config core.fsmonitor 'touch ../evil; false'",
+        |run| run,
+    );
+    told.assert_has(&[
+        "The command changed check.sh, new/.git/config: put back; a command may not change what git or a hook runs.",
+    ]);
+    assert_eq!(home.read("work/check.sh"), hook);
+    assert!(home.has("work/ran"));
+    git(&home, "work/new", "status");
+    assert!(!home.has("work/evil"));
+}
+
 /// What another process writes between two commands, and what is there in the end.
 fn changed_between(first: &str, by_user: bool) -> (String, bool) {
     let home = Home::new();
@@ -515,12 +540,16 @@ fn changed_between(first: &str, by_user: bool) -> (String, bool) {
     wait::until("the hook", || hook.exists());
     latch.open();
     run.wait().expect(0);
+    if !by_user {
+        // With nobody who looks, nothing stays that could change it again.
+        assert!(!is_alive(home.read("work/pid").trim()));
+    }
     (last_sent(&server, 2), hook.exists())
 }
 
 #[test]
 fn what_a_command_left_behind_changes_is_put_back_and_what_the_user_changes_is_kept() {
-    let daemon = "setsid sh -c 'touch up; until test -e go; do sleep 0.02; done; echo evil > .git/hooks/post-commit; sleep 30' >/dev/null 2>&1 & until test -e up; do sleep 0.02; done; echo first";
+    let daemon = "setsid sh -c 'echo $$ > pid; touch up; until test -e go; do sleep 0.02; done; echo evil > .git/hooks/post-commit; sleep 30' >/dev/null 2>&1 & until test -e up; do sleep 0.02; done; echo first";
     let (told, is_there) = changed_between(daemon, false);
     told.assert_has(&[
         "second",

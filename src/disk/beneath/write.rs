@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read as _, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -28,6 +28,8 @@ const PRIVATE_DIR: Mode = Mode::from_raw_mode(0o700);
 /// The mode bits that a copy of a file gets, and all mode bits.
 const PERMISSIONS: u32 = 0o777;
 const ANY: Mode = Mode::from_raw_mode(0o7777);
+/// Largest file with several names that is copied before something is appended.
+const MAX_COPIED_BYTES: u64 = 64 << 20;
 
 impl Root {
     /// Creates a new file and its parent folders.
@@ -230,8 +232,20 @@ impl Root {
 
     fn appender(&self, rel: &RelPath) -> Result<File, AccessError> {
         let spot = self.writable(rel, FinalLink::Follow)?;
-        let old = spot.stat()?;
+        let mut old = spot.stat()?;
         require_regular(&old)?;
+        if old.st_nlink > 1 {
+            // Its other names may be those of files that are not to be changed here, such as git's configuration.
+            let mut bytes = Vec::new();
+            let file = open_name(spot.dir.as_fd(), spot.name()?, OFlags::RDONLY)?;
+            let mut file = file.take(MAX_COPIED_BYTES + 1);
+            file.read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > MAX_COPIED_BYTES {
+                return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
+            }
+            swap_in(&spot, &bytes, Some(&old), None, self.mode_mask(rel))?;
+            old = spot.stat()?;
+        }
         let file = open_name(
             spot.dir.as_fd(),
             spot.name()?,

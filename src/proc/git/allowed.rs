@@ -121,6 +121,14 @@ pub(super) fn is_data(name: &[u8]) -> bool {
     names(SECTIONS, name) || names(KEYS, name)
 }
 
+/// True when a setting of a repository starts no program, even of a git that is not called as this one is: there it could also name further configuration, and
+/// open a transport.
+pub(in crate::proc) fn starts_nothing(name: &[u8]) -> bool {
+    const OVERRIDDEN: WordList = WordList("include includeif protocol");
+    let is_overridden = |section: &str| OVERRIDDEN.has(&section.to_ascii_lowercase());
+    is_data(name) && parts(name).is_some_and(|(section, _, _)| !is_overridden(section))
+}
+
 /// True when the user may set it, but no repository may.
 pub(super) fn is_user_setting(name: &[u8]) -> bool {
     names(USER_FILES, name)

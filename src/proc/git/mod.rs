@@ -28,7 +28,7 @@
 //! A shared clone may borrow objects from any folder that its list names. That discloses nothing by itself: borrowed objects are found by hash,
 //! which the author of the list would have to know.
 
-mod allowed;
+pub(in crate::proc) mod allowed;
 pub(crate) mod checkpoint;
 pub(crate) mod clone;
 mod config;

@@ -43,7 +43,7 @@ impl LinkedWorktree {
 }
 
 /// The text of a small file, which is no link.
-fn pointer(path: &Path) -> Option<String> {
+pub(super) fn pointer(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
     let is_small = found.is_file() && found.len() <= MAX_POINTER_BYTES;
     is_small.then(|| fs::read_to_string(path).ok()).flatten()

@@ -20,6 +20,7 @@ mod kernel;
 pub(crate) mod layer;
 mod linked_worktree;
 mod noted_files;
+mod plain_git_text;
 pub(crate) mod policy;
 pub(crate) mod private_dir;
 pub(in crate::proc) mod report;

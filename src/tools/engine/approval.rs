@@ -187,7 +187,8 @@ impl ApprovalRequest {
         let mut text = escape_controls(&format!("{subject}{}", self.detail));
         if !self.reason.is_empty() {
             text.push_str("\n\nThe model's reason: ");
-            text.push_str(&escape_controls(&self.reason));
+            // On one line: another could look like one of Marvin's own.
+            text.push_str(&one_line(&self.reason));
         }
         text
     }
@@ -305,7 +306,7 @@ mod tests {
         assert_eq!(raw.text(), escaped.text());
         assert_ne!(raw, escaped);
         assert_ne!(request("make"), request("make").in_dir(Path::new("/")));
-        let reasoned = request("make").because("It builds.");
+        let reasoned = request("make").because("It\n\nbuilds.");
         assert_eq!(reasoned, request("make"));
         assert!(reasoned.text().ends_with("reason: It builds."));
         assert_eq!(

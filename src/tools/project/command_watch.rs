@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::cancel::Cancel;
+use crate::base::env::Env;
 use crate::base::ids::hex;
-use crate::base::text::escape_controls;
+use crate::base::text::{clip, escape_controls};
 use crate::chat::event::NullSink;
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_HOOKS, PROJECT_SKILLS};
@@ -39,6 +40,8 @@ impl LeftBehind {
 
 /// Who changed something when it was none of the commands themselves.
 const LEFT_BEHIND: &str = "A process that an earlier command left behind";
+/// Characters of a file that a question shows.
+const MAX_SHOWN_CHARS: usize = 1_000;
 
 /// A command that is about to run.
 pub(super) struct CommandWatch {
@@ -65,10 +68,18 @@ pub(super) fn watch(
             .unwrap_or_default(),
         files: vec![PathBuf::from(PROJECT_HOOKS)],
         folders: PROJECT_SKILLS.map(PathBuf::from).to_vec(),
+        programs: ctx
+            .session
+            .hooks
+            .programs()
+            .into_iter()
+            .map(PathBuf::from)
+            .collect(),
+        user_config: user_config(&ctx.session.env),
     };
     let left = ctx.session.modules.get::<LeftBehind>();
     let before = left.take(root.path());
-    let remarks = before.map(|watch| undo(ctx, &watch, LEFT_BEHIND));
+    let remarks = before.map(|watch| undo(ctx, &watch, LEFT_BEHIND).remarks);
     Some(CommandWatch {
         watch: GitWatch::note(places.clone()),
         places,
@@ -80,10 +91,16 @@ impl CommandWatch {
     /// Looks at what the command, which has ended, has changed; the remarks for the result.
     pub(super) fn settle(self, ctx: &ToolContext) -> String {
         let mut remarks = self.remarks;
-        remarks.push_str(&undo(ctx, &self.watch, "The command"));
+        let settled = undo(ctx, &self.watch, "The command");
+        remarks.push_str(&settled.remarks);
         if descendants::has_sandboxed() {
             let left = ctx.session.modules.get::<LeftBehind>();
-            left.put(self.places.dir.clone(), GitWatch::note(self.places));
+            // As it was before the command: what was left behind may have changed something again since it was put back.
+            let watch = match settled.is_kept {
+                true => GitWatch::note(self.places.clone()),
+                false => self.watch.after_telling(),
+            };
+            left.put(self.places.dir, watch);
         }
         remarks
     }
@@ -100,7 +117,7 @@ pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     descendants::end_all(descendants::GRACE);
     let mut ctx = ToolContext::new(Arc::clone(session), Cancel::new(), Arc::new(NullSink));
     ctx.approval = Approval::Deny;
-    let remarks = left.values().map(|watch| undo(&ctx, watch, LEFT_BEHIND));
+    let remarks = left.values().map(|watch| undo(&ctx, watch, LEFT_BEHIND).remarks);
     let remarks: String = remarks.collect();
     let lines = remarks.lines().filter(|line| !line.is_empty());
     let lines = lines.map(|line| line.trim_matches(['[', ']']));
@@ -108,23 +125,58 @@ pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Puts back what `who` changed of what git runs, unless a person wants to keep it; the remarks for the result.
-fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> String {
+/// Where the user's own configuration of git is, if no variable says otherwise; see git-config(1).
+fn user_config(env: &Env) -> Vec<PathBuf> {
+    if let Some(own) = env.get("GIT_CONFIG_GLOBAL") {
+        return vec![PathBuf::from(own)];
+    }
+    let home = env.get("HOME").map(PathBuf::from);
+    let config = env.get("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
+    let config = config.map(|config| config.join("git/config"));
+    let own = home.map(|home| home.join(".gitconfig"));
+    config.into_iter().chain(own).collect()
+}
+
+/// What became of changes.
+struct Settled {
+    /// For the result.
+    remarks: String,
+    /// A person wanted to keep them.
+    is_kept: bool,
+}
+
+/// Puts back what `who` changed of what git runs, unless a person wants to keep it.
+fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
     let changes = watch.changes();
     let list = |paths: &[PathBuf]| {
         let paths = paths.iter().map(|path| path.display().to_string());
         escape_controls(&paths.collect::<Vec<_>>().join(", "))
     };
     let mut remarks = String::new();
+    let mut is_kept = false;
     if !changes.git.is_empty() {
         let shown = list(&changes.git);
-        let request = ApprovalRequest::new(
-            "Keep what the command changed of what git runs?",
-            "keep what the command changed of what git runs",
-            &shown,
-        );
+        let has_program = watch.has_program(&changes.git);
+        let (runs, question, act) = match has_program {
+            true => (
+                "what git or a hook runs",
+                "Keep what the command changed of what git or a hook runs?",
+                "keep what the command changed of what git or a hook runs",
+            ),
+            false => (
+                "what git runs",
+                "Keep what the command changed of what git runs?",
+                "keep what the command changed of what git runs",
+            ),
+        };
+        let request = ApprovalRequest::new(question, act, &shown);
         let can_be_asked = matches!(ctx.approval, Approval::Ask(_)) && !ctx.is_agreed;
-        if !(can_be_asked && ctx.approve(request).is_ok()) {
+        is_kept = can_be_asked
+            && ctx
+                .approve(with_contents(request, watch, &changes.git))
+                .is_ok();
+        if !is_kept {
             let done = watch.put_back(&changes.git, kept_in(ctx).as_deref());
             let kept = done.kept.map(|kept| {
                 format!(
@@ -135,14 +187,19 @@ fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> String {
             let kept = kept.unwrap_or_default();
             remarks = match done.failed.is_empty() {
                 true => format!(
-                    "\n[{who} changed {shown}: put back; a command may not change what git runs.{kept}]"
+                    "\n[{who} changed {shown}: put back; a command may not change {runs}.{kept}]"
                 ),
                 false => format!(
-                    "\n[{who} changed {shown}: a command may not change what git runs, and {} could not be put back. Tell the user, before they use git here.{kept}]",
+                    "\n[{who} changed {shown}: a command may not change {runs}, and {} could not be put back. Tell the user, before they use git here.{kept}]",
                     list(&done.failed)
                 ),
             };
         }
+    }
+    if changes.is_cut {
+        remarks.push_str(&format!(
+            "\n[{who} made more folders than are looked through for repositories of git.]"
+        ));
     }
     if !changes.told.is_empty() {
         remarks.push_str(&format!(
@@ -150,7 +207,26 @@ fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> String {
             list(&changes.told)
         ));
     }
-    remarks
+    Settled { remarks, is_kept }
+}
+
+/// The question with what is in the files now: an answer for good is about this, and not about what another command makes of them.
+fn with_contents(
+    request: ApprovalRequest,
+    watch: &GitWatch,
+    changed: &[PathBuf],
+) -> ApprovalRequest {
+    let (mut shown, mut version) = (String::new(), Vec::new());
+    for (path, bytes) in watch.contents(changed) {
+        version.extend_from_slice(path.as_os_str().as_encoded_bytes());
+        version.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        version.extend_from_slice(&bytes);
+        let text = clip(String::from_utf8_lossy(&bytes).trim_end(), MAX_SHOWN_CHARS);
+        shown.push_str(&format!("\n\n{}:\n{text}", path.display()));
+    }
+    // What was removed is none of them.
+    version.push(0);
+    request.with_detail(clip(&shown, 4 * MAX_SHOWN_CHARS), &version)
 }
 
 /// A new folder for the other versions of what is put back, where no command writes.

@@ -107,6 +107,7 @@ impl LineWatch {
                         restore(modes.as_ref());
                         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
                         session_servers::end_all();
+                        crate::proc::descendants::end_all(Duration::ZERO);
                         crate::proc::sandbox::private_dir::remove();
                         std::process::exit(status.into());
                     }

@@ -41,6 +41,17 @@ fn links_inside_work() {
 }
 
 #[test]
+fn another_name_of_a_file_keeps_what_it_has() {
+    both(|yard| {
+        let other = yard.app.join(".git-config");
+        fs::hard_link(yard.app.join("README.md"), &other).unwrap();
+        assert_eq!(yard.root.append(&yard.rel("README.md"), b"!").unwrap(), 8);
+        assert_eq!(yard.read("README.md").unwrap(), "read me!");
+        assert_eq!(fs::read_to_string(other).unwrap(), "read me");
+    });
+}
+
+#[test]
 fn only_regular_files_are_read_and_nothing_blocks() {
     both(|yard| {
         make_fifo(&yard.app.join("pipe"));

@@ -144,6 +144,10 @@ impl HookRunner for CommandRunner {
         self.answer(&output)
     }
 
+    fn command(&self) -> Option<&str> {
+        Some(&self.command)
+    }
+
     fn runs_in_children(&self) -> bool {
         true
     }

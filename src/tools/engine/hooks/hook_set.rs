@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::event::HookEvent;
 use super::matcher::Matcher;
+use super::programs::programs;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
@@ -30,6 +31,11 @@ pub(crate) trait HookRunner: Send + Sync {
 
     /// What it is, for a message: "the hook ./check.sh".
     fn name(&self) -> String;
+
+    /// The command that it runs, as shell text.
+    fn command(&self) -> Option<&str> {
+        None
+    }
 
     /// Children read it themselves, so that it is asked about their calls too.
     fn runs_in_children(&self) -> bool {
@@ -202,6 +208,13 @@ impl HookSet {
         let hooks = hooks.iter();
         let hooks = hooks.filter(|hook| hook.event == event && hook.matcher.matches(names));
         hooks.cloned().collect()
+    }
+
+    /// The files that the commands of hooks run.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
+        let commands = hooks.iter().filter_map(|hook| hook.runner.command());
+        commands.flat_map(programs).collect()
     }
 
     /// Whether there is any hook.
