@@ -513,6 +513,8 @@ fn groups_and_read_only_say_what_is_offered_and_the_folder_is_a_fence() {
         has(&reading, "read_file")
             && !has(&reading, "run_command")
             && !has(&reading, "create_file")
+            && !has(&reading, "write_note")
+            && !has(&reading, "create_ticket")
     );
     let files = names(&["--tools", "files"]);
     assert!(has(&files, "read_file") && !has(&files, "weather_forecast"));

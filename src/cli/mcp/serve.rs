@@ -33,7 +33,8 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     extensions::open_unasked(&session, &settings, &mut warn);
     // Any program of this machine could ask a server that asks for no token.
-    session.policy.readonly |= serve.is_read_only || (serve.http.is_some() && token.is_none());
+    session.policy.only_reads = serve.is_read_only || (serve.http.is_some() && token.is_none());
+    session.policy.readonly |= session.policy.only_reads;
     let server = Arc::new(Server::new(Box::new(Own::new(Arc::new(session)))));
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
