@@ -21,6 +21,7 @@ use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
 use crate::app::setup::Spending;
+use crate::app::settings::json_flags::effort_for;
 use crate::app::stream::say;
 use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
@@ -29,7 +30,6 @@ use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::provider::Effort;
 use crate::mcp::session::SessionServers;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
@@ -37,9 +37,6 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::hooks::turns as hooks;
 use crate::tools::engine::offering::{self, Recipient};
 use crate::tools::session::skills;
-
-/// Tokens for thinking up to which an effort is meant.
-const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
 
 /// A run whose output is lines of JSON.
 pub(crate) struct JsonRun {
@@ -77,9 +74,7 @@ impl JsonRun {
             control::answer,
         );
         caller.set_model(&target.model);
-        for server in &self.settings.json.servers {
-            caller_servers::add(&caller, server);
-        }
+        caller_servers::add(&caller, &self.settings.json.servers.own);
         let start = Arc::new(target);
         let wish = Arc::new(ModelWish {
             caller: Arc::clone(&caller),
@@ -354,10 +349,7 @@ impl JsonRun {
 
     fn ways(&self, wishes: &Wishes) -> TurnWays {
         let flags = &self.settings.json;
-        let effort = wishes.thinking_tokens.map(|tokens| {
-            let mut fitting = EFFORTS.iter().filter(|(most, _)| tokens <= *most);
-            fitting.next().map_or(Effort::High, |(_, effort)| *effort)
-        });
+        let effort = wishes.thinking_tokens.map(effort_for);
         TurnWays {
             max_requests: flags.max_turns,
             effort,
