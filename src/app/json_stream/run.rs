@@ -17,11 +17,12 @@ use super::result_line::{self, TurnOutcome};
 use super::structured::{NextTry, StructuredAnswer};
 use super::user_line::UserLine;
 use super::{caller_servers, control};
+use crate::agent::ending::out_of_requests;
 use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
-use crate::app::setup::Spending;
 use crate::app::settings::json_flags::effort_for;
+use crate::app::setup::Spending;
 use crate::app::stream::say;
 use crate::app::{images, sessions};
 use crate::base::cancel::Cancel;
@@ -173,7 +174,7 @@ impl JsonRun {
         structured: Option<&StructuredAnswer>,
     ) -> Outcome<()> {
         self.lines.begin_turn(&target.model);
-        let mut replayed = Some(message.message);
+        let mut replayed = Some((message.message, message.uuid));
         let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
         let mut is_stopped = false;
         let mut value = None;
@@ -193,8 +194,8 @@ impl JsonRun {
                 |stop| {
                     stop_of_turn = Some(stop.clone());
                     caller.set_turn(Some(stop.clone()));
-                    if let Some(message) = replayed.take() {
-                        self.begin(stop, caller, target, &message);
+                    if let Some((message, id)) = replayed.take() {
+                        self.begin(stop, caller, target, (&message, id.as_deref()));
                     }
                 },
             );
@@ -210,6 +211,13 @@ impl JsonRun {
                 }
                 _ if self.session.hooks.end().is_some() => break answered,
                 NextTry::Again(words) if !is_stopped => {
+                    if let Some(most) = self.settings.json.max_turns {
+                        let left = most.saturating_sub(self.lines.requests());
+                        if left == 0 {
+                            break Err(out_of_requests(most));
+                        }
+                        one_shot.limit_requests(left);
+                    }
                     is_own = true;
                     next = (words, Vec::new());
                 }
@@ -222,7 +230,13 @@ impl JsonRun {
     }
 
     /// The first lines of a turn.
-    fn begin(&self, stop: &Cancel, caller: &Caller, target: &ModelTarget, message: &Value) {
+    fn begin(
+        &self,
+        stop: &Cancel,
+        caller: &Caller,
+        target: &ModelTarget,
+        (message, id): (&Value, Option<&str>),
+    ) {
         if !self.has_begun.swap(true, Ordering::Relaxed) {
             let ctx = self.context(stop);
             hooks::session_starts(&ctx, self.source, &target.model);
@@ -233,14 +247,15 @@ impl JsonRun {
         faults.extend(configured.join(&self.session, Duration::from_secs(patience), stop));
         faults.extend(self.left_out(caller, target));
         if self.lines.writes_lines() {
-            self.init(caller, target);
+            faults.extend(self.init(caller, target));
             if self.settings.json.replays_messages {
-                self.writer.write(&serde_json::json!({
+                let line = serde_json::json!({
                     "type": "user",
                     "message": message,
                     "parent_tool_use_id": null,
                     "isReplay": true,
-                }));
+                });
+                self.writer.write_as(id, &line);
             }
         }
         for fault in faults {
@@ -264,16 +279,10 @@ impl JsonRun {
         let registry = self.session.registry();
         let all = registry.allowed(&self.session.policy);
         let is_news = || !self.has_told_of_tools.swap(true, Ordering::Relaxed);
-        let provider = &target.provider;
-        let recipient = Recipient {
-            max_tools: most,
-            is_model: provider.is_model(),
-            keeps_tools: provider.keeps_conversation(),
-        };
         let is_too_many = caller.servers.has_any()
             && most > 0
             && all.len() > most
-            && offering::offer(&self.session, recipient, &mut |_| {})
+            && offering::offer(&self.session, recipient(target), &mut |_| {})
                 .waiting
                 .is_empty();
         (is_too_many && is_news()).then(|| {
@@ -309,14 +318,16 @@ impl JsonRun {
         result_line::write(&self.lines, &outcome);
     }
 
-    fn init(&self, caller: &Caller, target: &ModelTarget) {
+    /// Writes the first line. Returns what is to be told of the tools that it names.
+    fn init(&self, caller: &Caller, target: &ModelTarget) -> Vec<String> {
         skills::offer(&self.session);
         let (skills, slash_commands) = skills::names(&self.session);
-        let registry = self.session.registry();
-        let offer = registry.offer(&self.session.policy, target.info.max_tools());
-        let tools: Vec<String> = (offer.tools.iter())
-            .map(|tool| tool.name.to_string())
-            .collect();
+        let mut told = Vec::new();
+        let mut warn = |words: String| told.push(words);
+        let offer = offering::offer(&self.session, recipient(target), &mut warn);
+        // Those that a search finds can be called too.
+        let tools = offer.tools.iter().chain(offer.waiting.iter());
+        let tools: Vec<String> = tools.map(|tool| tool.name.to_string()).collect();
         init_line::write(
             &self.writer,
             &InitFacts {
@@ -332,6 +343,7 @@ impl JsonRun {
                 slash_commands: &slash_commands,
             },
         );
+        told
     }
 
     fn images_of(
@@ -364,6 +376,14 @@ impl JsonRun {
                 appended: joined(&flags.prompt.appended, &wishes.prompt.appended),
             },
         }
+    }
+}
+
+fn recipient(target: &ModelTarget) -> Recipient {
+    Recipient {
+        max_tools: target.info.max_tools(),
+        is_model: target.provider.is_model(),
+        keeps_tools: target.provider.keeps_conversation(),
     }
 }
 
