@@ -182,7 +182,8 @@ fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool
     if texts == ProjectTexts::None {
         return;
     }
-    if let Some((path, text)) = project_texts::instructions(&session.paths, root) {
+    let is_child = session.policy.depth > 0;
+    if let Some((path, text)) = project_texts::instructions(&session.paths, root, is_child) {
         document(
             out,
             &format!("Project instructions ({})", path.display()),

@@ -19,6 +19,7 @@ use crate::chat::repair::{cut_for_cap, repair, sendable_name};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
+use crate::llm::images;
 use crate::llm::provider::{
     CODING_TURN_LIMIT, CallOptions, Effort, FinishReason, Offer, Reply, Request, TURN_LIMIT,
 };
@@ -303,6 +304,9 @@ impl<'a> Conversation<'a> {
         let count = ended.len();
         for mut result in ended {
             result.output.name = sendable_name(&result.output.name);
+            let ModelTarget { model, info, .. } = &*self.target;
+            let provider = self.target.provider.name();
+            images::keep_sendable(&mut result.output.images, provider, model, info);
             self.effects.extend(result.effects);
             self.messages.push(Message::Tool(result.output));
         }

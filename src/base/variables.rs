@@ -99,6 +99,7 @@ variables! {
     MARVIN_EFFORT: Text, "how hard the model thinks, as --effort";
     MARVIN_DEPTH: Whole = 0, "how many Marvins stand above this one";
     MARVIN_TICKET: Text, "parent ticket of a child";
+    MARVIN_BRANCH: Text, "branch that a child commits on, and on no other";
     MARVIN_CODE_MODEL_LOW: Text, "model of the pipeline's codex tier: implementation and fixes";
     MARVIN_CODE_MODEL_HIGH: Text, "model of its opus tier: reviews";
     MARVIN_CODE_MODEL_PLAN: Text, "model of its plan tier: debugging";

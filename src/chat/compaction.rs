@@ -1,6 +1,7 @@
 //! What a compaction keeps of a conversation, counted in tokens: where it cuts, and how what is still too large is shortened.
 
 use super::budget::{ContextBudget, insert_summary, is_summary, summary};
+use super::image;
 use super::message::Message;
 use super::shorten::{shorten, shortened_task};
 
@@ -187,7 +188,7 @@ fn task_tokens(messages: &[Message], counts: &[u64], task: usize) -> u64 {
     if open_task(messages) == Some(task) || chars <= MAX_TASK_CHARS {
         return count;
     }
-    let images = user.image_tokens();
+    let images = image::tokens(&user.images);
     let text = count.saturating_sub(images) as u128 * MAX_TASK_CHARS as u128 / chars as u128;
     images + u64::try_from(text).unwrap_or(u64::MAX) + MIN_MESSAGE_TOKENS
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::display::Display;
+use super::image::Image;
 use super::message::ToolCall;
 use super::pipeline_event::PipelineEvent;
 use super::reply_event::ReplyEvent;
@@ -71,6 +72,9 @@ pub enum Event {
         answered_by: Vec<&'static str>,
         /// Its result.
         text: String,
+        /// Its images.
+        #[serde(skip)]
+        images: Vec<Image>,
         /// Its visual form, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<Display>,
@@ -241,6 +245,7 @@ mod tests {
                 took: Duration::from_micros(1_500_900),
                 answered_by: vec!["nominatim"],
                 text: "No such file.".to_owned(),
+                images: Vec::new(),
                 display: Some(Display::Patch {
                     text: "+a".to_owned(),
                 }),

@@ -44,6 +44,22 @@ impl Image {
     }
 }
 
+/// Those of `images` that can be sent, with their bytes.
+pub(super) fn with_bytes(images: &[Image]) -> impl Iterator<Item = (&Image, &[u8])> {
+    let images = images.iter();
+    images.filter_map(|image| Some((image, image.data.as_deref()?)))
+}
+
+/// About how many tokens `images` take.
+pub(super) fn tokens(images: &[Image]) -> u64 {
+    images.iter().map(|image| image.tokens).sum()
+}
+
+/// Bytes of text that take as many tokens as `images`.
+pub(super) fn text_bytes(images: &[Image]) -> usize {
+    usize::try_from(tokens(images).saturating_mul(4)).unwrap_or(usize::MAX / 4)
+}
+
 /// Without the bytes, which nobody wants to read.
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::image::Image;
+use super::image::{self, Image};
 
 /// One entry of a conversation. The system prompt is not among them: it is rebuilt for each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,9 @@ pub struct ToolOutput {
     /// True when the tool failed; never inferred from wording.
     #[serde(default)]
     pub failed: bool,
+    /// Images that belong to it, each of which the text names as well: they are of this process alone, and not every model gets them.
+    #[serde(skip)]
+    pub images: Vec<Image>,
 }
 
 /// Opaque fields that must go back, unchanged, to the provider they came from, and to no other: Gemini's thought signatures, OpenRouter's `reasoning_details`,
@@ -103,19 +106,7 @@ impl User {
 
     /// The images that can be sent, with their bytes.
     pub(crate) fn sent_images(&self) -> impl Iterator<Item = (&Image, &[u8])> {
-        let sent = |image: &'_ Image| image.data.is_some();
-        (self.images.iter())
-            .filter(move |image| sent(image))
-            .map(|image| (image, image.data.as_deref().unwrap_or_default()))
-    }
-
-    /// About how many tokens its images take.
-    pub(crate) fn image_tokens(&self) -> u64 {
-        self.images.iter().map(|image| image.tokens).sum()
-    }
-
-    fn images_len(&self) -> usize {
-        usize::try_from(self.image_tokens().saturating_mul(4)).unwrap_or(usize::MAX / 4)
+        image::with_bytes(&self.images)
     }
 }
 
@@ -154,7 +145,13 @@ impl ToolOutput {
             name: name.into(),
             text: text.into(),
             failed: false,
+            images: Vec::new(),
         }
+    }
+
+    /// The images that can be sent, with their bytes.
+    pub(crate) fn sent_images(&self) -> impl Iterator<Item = (&Image, &[u8])> {
+        image::with_bytes(&self.images)
     }
 
     /// The result of a call that failed.
@@ -196,11 +193,29 @@ impl Message {
         })
     }
 
+    /// Its images: those of the user, and those of a result.
+    pub(crate) fn images(&self) -> &[Image] {
+        match self {
+            Self::User(user) => &user.images,
+            Self::Tool(output) => &output.images,
+            Self::System { .. } | Self::Assistant(_) => &[],
+        }
+    }
+
+    /// The same, to change them.
+    pub(crate) fn images_mut(&mut self) -> &mut [Image] {
+        match self {
+            Self::User(user) => &mut user.images,
+            Self::Tool(output) => &mut output.images,
+            Self::System { .. } | Self::Assistant(_) => &mut [],
+        }
+    }
+
     /// Bytes of text that the message adds to the model's context; of an image, as many as take its tokens.
     pub fn len(&self) -> usize {
         match self {
             Self::System { text } => text.len(),
-            Self::User(user) => user.text.len() + user.images_len(),
+            Self::User(user) => user.text.len() + image::text_bytes(&user.images),
             Self::Assistant(assistant) => {
                 let calls: usize = assistant
                     .calls
@@ -214,7 +229,9 @@ impl Message {
                         .as_ref()
                         .map_or(0, |keep| keep.json.len())
             }
-            Self::Tool(output) => output.text.len() + output.name.len(),
+            Self::Tool(output) => {
+                output.text.len() + output.name.len() + image::text_bytes(&output.images)
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::image::text_bytes;
 use super::message::{Assistant, Message, User};
 use crate::base::text::{clip, head, tail, thousands};
 
@@ -60,7 +61,13 @@ pub(crate) fn shorten(message: &mut Message, bytes: usize, whole: &str) -> bool 
         Message::System { text } => replace(text, bytes, whole),
         Message::Tool(output) => {
             let bytes = bytes.saturating_sub(output.name.len());
-            replace(&mut output.text, bytes, whole)
+            let images = text_bytes(&output.images);
+            let changed = images > 0 && images >= bytes / 2;
+            if changed {
+                output.images.clear();
+            }
+            let left = bytes.saturating_sub(if changed { 0 } else { images });
+            replace(&mut output.text, left, whole) || changed
         }
         Message::User(user) => shorten_user(user, bytes, whole),
         Message::Assistant(assistant) => shorten_assistant(assistant, bytes, whole),
@@ -81,7 +88,7 @@ fn replace(text: &mut String, bytes: usize, whole: &str) -> bool {
 /// Images cannot be shortened: a marker takes the place of those for which there is no room.
 fn shorten_user(user: &mut User, bytes: usize, whole: &str) -> bool {
     let mut changed = false;
-    let images = usize::try_from(user.image_tokens().saturating_mul(4)).unwrap_or(usize::MAX);
+    let images = text_bytes(&user.images);
     if images > 0 && images >= bytes / 2 {
         user.text = user.text_and_markers().into_owned();
         user.images.clear();

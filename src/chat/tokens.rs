@@ -1,5 +1,6 @@
 //! How many tokens a conversation has: a cheap estimate, and exact counts only near a threshold.
 
+use super::image;
 use super::message::Message;
 use super::vocabulary;
 
@@ -145,7 +146,7 @@ impl TokenMeter {
 fn exact_count(message: &Message, exact: Exact) -> u64 {
     match message {
         Message::System { text } => exact(text),
-        Message::User(user) => exact(&user.text) + user.image_tokens(),
+        Message::User(user) => exact(&user.text) + image::tokens(&user.images),
         Message::Assistant(assistant) => {
             let calls: u64 = assistant
                 .calls
@@ -159,7 +160,9 @@ fn exact_count(message: &Message, exact: Exact) -> u64 {
                     .as_ref()
                     .map_or(0, |keep| estimate(keep.json.len()))
         }
-        Message::Tool(output) => exact(&output.text) + exact(&output.name),
+        Message::Tool(output) => {
+            exact(&output.text) + exact(&output.name) + image::tokens(&output.images)
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct ImageLimits {
     pub side: u32,
     /// Kinds that it reads.
     pub kinds: &'static [ImageKind],
+    /// Takes those of tools' results, in whatever form its wire has for them.
+    pub of_results: bool,
 }
 
 const ALL: &[ImageKind] = &[
@@ -47,6 +49,7 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
         total_bytes: 30 * MIB,
         side: 16_000,
         kinds: ALL,
+        of_results: true,
     };
     match provider {
         // https://docs.claude.com/en/docs/build-with-claude/vision: 5 MB, counted in base64, and 32 MB for the request.
@@ -56,6 +59,7 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
             total_bytes: 22 * MIB,
             side: 8_000,
             kinds: ALL,
+            ..cautious
         },
         // https://platform.openai.com/docs/guides/images-vision: 50 MB for the request.
         "openai" => ImageLimits {
@@ -64,6 +68,7 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
             total_bytes: 35 * MIB,
             side: 16_000,
             kinds: ALL,
+            ..cautious
         },
         // https://ai.google.dev/gemini-api/docs/image-understanding: 20 MB for a request with images in it; no GIF.
         "gemini" => ImageLimits {
@@ -72,6 +77,7 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
             total_bytes: 14 * MIB,
             side: 16_000,
             kinds: NO_GIF,
+            ..cautious
         },
         // https://console.groq.com/docs/vision: five images, 4 MB in base64.
         "groq" => ImageLimits {
@@ -80,6 +86,7 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
             total_bytes: 3 * MIB,
             side: 5_700,
             kinds: ALL,
+            ..cautious
         },
         // https://docs.x.ai/docs/guides/image-understanding: PNG and JPEG up to 20 MiB.
         "xai" => ImageLimits {
@@ -87,8 +94,9 @@ pub(crate) fn limits(provider: &str) -> ImageLimits {
             kinds: &[ImageKind::Png, ImageKind::Jpeg],
             ..cautious
         },
-        // https://docs.mistral.ai/capabilities/vision: eight images of 10 MB.
+        // https://docs.mistral.ai/capabilities/vision: eight images of 10 MB. After a result it refuses a message of the user.
         "mistral" => ImageLimits {
+            of_results: false,
             count: 8,
             bytes: 10 * MIB,
             ..cautious
@@ -247,6 +255,29 @@ pub(crate) fn tokens(provider: &str, width: u32, height: u32) -> u64 {
     tokens.ceil() as u64
 }
 
+/// Whether an image of a tool's result may be sent: nobody has checked it before, and one that is refused would make every later request fail.
+fn is_sendable(image: &Image, takes: TakesImages, limits: &ImageLimits) -> bool {
+    takes == TakesImages::Yes
+        && limits.of_results
+        && limits.kinds.contains(&image.kind)
+        && image.bytes <= limits.bytes
+        && image.width.max(image.height) <= limits.side
+}
+
+/// Leaves those images of a result which the model can be sent, with what they cost there.
+pub(crate) fn keep_sendable(
+    images: &mut Vec<Image>,
+    provider: &str,
+    model: &str,
+    info: &ModelInfo,
+) {
+    let (takes, limits) = (takes(provider, model, info), limits(provider));
+    images.retain(|image| is_sendable(image, takes, &limits));
+    for image in images {
+        image.tokens = tokens(provider, image.width, image.height);
+    }
+}
+
 /// The conversation as `provider` takes it: the latest images that it accepts together keep their bytes, older ones become words; all of them if the
 /// model takes none.
 pub(crate) fn fitted<'a>(
@@ -255,37 +286,46 @@ pub(crate) fn fitted<'a>(
     model: &str,
     info: &ModelInfo,
 ) -> Cow<'a, [Message]> {
-    let sizes = |message: &'a Message| match message {
-        Message::User(user) => user.images.as_slice(),
-        _ => &[],
+    let images = || {
+        let images = |message: &'a Message| {
+            let is_result = matches!(message, Message::Tool(_));
+            message.images().iter().map(move |image| (image, is_result))
+        };
+        messages.iter().flat_map(images)
     };
-    let images = || messages.iter().flat_map(sizes);
     if images().next().is_none() {
         return Cow::Borrowed(messages);
     }
     let limits = limits(provider);
-    let room = match takes(provider, model, info) {
+    let takes = takes(provider, model, info);
+    let mut room = match takes {
         TakesImages::No => 0,
         TakesImages::Yes | TakesImages::Unknown => limits.count,
     };
     let mut bytes = 0;
-    let newest: Vec<&Image> = images().collect();
-    let fits = |image: &&&Image| {
-        bytes += image.bytes;
-        bytes <= limits.total_bytes
-    };
-    let kept = newest.iter().rev().take(room).take_while(fits).count();
-    let mut dropped = newest.len() - kept;
-    if dropped == 0 {
+    let newest: Vec<(&Image, bool)> = images().collect();
+    let newest = newest.into_iter().rev();
+    let mut kept: Vec<bool> = newest
+        .map(|(image, is_result)| {
+            if is_result && !is_sendable(image, takes, &limits) {
+                return false;
+            }
+            bytes += image.bytes;
+            if bytes > limits.total_bytes {
+                room = 0;
+            }
+            let is_kept = room > 0;
+            room = room.saturating_sub(1);
+            is_kept
+        })
+        .collect();
+    if kept.iter().all(|is_kept| *is_kept) {
         return Cow::Borrowed(messages);
     }
     let mut messages = messages.to_vec();
-    for message in &mut messages {
-        if let Message::User(user) = message {
-            for image in user.images.iter_mut().take(dropped) {
-                image.data = None;
-            }
-            dropped = dropped.saturating_sub(user.images.len());
+    for image in messages.iter_mut().flat_map(Message::images_mut) {
+        if kept.pop() == Some(false) {
+            image.data = None;
         }
     }
     Cow::Owned(messages)
@@ -294,7 +334,7 @@ pub(crate) fn fitted<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::message::User;
+    use crate::chat::message::{ToolOutput, User};
 
     fn image(name: &str, bytes: u64) -> Image {
         Image {
@@ -394,10 +434,7 @@ mod tests {
     }
 
     fn shown(messages: &[Message]) -> Vec<bool> {
-        let images = messages.iter().flat_map(|message| match message {
-            Message::User(user) => user.images.as_slice(),
-            _ => &[],
-        });
+        let images = messages.iter().flat_map(Message::images);
         images.map(|image| image.data.is_some()).collect()
     }
 
@@ -428,5 +465,41 @@ mod tests {
             shown(&fitted(&few, "deepseek", "deepseek-chat", &blind)),
             [false]
         );
+    }
+
+    #[test]
+    fn images_of_results_go_only_to_models_that_are_known_to_take_them() {
+        let result = |one: Image| {
+            let output = ToolOutput::ok("a", "shot", "[image]");
+            Message::Tool(ToolOutput {
+                images: vec![one],
+                ..output
+            })
+        };
+        let gif = Image {
+            kind: ImageKind::Gif,
+            ..image("b.gif", 1)
+        };
+        let messages = [
+            result(image("a.png", 1000)),
+            result(gif),
+            result(image("c.png", 1 << 30)),
+        ];
+        let models = ModelRegistry::default();
+        for (provider, model, sent) in [
+            ("gemini", "gemini-2.5-flash", [true, false, false]),
+            ("anthropic", "claude-opus-4-5", [true, true, false]),
+            ("mistral", "pixtral-large-latest", [false; 3]),
+            ("openai-compat", "something-new", [false; 3]),
+            ("deepseek", "deepseek-chat", [false; 3]),
+        ] {
+            let info = models.facts(provider, model);
+            let fitted = fitted(&messages, provider, model, &info);
+            assert_eq!(shown(&fitted), sent, "{provider} {model}");
+            let mut kept: Vec<Image> = messages.iter().flat_map(Message::images).cloned().collect();
+            keep_sendable(&mut kept, provider, model, &info);
+            assert_eq!(kept.len(), sent.iter().filter(|sent| **sent).count());
+            assert!(kept.iter().all(|image| image.tokens > 0));
+        }
     }
 }

@@ -330,11 +330,16 @@ fn begin(ctx: &ToolContext, task: &AgentTask) -> Outcome<(Folder, String)> {
 /// The project's tickets.
 fn tickets(ctx: &ToolContext, root: &Root) -> Outcome<Folder> {
     let place = TicketLocation::from(&ctx.session.env, root.path()).check_inside()?;
+    let is_known = ctx.session.project().is_some();
     place.open().map_err(|problem| {
-        problem.next(format!(
-            "An agent works for a ticket of its project, {}.",
-            root.path().display()
-        ))
+        let dir = root.path().display();
+        match is_known {
+            true => problem.next(format!("An agent works for a ticket of its project, {dir}.")),
+            false => Problem::missing(format!(
+                "An agent works for a ticket of its project, and this conversation is in none: its tickets are the user's own."
+            ))
+            .next(format!("Make {dir} the project with set_working_dir, then create the ticket there.")),
+        }
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::heartbeat::AliveTimes;
 use super::{Run, files, places, record, working_tree};
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::disk::paths::TICKETS;
@@ -39,7 +39,17 @@ fn git(run: &Run) -> Outcome<Git<'_>> {
             run.root().path().display()
         )));
     }
-    Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop)
+    Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop).map_err(|problem| {
+        match problem.kind {
+            // It had one when the run began.
+            ProblemKind::Missing if !run.branch.is_empty() => Problem::missing(format!(
+                "{} is in no git repository any more: the worktree of this run was removed while it worked there.",
+                run.root().path().display()
+            ))
+            .next("Move what is left in that folder away, then run the same command again: the worktree is made again from its branch."),
+            _ => problem,
+        }
+    })
 }
 
 /// Whether there is a repository around the project.
@@ -215,9 +225,17 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
     let _index = git_index::hold(run.root().path(), &run.ctx.stop)?;
     let git = git(run)?;
     working_tree::check_branch(run, &git)?;
-    let note = git
-        .checkpoint(&full)
-        .map_err(|problem| problem.next("The run cannot go on without its checkpoints."))?;
+    let note = git.checkpoint(&full).map_err(|problem| {
+        let mut documents = run.places.documents().into_iter();
+        let folder = documents.find(|path| run.root().path().join(path).is_dir());
+        match folder {
+            Some(path) => {
+                Problem::refused(format!("{path} is a folder, and a document belongs there."))
+                    .next("Move it away, then run the same command again.")
+            }
+            None => problem.next("The run cannot go on without its checkpoints."),
+        }
+    })?;
     if let Some(note) = note {
         run.warn(note);
     }

@@ -97,6 +97,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         }
         (false, false) => Uncommitted::Refuse,
     };
+    request.steering.check()?;
     if let Some(from) = request.steering.from {
         steering::check_from(&run, from)?;
     }
@@ -241,7 +242,8 @@ fn check_tests(run: &Run, request: &RunRequest) -> Outcome<()> {
         "Every phase was gone through, but the run is not done. {}",
         tests.words()
     ))
-    .next("Mend that, and run the same command again: it runs the tests, and closes the ticket when they pass."))
+    .next("Mend that, and run the same command again: it runs the tests, and closes the ticket when they pass.")
+    .next("To have the tests mended again: the same command with --from 4a"))
 }
 
 /// Closes the ticket and commits that. A run that is killed here does it again.
@@ -468,6 +470,12 @@ fn outline(request: &RunRequest) -> Outcome<Vec<PhaseOutline>> {
     outlined.collect()
 }
 
+/// Whether every phase that was asked for is done.
+fn is_gone_through(run: &Run, request: &RunRequest) -> bool {
+    let mut asked_for = PHASES.iter().filter(|phase| request.has(phase));
+    asked_for.all(|phase| state::is_done(&run.places, phase.name).unwrap_or(false))
+}
+
 /// Tells how the run ended, and how to go on when it is not done.
 fn finish(run: &Run, request: &RunRequest, outcome: Outcome<RunOutcome>) -> Outcome<RunOutcome> {
     let same = match request.steering.from {
@@ -478,6 +486,8 @@ fn finish(run: &Run, request: &RunRequest, outcome: Outcome<RunOutcome>) -> Outc
         ProblemKind::Limit if run.budget_left().is_err() => problem.next(format!(
             "{same} with a higher --max-cost: finished phases are not repeated."
         )),
+        // There is nothing to continue with, and the problem says what there is to do.
+        _ if is_gone_through(run, request) => problem,
         _ => problem.next(format!(
             "{same} to continue: finished phases are not repeated."
         )),

@@ -33,6 +33,24 @@ pub(crate) struct Steering {
     pub prompt: Option<Arc<dyn ApprovalPrompt>>,
 }
 
+impl Steering {
+    /// Makes sure that the flags can be meant together.
+    ///
+    /// # Errors
+    /// It was to stop before the phase that was to be done again.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        match (self.from, self.until) {
+            (Some(from), Some(until)) if phase::position(from) > phase::position(until) => {
+                Err(Problem::input(format!(
+                    "--from {from} and --until {until} leave nothing to do: phase {from} comes after {until}."
+                ))
+                .next("Give phases in the order in which they come, or leave one of the two out."))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// How a run ended that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RunOutcome {

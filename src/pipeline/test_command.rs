@@ -157,7 +157,7 @@ pub(super) fn detect(run: &Run) -> Option<String> {
 
 /// `Test command: …` in the project's instructions.
 fn stated(run: &Run) -> Option<String> {
-    let (_, text) = project_texts::instructions(&run.ctx.session.paths, run.root())?;
+    let (_, text) = project_texts::instructions(&run.ctx.session.paths, run.root(), true)?;
     let command = text.lines().find_map(project_texts::test_command)?;
     (!command.is_empty()).then(|| command.to_owned())
 }

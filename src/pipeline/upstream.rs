@@ -51,18 +51,26 @@ pub(crate) fn copy(run: &Run) -> Outcome<()> {
 /// The folder of copies, in the logs.
 const UNMERGED: &str = "upstream";
 
-/// Copies what features that are built in worktrees have written so far. Those that were merged meanwhile are here themselves.
+/// Copies what other features have written so far: those that are built in worktrees, and those that were merged after the branch of this one began.
 fn copy_features(run: &Run) -> Outcome<()> {
     let Some(own) = run.places.feature() else {
         return Ok(());
     };
     let root = run.root();
     let here = feature::in_tree(root);
-    for record in features::worktrees(root) {
-        let is_other = record.feature != own && !here.contains(&record.feature);
-        let Some(places) = record.places().ok().filter(|_| is_other) else {
+    let mut others: Vec<RunPlaces> = Vec::new();
+    let origin = worktree::record::of(root).and_then(|own| Root::open(&own.origin).ok());
+    if let Some(origin) = origin.map(Arc::new) {
+        let merged = feature::in_tree(&origin).into_iter();
+        others.extend(merged.map(|name| RunPlaces::of_feature(Arc::clone(&origin), &name)));
+    }
+    let built = features::worktrees(root).into_iter();
+    others.extend(built.filter_map(|record| record.places().ok()));
+    for places in others {
+        let name = places.feature().unwrap_or_default();
+        if name == own || here.iter().any(|here| here == name) {
             continue;
-        };
+        }
         for path in left_by(&places) {
             let text = places
                 .root

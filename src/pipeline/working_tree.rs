@@ -65,29 +65,13 @@ pub(crate) fn hold(root: &Root, stop: &Cancel) -> Outcome<Option<Lock>> {
 /// # Errors
 /// Another one is: what is committed there would be on the wrong branch.
 pub(crate) fn check_branch(run: &Run, git: &Git<'_>) -> Outcome<()> {
-    let wanted = run.branch.as_str();
-    let (now, has_commit) = git.head()?;
-    if wanted.is_empty() {
+    if run.branch.is_empty() {
         return Ok(());
     }
-    if now.as_deref() == Some(wanted) {
-        // Without its commits a branch that had some was deleted: a commit would begin it anew, without its history.
-        let deleted = (!has_commit).then(|| git.logged_head()).flatten();
-        return match deleted {
-            None => Ok(()),
-            Some(last) => Err(Problem::refused(format!(
-                "The branch \"{wanted}\" was deleted while this run worked on it. Nothing was committed."
-            ))
-            .next(format!("Bring it back with: git branch {wanted} {last}"))),
-        };
+    match git.off_branch(&run.branch)? {
+        None => Ok(()),
+        Some((why, back)) => Err(Problem::refused(format!("{why} Nothing was committed."))
+            .next(back)
+            .next("Or name another branch for the run: --branch NAME")),
     }
-    let there = match now {
-        Some(name) => format!("\"{name}\" is checked out now"),
-        None => "no branch is checked out now".to_owned(),
-    };
-    Err(Problem::refused(format!(
-        "This run works on the branch \"{wanted}\", but {there}. Nothing was committed there."
-    ))
-    .next(format!("Go back with: git checkout {wanted}"))
-    .next("Or name another branch for the run: --branch NAME"))
 }

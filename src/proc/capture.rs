@@ -187,7 +187,7 @@ impl SpillFile {
 }
 
 /// `path` with the links in what exists of it resolved, so that none is followed later.
-pub(super) fn without_links(path: &Path) -> PathBuf {
+pub(crate) fn without_links(path: &Path) -> PathBuf {
     let mut ancestors = path.ancestors();
     let real = ancestors.find_map(|above| Some((above, above.canonicalize().ok()?)));
     let joined = real.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));

@@ -13,6 +13,9 @@ use crate::disk::paths::Paths;
 /// Size limit in bytes: they are part of every request.
 const MAX_INSTRUCTIONS_BYTES: usize = 60_000;
 
+/// What the writer of tests is told to write, among other things.
+const WRITTEN_BY_CHILDREN: &str = ".marvin-instructions";
+
 /// The texts of the project that the system prompt of a process holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProjectTexts {
@@ -51,11 +54,16 @@ impl ProjectTexts {
 /// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
 ///
 /// A file that says nothing but how the tests are run is added to the next one instead of taking its place: the pipeline has one written where the
-/// project had none.
+/// project had none. For a child (`is_child`) that is so whatever it says, because another child may have written it.
 ///
 /// Files of the project are read through the path fence, so no symlink there gets a file from elsewhere into a request.
-pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
+pub(crate) fn instructions(
+    paths: &Paths,
+    root: &Root,
+    is_child: bool,
+) -> Option<(PathBuf, String)> {
     let dir = root.path();
+    let of_children = is_child.then(|| dir.join(WRITTEN_BY_CHILDREN));
     let places = paths.instructions(dir).into_iter().filter_map(|path| {
         let text = match path.strip_prefix(dir) {
             Ok(rel) => read_within(root, rel.to_str()?, MAX_INSTRUCTIONS_BYTES),
@@ -67,7 +75,9 @@ pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, Strin
     for (path, text) in places.chain(std::iter::once_with(|| agents(root)).flatten()) {
         match command.take() {
             Some((_, command)) => return Some((path, format!("{}\n\n{text}", command.trim_end()))),
-            None if is_test_command(&text) => command = Some((path, text)),
+            None if is_test_command(&text) || of_children.as_ref() == Some(&path) => {
+                command = Some((path, text));
+            }
             None => return Some((path, text)),
         }
     }
@@ -149,7 +159,7 @@ mod tests {
     use crate::store::project_documents;
 
     fn instructions(paths: &Paths, dir: &Path) -> Option<(PathBuf, String)> {
-        super::instructions(paths, &Root::open(dir).unwrap())
+        super::instructions(paths, &Root::open(dir).unwrap(), false)
     }
 
     fn documents(dir: &Path) -> Vec<(&'static str, String)> {
@@ -218,6 +228,9 @@ mod tests {
         assert_eq!(instructions(&paths, &deep).unwrap().1, "inner");
         fs::write(deep.join(".marvin-instructions"), "own").unwrap();
         assert_eq!(instructions(&paths, &deep).unwrap().1, "own");
+        // What a child of a run wrote there hides nothing from the next one.
+        let of_child = super::instructions(&paths, &Root::open(&deep).unwrap(), true);
+        assert_eq!(of_child.unwrap().1, "own\n\ninner");
     }
 
     #[test]

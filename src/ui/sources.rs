@@ -1,5 +1,6 @@
 //! Completion sources of both interfaces: commands, names and files of this session.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,11 +32,14 @@ impl Sources for Candidates<'_> {
         names.chain(prompts.map(|row| row.call)).collect()
     }
 
-    fn about(&self, command: &str) -> Option<&'static str> {
+    fn about(&self, command: &str) -> Option<Cow<'static, str>> {
         let mut typed = commands::typed().into_iter();
-        typed
-            .find(|(name, _)| name == command)
-            .map(|(_, about)| about)
+        if let Some((_, about)) = typed.find(|(name, _)| name == command) {
+            return Some(about.into());
+        }
+        let prompts = self.0.modules.get::<SessionServers>().prompts();
+        let row = prompts.into_iter().find(|row| row.call == command)?;
+        (!row.about.is_empty()).then_some(row.about.into())
     }
 
     fn theme(&self) -> Option<ThemeChoice> {

@@ -4,14 +4,8 @@
 //! usage: `cargo bench --bench choosing`. Meaning needs a model for embeddings: one on an Ollama server when `OLLAMA_URL` and `MARVIN_REPLY_EMBED_MODEL`
 //! name it, and otherwise a stand-in that knows spelling alone. `CHOOSING_MISSED=1` lists the questions that were missed, without those held out.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a measurement may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 #[path = "../support/mod.rs"]
 mod support;

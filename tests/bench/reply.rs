@@ -4,14 +4,8 @@
 //!
 //! usage: `cargo bench --bench reply [-- ENTRIES …]`, with numbers of entries to compare.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a measurement may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 #[path = "../support/mod.rs"]
 mod support;

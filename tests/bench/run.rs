@@ -5,14 +5,13 @@
 //! row run in turn, round after round; numbers are medians, ratios are medians of the ratios within a round.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    unreachable_pub
+    clippy::restriction,
+    unreachable_pub,
+    reason = "a measurement may panic and print"
 )]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
+mod acp;
 mod clutter;
 mod commands;
 mod contender;
@@ -45,6 +44,7 @@ fn main() {
     clutter::rows(&stage, quick, &mut limits);
     extensions::rows(&stage, quick, &mut limits);
     commands::rows(&stage, quick, &mut limits);
+    acp::rows(&stage, quick, &mut limits);
     limits.push(rows::size(&stage));
     println!("\n{}", table::HEAD);
     for row in limits {

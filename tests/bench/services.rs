@@ -3,14 +3,8 @@
 //!
 //! usage: `cargo bench --bench services`. Reads the samples beside the checkout; without them there is nothing to measure.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a measurement may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -23,7 +17,7 @@ use std::time::{Duration, Instant};
 use marvin::testing::services::{SERVICES, variable};
 use marvin::testing::tools::{SessionContext, ToolContext, ToolPolicy, run_one};
 use marvin::testing::{Cancel, Env, NullSink, ToolCall};
-use serde_json::{Value, json};
+use serde_json::Value;
 use support::samples::{Sample, samples};
 
 /// Runs of each call.
@@ -119,151 +113,38 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Tool, service, its largest sample that the tool takes for a success, arguments.
-fn rows() -> Vec<(&'static str, &'static str, &'static str, Value)> {
-    vec![
-        (
-            "weather_forecast",
-            "open-meteo",
-            "forecast-tool.json",
-            json!({"latitude": 48.4, "longitude": -4.48}),
-        ),
-        (
-            "estimate_travel_time",
-            "osrm",
-            "route-no-steps.json",
-            json!({"origin_lat": 52.517037, "origin_lng": 13.388860, "dest_lat": 52.529407, "dest_lng": 13.397634}),
-        ),
-        (
-            "get_directions",
-            "osrm",
-            "route-steps-roundabouts.json",
-            json!({"origin_lat": 41.928821, "origin_lng": 8.732901, "dest_lat": 41.953932, "dest_lng": 8.763850}),
-        ),
-        (
-            "get_my_location",
-            "ip-geolocation",
-            "ip-api-success.json",
-            json!({}),
-        ),
-        (
-            "places_text_search",
-            "google-places",
-            "text-search-full.json",
-            json!({"text_query": "pizza"}),
-        ),
-        (
-            "osm_search",
-            "nominatim",
-            "search-json-cologne.json",
-            json!({"query": "Cologne"}),
-        ),
-        (
-            "overpass_query",
-            "overpass",
-            "way-center.json",
-            json!({"query": "node[amenity=cafe](50,6,51,7);out;"}),
-        ),
-        (
-            "web_search",
-            "duckduckgo",
-            "html-ad-and-missing-snippet.html",
-            json!({"query": "rust"}),
-        ),
-        (
-            "read_rss",
-            "rss",
-            "rss2-cloudflare.xml",
-            json!({"url": "SERVER/feed.xml", "max_items": 20}),
-        ),
-        (
-            "search_movies",
-            "omdb",
-            "search-star-wars.json",
-            json!({"query": "Star Wars"}),
-        ),
-        (
-            "get_movie_details",
-            "omdb",
-            "title-thelma-and-louise.json",
-            json!({"imdb_id": "tt0103074"}),
-        ),
-        (
-            "search_games",
-            "rawg",
-            "search-doom.json",
-            json!({"query": "doom"}),
-        ),
-        (
-            "steam_app_details",
-            "steam",
-            "appdetails-379720.json",
-            json!({"app_id": 379720}),
-        ),
-        (
-            "music_lookup",
-            "musicbrainz",
-            "recording-lookup.json",
-            json!({"entity": "recording", "mbid": "cb2cc207-8125-445c-9ef9-6ea44eee959a"}),
-        ),
-        (
-            "recipe_search",
-            "themealdb",
-            "search-arrabiata.json",
-            json!({"query": "arrabiata"}),
-        ),
-        (
-            "wiki_full",
-            "wikipedia",
-            "extract-full.json",
-            json!({"title": "Odin"}),
-        ),
-        (
-            "wiki_search",
-            "wikipedia",
-            "search.json",
-            json!({"query": "odin"}),
-        ),
-        (
-            "search_papers",
-            "semantic-scholar",
-            "search.json",
-            json!({"query": "attention"}),
-        ),
-        (
-            "search_arxiv",
-            "arxiv",
-            "query-testing.xml",
-            json!({"query": "testing", "max_results": 20}),
-        ),
-        (
-            "stack_search",
-            "stackexchange",
-            "search-advanced.json",
-            json!({"query": "borrow"}),
-        ),
-        (
-            "stack_answers",
-            "stackexchange",
-            "answers-withbody.json",
-            json!({"question_id": 1}),
-        ),
-        (
-            "dictionary_lookup",
-            "dictionaryapi",
-            "success.json",
-            json!({"word": "hello"}),
-        ),
-        (
-            "translate_text",
-            "mymemory",
-            "autodetect-zh.json",
-            json!({"text": "hello", "target_language": "zh"}),
-        ),
-        (
-            "convert_units",
-            "frankfurter",
-            "v1-usd-eur.json",
-            json!({"value": 5, "from_unit": "USD", "to_unit": "EUR"}),
-        ),
-    ]
+const ROWS: &str = r#"
+weather_forecast open-meteo forecast-tool.json {"latitude": 48.4, "longitude": -4.48}
+estimate_travel_time osrm route-no-steps.json {"origin_lat": 52.517037, "origin_lng": 13.388860, "dest_lat": 52.529407, "dest_lng": 13.397634}
+get_directions osrm route-steps-roundabouts.json {"origin_lat": 41.928821, "origin_lng": 8.732901, "dest_lat": 41.953932, "dest_lng": 8.763850}
+get_my_location ip-geolocation ip-api-success.json {}
+places_text_search google-places text-search-full.json {"text_query": "pizza"}
+osm_search nominatim search-json-cologne.json {"query": "Cologne"}
+overpass_query overpass way-center.json {"query": "node[amenity=cafe](50,6,51,7);out;"}
+web_search duckduckgo html-ad-and-missing-snippet.html {"query": "rust"}
+read_rss rss rss2-cloudflare.xml {"url": "SERVER/feed.xml", "max_items": 20}
+search_movies omdb search-star-wars.json {"query": "Star Wars"}
+get_movie_details omdb title-thelma-and-louise.json {"imdb_id": "tt0103074"}
+search_games rawg search-doom.json {"query": "doom"}
+steam_app_details steam appdetails-379720.json {"app_id": 379720}
+music_lookup musicbrainz recording-lookup.json {"entity": "recording", "mbid": "cb2cc207-8125-445c-9ef9-6ea44eee959a"}
+recipe_search themealdb search-arrabiata.json {"query": "arrabiata"}
+wiki_full wikipedia extract-full.json {"title": "Odin"}
+wiki_search wikipedia search.json {"query": "odin"}
+search_papers semantic-scholar search.json {"query": "attention"}
+search_arxiv arxiv query-testing.xml {"query": "testing", "max_results": 20}
+stack_search stackexchange search-advanced.json {"query": "borrow"}
+stack_answers stackexchange answers-withbody.json {"question_id": 1}
+dictionary_lookup dictionaryapi success.json {"word": "hello"}
+translate_text mymemory autodetect-zh.json {"text": "hello", "target_language": "zh"}
+convert_units frankfurter v1-usd-eur.json {"value": 5, "from_unit": "USD", "to_unit": "EUR"}
+"#;
+
+fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str, Value)> {
+    ROWS.lines().skip(1).map(|line| {
+        let mut words = line.splitn(4, ' ');
+        let mut next = || words.next().unwrap();
+        let (tool, service, sample) = (next(), next(), next());
+        (tool, service, sample, serde_json::from_str(next()).unwrap())
+    })
 }

@@ -10,14 +10,8 @@
 //!
 //! MODEL `scripted:FAMILY` is a model that calls the right tool as a family of models writes it; `scripted:` alone is all of them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a test may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 mod families;
 mod judge;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::confirm::LIVE;
 use crate::stage::{begin, command, last_sent, log, plain_command, quit, says, started, until};
+use crate::support::engineer;
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -187,13 +188,7 @@ fn writing(
         let body = request.json();
         let messages = body["messages"].as_array().unwrap().iter();
         let step = messages.filter(|message| message["role"] == "tool").count();
-        let create = json!({"args": format!("create 'Part {number}' -t task --parent job-{number}")});
-        let answer = Answer::sse(match step {
-            0 | 1 => openai::call("", "tk", create),
-            2 => openai::call("", "run_command", json!({"command": command(number)})),
-            3 => openai::call("", "git_commit", json!({"message": format!("Part {number}"), "add_all": true})),
-            _ => openai::text(&[&format!("{number} is written down.")]),
-        });
+        let answer = engineer::part(number, step, &command(number));
         match held(number, step) {
             Some(latch) => answer.head_after(&latch),
             None => answer,

@@ -10,6 +10,7 @@ use crate::stage::{
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
+use crate::support::wait::side_by_side;
 
 const AWAY: &str = "\x1b[O";
 const BACK: &str = "\x1b[I";
@@ -85,7 +86,11 @@ fn a_question_calls_too_and_off_means_off() {
 }
 
 #[test]
-fn after_a_long_wait_the_bell_rings_wherever_the_window_is() {
+fn after_a_long_wait_and_no_other_the_bell_rings_wherever_the_window_is_and_in_lines() {
+    side_by_side([on_the_full_screen, in_lines], |rings: fn()| rings());
+}
+
+fn on_the_full_screen() {
     let home = Home::new();
     let latch = Latch::new();
     let server = playing([end(begin("Slowly").pause(&latch))]);
@@ -99,8 +104,7 @@ fn after_a_long_wait_the_bell_rings_wherever_the_window_is() {
     quit(pty, &home);
 }
 
-#[test]
-fn lines_ring_after_a_long_wait_only() {
+fn in_lines() {
     let home = Home::new();
     let latch = Latch::new();
     let server = playing([says("Quick."), end(begin("Slowly").pause(&latch))]);

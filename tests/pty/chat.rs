@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, conversation, end, find, full, input, last_sent, log, messages,
-    more, playing, quit, rows, says, sent, started, wait_input,
+    LIMIT, SIZE, begin, conversation, end, find, full, input, last_sent, log, messages, more,
+    playing, quit, rows, says, sent, started, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -104,62 +104,6 @@ fn markdown_is_drawn() {
         assert!(row > 0);
         screen.contents().assert_lacks(&["**", "# A"]);
     });
-    quit(pty, &home);
-}
-
-#[test]
-fn a_tool_round_is_a_line_that_unfolds() {
-    let home = Home::new();
-    home.write("work/notes.txt", "alpha line\nbeta line\n");
-    let server = playing([
-        calls("read_file", json!({"path": "notes.txt"})),
-        says("It has two lines."),
-    ]);
-    let pty = full(&home, &server);
-    pty.enter("what is in it", "It has two lines.");
-    pty.wait_for("the line of the call", |screen| {
-        rows(screen).into_iter().any(|row| {
-            row.contains("🔧") && row.contains("read_file  notes.txt") && row.contains('✓')
-        })
-    });
-    pty.screen().assert_lacks(&["beta line"]);
-    pty.send("\t");
-    pty.wait_text("beta line");
-    pty.send("\t");
-    pty.wait_gone("beta line");
-    let last = sent(&server, 1).pop().unwrap();
-    assert_eq!(last.0, "tool");
-    last.1.assert_has(&["beta line"]);
-    quit(pty, &home);
-    // Tools are not part of the log.
-    assert_eq!(
-        log(&home),
-        messages(&[("you", "what is in it"), ("assistant", "It has two lines.")])
-    );
-}
-
-#[test]
-fn an_edit_is_shown_as_a_change() {
-    let home = Home::new();
-    home.write("work/a.txt", "one\ntwo\nthree\n");
-    let server = playing([
-        calls(
-            "apply_patch",
-            json!({"path": "a.txt", "old_str": "two\n", "new_str": "zwei\ndrei\n"}),
-        ),
-        says("Changed."),
-    ]);
-    let pty = full(&home, &server);
-    pty.enter("translate", "Changed.");
-    pty.wait_text("+2 −1");
-    pty.with(|screen| {
-        let color = |text: &str| {
-            let (row, column) = find(screen, text).unwrap_or_else(|| panic!("no {text}"));
-            screen.cell(row, column).unwrap().fgcolor()
-        };
-        assert_ne!(color("two"), color("zwei"));
-    });
-    assert_eq!(home.read("work/a.txt"), "one\nzwei\ndrei\nthree\n");
     quit(pty, &home);
 }
 

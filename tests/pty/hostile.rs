@@ -154,8 +154,8 @@ fn outside_text_cannot_control_plain_mode() {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_an_answer_like_others() {
-    const PIECES: usize = 160;
+fn a_line_of_two_megabytes_is_an_answer_like_others() {
+    const PIECES: usize = 32;
     let home = Home::new();
     let piece = "0123456789abcdef".repeat(4096);
     let mut answer = begin("");
@@ -168,7 +168,7 @@ fn a_line_of_ten_megabytes_is_an_answer_like_others() {
     pty.enter("go", "2 msgs");
     pty.wait_text("its end");
     let written = pty.raw().len() - before;
-    assert!(written < 2 << 20, "{written} bytes to show it");
+    assert!(written < 1 << 20, "{written} bytes to show it");
     pty.send("\x1b[5~");
     pty.wait_text("more below");
     pty.enter("next", "Next.");

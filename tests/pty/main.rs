@@ -1,12 +1,7 @@
 //! Tests on real pseudo-terminals, read by an emulator: what a program that takes over the terminal must get right.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a test may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 #[path = "../support/mod.rs"]
 mod support;

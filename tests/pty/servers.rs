@@ -146,7 +146,9 @@ fn resources_and_the_words_of_prompts_are_completed() {
     pty.send("\x1b");
     pty.wait_gone("diary.md");
     pty.control('u');
-    pty.send("/calc:review ma\t");
+    pty.send("/calc:");
+    pty.wait_text("Reviews a file.");
+    pty.send("review ma\t");
     pty.wait_text("math.rs");
     pty.send("\x1b");
     pty.wait_gone("math.rs");
@@ -193,6 +195,45 @@ fn what_a_server_says_by_itself_is_shown_and_its_changes_come_with_the_next_mess
         pty.wait_closed();
         gone(&home);
     }
+}
+
+/// Asks as soon as it is connected, and writes down what it is answered.
+const ASKING_SERVER: &str = r#"#!/bin/sh
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+  *'"method":"initialize"'*) say '{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{}}}' ;;
+  *'"method":"tools/list"'*)
+    say '{"tools":[]}'
+    printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string","enum":["red","blue"]}},"required":["colour"]}}}\n' ;;
+  *'"q1"'*) echo "$line" >> "$1" ;;
+  *'"id":'*'"method":'*|*'"method":'*'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+#[test]
+fn a_question_of_a_server_is_seen_at_an_idle_prompt_of_plain_lines() {
+    let home = Home::new();
+    let program = home.program("bin/server", ASKING_SERVER);
+    let entry = json!({"command": program, "args": [home.path().join("server.log")]});
+    home.write(
+        "config/mcp.json",
+        json!({"mcpServers": {"calc": entry}}).to_string(),
+    );
+    let server = model();
+    // Nothing is typed before the question is there.
+    let pty = Pty::spawn(&crate::stage::plain_command(&home, &server), (100, 40));
+    pty.wait_text("Which colour?");
+    pty.wait_text("Your answer");
+    pty.send("blue\r");
+    until("an answer", || log(&home).contains("blue"));
+    pty.wait_text("You: ");
+    // Lines are read as ever, and what was typed first is part of them.
+    pty.enter("Good morning.", "Fine.");
+    pty.send("/exit\r");
+    pty.wait_closed();
 }
 
 #[test]

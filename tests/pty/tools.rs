@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::stage::{
-    calls, command, conversation, full, playing, quit, rows, says, sent, started, until,
+    calls, command, conversation, full, log, messages, playing, quit, rows, says, sent, started,
+    until,
 };
 use crate::support::home::Home;
 use crate::support::pty::Pty;
@@ -57,25 +58,6 @@ fn a_command_that_was_declined_has_not_failed() {
     let (home, pty) = ran(json!({"command": "make"}), "n");
     ends(&pty, "✗ declined");
     pty.screen().assert_lacks(&["failed"]);
-    quit(pty, &home);
-}
-
-#[test]
-fn a_long_new_file_unfolds_whole() {
-    let home = Home::new();
-    let content: String = (1..=100).map(|n| format!("line {n}\n")).collect();
-    let server = playing([
-        calls(
-            "create_file",
-            json!({"path": "new.txt", "content": content}),
-        ),
-        says("Written."),
-    ]);
-    let pty = full(&home, &server);
-    pty.enter("write it", "Written.");
-    pty.wait_text("… 61 more lines, Ctrl-O unfolds");
-    pty.send("\t");
-    pty.wait_text("+ 100  line 100");
     quit(pty, &home);
 }
 
@@ -134,6 +116,11 @@ fn a_key_unfolds_the_result_in_view_and_then_all() {
     pty.resize(80, 24);
     shows(true, false);
     quit(pty, &home);
+    // Calls are no part of the log.
+    assert_eq!(
+        log(&home),
+        messages(&[("you", "read them"), ("assistant", "Both read.")])
+    );
 }
 
 #[test]

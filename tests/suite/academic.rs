@@ -85,8 +85,8 @@ fn refusals_of_semantic_scholar_are_reported() {
     }
 }
 
-#[test]
-fn an_empty_arxiv_page_is_requested_again() {
+/// Takes the three seconds between two requests to arXiv.
+fn an_empty_page_is_requested_again() {
     let server = Server::answering(|_, n| match n {
         0 => atom(5, ""),
         _ => atom(
@@ -110,9 +110,10 @@ fn an_empty_arxiv_page_is_requested_again() {
 }
 
 #[test]
-fn a_bad_arxiv_response_is_not_an_empty_result() {
+fn a_bad_or_empty_arxiv_response_is_asked_for_again_and_not_an_empty_result() {
     // Side by side, because each asks again after three seconds.
     std::thread::scope(|scope| {
+        scope.spawn(an_empty_page_is_requested_again);
         for (status, body, expected) in [
             (200, "Rate exceeded.", "Rate exceeded"),
             (503, "<html><body>busy</body></html>", "failed (503)"),

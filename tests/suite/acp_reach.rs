@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::editor::{Editor, last_sent, obedient_model, selects};
 use crate::support::home::Home;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -154,4 +155,47 @@ fn a_server_is_reached_by_its_address() {
     let sent = last_sent(&server)["messages"].to_string();
     assert!(sent.contains("At nine."), "{sent}");
     editor.close().expect(0);
+}
+
+#[test]
+fn a_command_leaves_the_sandbox_only_when_the_editors_user_says_so() {
+    let (home, server) = (Home::new(), obedient_model());
+    let marvin = home.marvin().with_model(&server);
+    let marvin = marvin.args(["--sandbox", "workspace-write"]);
+    let mut editor = Editor::begin_with(marvin.env("MARVIN_SANDBOX_EXCLUDE_TMP", "1"), json!({}));
+    let session = editor.open(&home);
+    let outside = |word: &str| {
+        let command = format!("echo {word} >> ../out.txt");
+        let args =
+            json!({"command": command, "outside_sandbox": true, "reason": "It belongs there."});
+        format!("call run_command {args}")
+    };
+    // That the call may run says nothing about where.
+    let is_outside = |request: &Value| {
+        request["params"]["toolCall"]["title"]
+            .to_string()
+            .contains("outside the sandbox")
+    };
+    editor
+        .answers(move |request| Some(Ok(selects(if is_outside(request) { "no" } else { "once" }))));
+    editor.prompt(&session, &outside("first"));
+    assert!(!home.has("out.txt"));
+    editor
+        .said(&session)
+        .as_str()
+        .assert_has(&["The user declined."]);
+    editor.answers(|_| Some(Ok(selects("once"))));
+    editor.prompt(&session, &outside("second"));
+    assert_eq!(home.read("out.txt"), "second\n");
+    let asked = editor.lines().into_iter().rfind(is_outside).unwrap();
+    let content = asked["params"]["toolCall"]["content"].to_string();
+    content
+        .as_str()
+        .assert_has(&["echo second", "It belongs there."]);
+    editor.answers(move |request| match is_outside(request) {
+        true => Some(Ok(json!({"outcome": {"outcome": "cancelled"}}))),
+        false => Some(Ok(selects("once"))),
+    });
+    assert_eq!(editor.prompt(&session, &outside("third")), "cancelled");
+    assert_eq!(home.read("out.txt"), "second\n");
 }

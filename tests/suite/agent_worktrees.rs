@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::agents::{result, results, ticket};
+use crate::support::engineer;
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::repo::Repo;
@@ -61,13 +62,7 @@ fn server(
                 (false, _) => openai::text(&["Launched."]),
             });
         };
-        let create = json!({"args": format!("create 'Part {number}' -t task --parent job-{number}")});
-        let answer = Answer::sse(match step {
-            0 | 1 => openai::call("", "tk", create),
-            2 => openai::call("", "run_command", json!({"command": command(number)})),
-            3 => openai::call("", "git_commit", json!({"message": format!("Part {number}"), "add_all": true})),
-            _ => openai::text(&[&format!("{number} is written down.")]),
-        });
+        let answer = engineer::part(number, step, &command(number));
         match held(number, step) {
             Some(latch) => answer.head_after(&latch),
             None => answer,

@@ -128,11 +128,22 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
                 "create_file",
                 json!({"path": ".tickets/x.md", "content": "x"}),
             ),
-            ("e4", "run_command", json!({"command": "touch b.txt"})),
+            (
+                "e4",
+                "run_command",
+                json!({"command": "touch b.txt; git checkout -q -b elsewhere"}),
+            ),
             ("e5", "git_commit", json!({"message": "Add a and b"})),
+            (
+                "e6",
+                "run_command",
+                json!({"command": "git checkout -q main"}),
+            ),
+            ("e7", "git_commit", json!({"message": "Add a and b"})),
         ],
     ]);
-    in_project(&home, &server, &CHILD).expect(0);
+    let child = [CHILD[0], CHILD[1], ("MARVIN_BRANCH", "main")];
+    in_project(&home, &server, &child).expect(0);
     for id in ["a1", "a2", "a3", "a4", "c2"] {
         let text = result(&server, id);
         let waits = text.contains("has not created a ticket") && text.contains("--parent top-1");
@@ -148,7 +159,9 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
     result(&server, "e2").assert_has(&["Use the ticket tools"]);
     result(&server, "e3").assert_has(&["ticket tools"]);
     assert!(home.has("work/b.txt"));
-    repo.git(&["log", "-1", "--format=%B"])
+    result(&server, "e5")
+        .assert_has(&["\"elsewhere\" is checked out now", "on the branch \"main\""]);
+    repo.git(&["log", "-1", "--format=%B", "main"])
         .assert_has(&[&format!("Ticket: {}\nTicket: top-1", made.trim())]);
 }
 

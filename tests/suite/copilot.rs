@@ -12,7 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{ollama_by_stage, ollama_says};
-use crate::support::wait::until_within;
+use crate::support::wait::{side_by_side, until_within};
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -168,7 +168,7 @@ fn a_folder_that_cannot_be_written_is_named_when_the_cli_hangs_and_ends() {
 
 #[test]
 fn the_cli_does_not_outlive_a_marvin_that_is_killed_or_terminated() {
-    for signal in [Signal::KILL, Signal::TERM, Signal::INT] {
+    side_by_side([Signal::KILL, Signal::TERM, Signal::INT], |signal| {
         let home = Home::new();
         let running = ask(&home, &(fixture("begin") + SILENT)).spawn();
         running.wait_stdout("Half", LIMIT);
@@ -176,7 +176,7 @@ fn the_cli_does_not_outlive_a_marvin_that_is_killed_or_terminated() {
         running.signal(signal);
         running.wait();
         all_gone(&home);
-    }
+    });
 }
 
 #[test]

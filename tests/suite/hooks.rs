@@ -128,6 +128,71 @@ fn every_event_of_a_run_is_told_in_its_order() {
 }
 
 #[test]
+fn they_run_in_a_run_that_a_program_drives_and_a_compaction_by_hand_is_told() {
+    let home = Home::new();
+    user_hooks(&home, &recorded("events"));
+    let long = "word ".repeat(2_000);
+    let answers = (0..12).map(|_| says(&long));
+    let server = playing(
+        [calls(
+            "create_file",
+            json!({"path": "a.md", "content": "text"}),
+        )]
+        .into_iter()
+        .chain(answers),
+    );
+    let message = |text: &str| {
+        json!({"type": "user", "message": {"role": "user", "content": text}}).to_string()
+    };
+    let mut input: Vec<String> = (0..12).map(|n| message(&format!("work {n}"))).collect();
+    input.push(message("/compact"));
+    let done = home
+        .marvin()
+        .with_model(&server)
+        .args([
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+        ])
+        .args(["--permission-mode", "bypassPermissions"])
+        .stdin(input.join("\n") + "\n")
+        .run()
+        .expect(0);
+    let all = records(&home, "work/events");
+    let told = names(&all);
+    let first = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "Stop",
+    ];
+    assert_eq!(told[..5], first);
+    let compactions: Vec<&Value> = all
+        .iter()
+        .filter(|record| record["hook_event_name"] == "PreCompact")
+        .collect();
+    assert_eq!(compactions.len(), 1, "{told:?}");
+    assert_eq!(compactions[0]["trigger"], "manual");
+    assert_eq!(told.last(), Some(&"SessionEnd"));
+    let lines = done
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let boundaries: Vec<Value> = lines
+        .filter(|line| line["subtype"] == "compact_boundary")
+        .collect();
+    assert_eq!(boundaries.len(), 1);
+    let about = &boundaries[0]["compact_metadata"];
+    assert_eq!(about["trigger"], "manual");
+    assert!(
+        about["pre_tokens"].as_u64() > about["post_tokens"].as_u64(),
+        "{about}"
+    );
+}
+
+#[test]
 fn status_2_keeps_a_call_and_a_message_and_gives_the_model_the_words() {
     let home = Home::new();
     user_hooks(

@@ -16,6 +16,7 @@ use crate::support::run::Marvin;
 use crate::support::samples::{Sample, sample_sets, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::wait::side_by_side;
 use crate::support::words::TextAssertions;
 
 const PROVIDERS: [&str; 3] = ["ip-api", "ipapi-co", "ipinfo"];
@@ -64,32 +65,35 @@ fn the_first_service_with_a_result_is_used_and_named() {
 
 #[test]
 fn a_service_that_fails_is_followed_by_the_next() {
-    for first in [
-        Answer::json(&json!({"status": "fail", "message": "reserved range"})),
-        Answer::json(&json!({})),
-        Answer::json(&json!({"status": "success", "lat": 0, "lon": 0})),
-        Answer::json(&json!({"status": "success", "lat": 1, "lon": 181})),
-        Answer::status(429)
-            .header("X-Rl", "0")
-            .header("X-Ttl", "30"),
-        Answer::status(503).header("Retry-After", "0"),
-        Answer::text("text/html", "<html><h1>Sign in to this network</h1>"),
-        Answer::text("application/json", "[".repeat(10_000)),
-        Answer::status(200).close(),
-    ] {
-        let server = Server::answering(move |request, _| match provider(&request.path) {
-            "ip-api" => first.clone(),
-            "ipapi-co" => Answer::json(&json!({"error": true, "reason": "RateLimited"})),
-            _ => Answer::json(&json!({"loc": "48.39,-4.49", "city": "Brest", "country": "FR"})),
-        });
-        let output = here(&Home::new(), &server.url("")).run().expect(0);
-        assert_eq!(
-            output.text(),
-            "Latitude: 48.39\nLongitude: -4.49\nPlace: Brest, FR\n\
+    side_by_side(
+        [
+            Answer::json(&json!({"status": "fail", "message": "reserved range"})),
+            Answer::json(&json!({})),
+            Answer::json(&json!({"status": "success", "lat": 0, "lon": 0})),
+            Answer::json(&json!({"status": "success", "lat": 1, "lon": 181})),
+            Answer::status(429)
+                .header("X-Rl", "0")
+                .header("X-Ttl", "30"),
+            Answer::status(503).header("Retry-After", "0"),
+            Answer::text("text/html", "<html><h1>Sign in to this network</h1>"),
+            Answer::text("application/json", "[".repeat(10_000)),
+            Answer::status(200).close(),
+        ],
+        |first| {
+            let server = Server::answering(move |request, _| match provider(&request.path) {
+                "ip-api" => first.clone(),
+                "ipapi-co" => Answer::json(&json!({"error": true, "reason": "RateLimited"})),
+                _ => Answer::json(&json!({"loc": "48.39,-4.49", "city": "Brest", "country": "FR"})),
+            });
+            let output = here(&Home::new(), &server.url("")).run().expect(0);
+            assert_eq!(
+                output.text(),
+                "Latitude: 48.39\nLongitude: -4.49\nPlace: Brest, FR\n\
              Source: ip (ipinfo.io). Approximate, from the IP address: behind a VPN or proxy it is where that ends.\n"
-        );
-        assert_eq!(server.requests().len(), 3, "nobody is asked twice");
-    }
+            );
+            assert_eq!(server.requests().len(), 3, "nobody is asked twice");
+        },
+    );
 }
 
 #[test]
@@ -210,21 +214,24 @@ fn the_device_location_comes_first() {
 fn a_hanging_or_failing_device_falls_back_to_the_address() {
     let found = json!({"status": "success", "lat": 1, "lon": 2});
     let server = Server::always(Answer::json(&found));
-    for (text, max) in [
-        ("exit 0", 3),
-        ("echo 'New location:'; exit 255", 3),
-        ("/bin/sleep 60 & wait", 8),
-    ] {
-        let home = Home::new();
-        script(&home, "where-am-i", text);
-        let output = here(&home, &server.url("")).run().expect(0);
-        output.text().assert_has_for(&text, &["Source: ip"]);
-        assert!(
-            output.took() < Duration::from_secs(max),
-            "{text}: {:?}",
-            output.took()
-        );
-    }
+    side_by_side(
+        [
+            ("exit 0", 3),
+            ("echo 'New location:'; exit 255", 3),
+            ("/bin/sleep 60 & wait", 8),
+        ],
+        |(text, max)| {
+            let home = Home::new();
+            script(&home, "where-am-i", text);
+            let output = here(&home, &server.url("")).run().expect(0);
+            output.text().assert_has_for(&text, &["Source: ip"]);
+            assert!(
+                output.took() < Duration::from_secs(max),
+                "{text}: {:?}",
+                output.took()
+            );
+        },
+    );
 }
 
 #[test]

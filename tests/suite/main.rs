@@ -1,12 +1,7 @@
 //! The suite: the built binary and the library over real sockets, files and processes, a module for each area.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr
-)]
+#![allow(clippy::restriction, reason = "a test may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,6 +9,7 @@ mod support;
 mod academic;
 mod acp;
 mod acp_bad_input;
+mod acp_files;
 mod acp_project;
 mod acp_reach;
 mod acp_recordings;
@@ -72,6 +68,8 @@ mod images;
 mod json_callers;
 mod json_events;
 mod json_recordings;
+mod json_schema;
+mod json_servers;
 mod known_names;
 mod licences;
 mod local_models;
@@ -85,6 +83,7 @@ mod mcp_config;
 mod mcp_http;
 mod mcp_peers;
 mod mcp_recordings;
+mod mcp_results;
 mod mcp_server;
 mod mcp_session;
 mod mcp_sign_in;

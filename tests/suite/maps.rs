@@ -1,7 +1,5 @@
 //! Module `maps`: OpenStreetMap by name and by tags.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -27,26 +25,6 @@ fn osm(url: &str, query: &str) -> Done {
 fn overpass(url: &str, query: &str) -> Done {
     let args = json!({"query": query});
     tool(&Home::new(), &["overpass"], url, "overpass_query", &args).run()
-}
-
-/// The result of a server that always answers like this: the output, and whether it was a success.
-fn of(
-    run: fn(&str, &str) -> Done,
-    answer: impl Fn() -> Answer + Send + Sync + 'static,
-) -> (bool, String) {
-    let server = Server::answering(move |_, _| answer());
-    let output = run(&server.url(""), "x");
-    (
-        output.code() == Some(0),
-        output.text().to_owned() + &output.errors(),
-    )
-}
-
-/// A page as Overpass reports mistakes.
-fn page(text: &str) -> String {
-    format!(
-        "<?xml version=\"1.0\"?>\n<html><head><title>OSM3S</title></head><body>\n<p>Data under a licence.</p>\n<p><strong style=\"x\">Error</strong>: {text} </p>\n</body></html>"
-    )
 }
 
 #[test]
@@ -113,34 +91,6 @@ fn without_a_contact_only_towns_are_looked_up() {
 }
 
 #[test]
-fn a_limit_of_the_lookup_of_towns_is_quoted() {
-    let home = Home::new();
-    for fault in [
-        Answer::json(&json!({"error": true, "reason": "Hourly API request limit exceeded."})),
-        Answer::json(&json!({"reason": "Daily API request limit exceeded.", "error": true}))
-            .with_status(429),
-    ] {
-        let server = Server::always(fault.clone().header("Retry-After", "0"));
-        let marvin = home.marvin().args(["tool", "osm_search", "query=London"]);
-        marvin
-            .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
-            .fails(&["API request limit exceeded."]);
-    }
-}
-
-#[test]
-fn an_overloaded_nominatim_is_retried_once() {
-    let server = Server::answering(|_, n| match n {
-        0 => Answer::status(503).header("Retry-After", "0"),
-        _ => Answer::json(&json!([])),
-    });
-    osm(&server.url(""), "x")
-        .expect(0)
-        .stdout_has(&["No results"]);
-    assert_eq!(server.requests().len(), 2);
-}
-
-#[test]
 fn an_invalid_search_is_refused_without_a_request() {
     let nobody = Server::start();
     for query in [String::new(), " \n\t ".to_owned(), "x".repeat(110_000)] {
@@ -179,14 +129,6 @@ fn names_in_every_script_go_there_and_back() {
 }
 
 #[test]
-fn an_invalid_response_is_not_an_empty_result() {
-    for body in [json!({"odd": true}), json!([{"display_name": "x"}, null])] {
-        let (ok, output) = of(osm, move || Answer::json(&body));
-        assert!(!ok && output.contains("cannot be read"), "{output}");
-    }
-}
-
-#[test]
 fn a_query_gets_its_settings_and_its_elements_are_shown() {
     let server = Server::answering(|_, _| {
         let many: Vec<Value> = (0..30)
@@ -220,62 +162,4 @@ fn a_query_gets_its_settings_and_its_elements_are_shown() {
         request.text(),
         "data=%5Bout%3Ajson%5D%5Btimeout%3A25%5D%3Bnwr%5Bbuilding%5D%281%2C2%2C3%2C4%29%3Bout%20center%3B"
     );
-}
-
-#[test]
-fn overpass_errors_are_quoted() {
-    let (ok, output) = of(overpass, || {
-        Answer::text(
-            "text/html",
-            page("line 1: static error: &quot;x&quot; &lt;y&gt;"),
-        )
-        .with_status(400)
-    });
-    assert!(
-        !ok && output.contains("Overpass cannot run the query: line 1: static error: \"x\" <y>"),
-        "{output}"
-    );
-    let (ok, output) = of(overpass, || {
-        Answer::text("text/html", page("line 1: parse error: z"))
-    });
-    assert!(!ok && output.contains("line 1: parse error: z"), "{output}");
-    let (ok, output) = of(overpass, || {
-        Answer::text(
-            "application/osm3s+xml",
-            "<?xml version=\"1.0\"?><osm version=\"0.6\"></osm>",
-        )
-    });
-    assert!(!ok && output.contains("answered in XML"), "{output}");
-    for (expected, answer) in [
-        ("cannot be read", "[".repeat(10_000)),
-        ("with nothing", String::new()),
-        ("a web page", "<html><p>Hello</p></html>".to_owned()),
-        ("Query ran out of memory", json!({"elements": [{"type": "node", "id": 1}], "remark": "runtime error: Query ran out of memory"}).to_string()),
-    ] {
-        let (ok, output) = of(overpass, move || Answer::text("application/json", answer.clone()));
-        assert!(!ok && output.contains(expected) && !output.contains("No results"), "{expected}: {output}");
-    }
-}
-
-#[test]
-fn a_body_that_stalls_ends_with_the_call() {
-    let server = Server::always(Answer::text("application/json", "[").chunked().stall()).lenient();
-    let home = Home::new();
-    let running = tool(
-        &home,
-        &["nominatim"],
-        &server.url(""),
-        "osm_search",
-        &json!({"query": "x"}),
-    )
-    .spawn();
-    server.wait_requests(1, Duration::from_secs(5));
-    running.signal(rustix::process::Signal::INT);
-    let output = running.wait();
-    assert!(
-        output.took() < Duration::from_secs(5),
-        "{:?}",
-        output.took()
-    );
-    assert_ne!(output.code(), Some(0));
 }

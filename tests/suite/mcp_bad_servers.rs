@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::conversation::{calls, playing, says};
 use crate::support::home::Home;
+use crate::support::wait::side_by_side;
 use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -250,9 +251,5 @@ fn tried(row: &Row) {
 
 #[test]
 fn servers_that_do_what_no_server_should_disturb_nothing_else() {
-    std::thread::scope(|scope| {
-        for rows in ROWS.chunks(5) {
-            scope.spawn(|| rows.iter().for_each(tried));
-        }
-    });
+    side_by_side(&ROWS, tried);
 }

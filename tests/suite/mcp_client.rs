@@ -90,6 +90,8 @@ fn our_own_server_is_used_by_every_command() {
         .run()
         .expect(1);
     wrong.stderr_has(&["search_notes"]);
+    let wrong = mcp(&home, &["call", "calc", "zzz"]).run().expect(1);
+    wrong.stderr_has(&["There are: ", "search_notes"]);
     let wrong = mcp(&home, &["read", "calc", "note:///none.md"])
         .run()
         .expect(1);
@@ -111,6 +113,11 @@ case $answer in *Ada*36*) result '{"content":[{"type":"text","text":"asked"}]}';
         .expect(1);
     failed.stderr_has(&["no such name"]);
     assert_eq!(failed.text(), "");
+    // A server may say with a result that it has no such tool.
+    let unknown = mcp(&home, &["call", "calc", "greeet", "name=fail"])
+        .run()
+        .expect(1);
+    unknown.stderr_has(&["no such name", "greet"]);
     for (answers, text) in [("{\"who\": \"Ada\"}", "asked"), ("{}", "declined")] {
         mcp(
             &home,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crossbeam_channel::{Sender, unbounded};
 use serde_json::{Value, json};
 
 use crate::support::conversation::{calls as calls_tool, playing, says};
@@ -364,6 +366,108 @@ fn servers_over_http_give_their_results_however_their_bytes_and_lines_are_cut() 
     }
 }
 
+/// An exchange over the transport of 2024, whose answers all come in one stream, as one in which each request has its answer; `before` it are other messages.
+fn with_own_answers(lines: &[Value]) -> Vec<Value> {
+    let raw = |line: &'_ Value| line["dir"] == "sse";
+    let stream = lines.iter().filter(|line| raw(line));
+    let stream = events(stream.filter_map(|line| line["raw"].as_str()));
+    let mut own = Vec::new();
+    let mut before = Vec::new();
+    for message in stream.iter().filter_map(|event| message(event)) {
+        let is_asked = |line: &&Value| line["dir"] == "c2s" && line["msg"]["id"] == message["id"];
+        match lines
+            .iter()
+            .find(is_asked)
+            .filter(|_| message["method"].is_null())
+        {
+            Some(request) => {
+                own.push(request.clone());
+                let before = std::mem::take(&mut before);
+                own.push(
+                    json!({"dir": "s2c", "x": request["x"], "msg": message, "before": before}),
+                );
+            }
+            None => before.push(message),
+        }
+    }
+    own
+}
+
+/// Bytes of an event with this message.
+fn event_of(message: &Value, end: &str) -> Vec<u8> {
+    format!("event: message{end}data: {message}{end}{end}").into_bytes()
+}
+
+/// The server of an exchange of [`with_own_answers`].
+fn player_of_2024(lines: Vec<Value>) -> Server {
+    let stream: Mutex<Option<Sender<Vec<u8>>>> = Mutex::default();
+    let turn = Mutex::new(0_usize);
+    Server::answering(move |request, _| {
+        if request.method == "GET" {
+            let (send, receive) = unbounded();
+            *stream.lock().unwrap() = Some(send);
+            let first = "event: endpoint\ndata: /message?sessionId=s1\n\n";
+            return Answer::sse([first]).follow(receive);
+        }
+        if !request.path.starts_with("/message") {
+            return Answer::status(404);
+        }
+        let asked = request.json();
+        if asked.get("id").is_none() || asked.get("method").is_none() {
+            return Answer::status(202);
+        }
+        let is_it = |line: &&Value| line["dir"] == "c2s" && key(&line["msg"]) == key(&asked);
+        let old = lines.iter().position(|line| is_it(&line));
+        let mut answer = match old.and_then(|at| lines.get(at + 1)) {
+            Some(answer) => answer.clone(),
+            None => {
+                json!({"msg": {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}}})
+            }
+        };
+        answer["msg"]["id"] = asked["id"].clone();
+        let mut turn = turn.lock().unwrap();
+        *turn += 1;
+        let (size, end) = (
+            [1, 7, 61, 4_096][*turn % 4],
+            ["\n", "\r\n", "\r"][*turn % 3],
+        );
+        let stream = stream.lock().unwrap();
+        let messages = answer["before"].as_array().into_iter().flatten();
+        for message in messages.chain([&answer["msg"]]) {
+            for piece in event_of(message, end).chunks(size) {
+                stream.as_ref().unwrap().send(piece.to_vec()).unwrap();
+            }
+        }
+        Answer::status(202)
+    })
+}
+
+#[test]
+fn servers_over_the_transport_of_2024_give_their_results_however_their_bytes_are_cut() {
+    let name = "mcp_recordings::servers_over_the_transport_of_2024_give_their_results_however_their_bytes_are_cut";
+    for file in exchanges(name, &["http-2024"], &["http-sse-2024-everything"]) {
+        let lines = with_own_answers(&read(&file));
+        let about = file.display().to_string();
+        let server = player_of_2024(lines.clone());
+        let home = Home::new();
+        // It is found where the entry does not name it.
+        let configure = |at: usize| {
+            let mut entry = json!({"url": server.url("/sse")});
+            if at % 2 == 0 {
+                entry["type"] = "sse".into();
+            }
+            home.write(
+                "config/mcp.json",
+                json!({"mcpServers": {"old": entry}}).to_string(),
+            );
+        };
+        assert!(
+            replay(&home, &lines, &version(&lines), &about, &configure) > 0,
+            "{about}"
+        );
+    }
+}
+
 #[test]
 fn what_a_subscription_tells_is_offered_with_the_next_message() {
     let name = "mcp_recordings::what_a_subscription_tells_is_offered_with_the_next_message";
@@ -410,6 +514,86 @@ fn what_a_subscription_tells_is_offered_with_the_next_message() {
             write(&before[2..]);
             grows(&home, &file.display().to_string());
         }
+    }
+}
+
+/// The server of an exchange with a subscription over HTTP. Its tools, for which the exchange does not ask, are one more when it has grown.
+fn subscribed_player(lines: &[Value]) -> Server {
+    let sent = |method: &str| {
+        let is_it = |line: &&Value| line["dir"] == "c2s" && line["msg"]["method"] == method;
+        lines.iter().find(is_it).unwrap()
+    };
+    let listens = &sent("subscriptions/listen")["x"];
+    let stream = lines
+        .iter()
+        .filter(|line| line["dir"] == "sse" && line["x"] == *listens);
+    let stream = events(stream.filter_map(|line| line["raw"].as_str()));
+    let mut news: Vec<Value> = stream.iter().filter_map(|event| message(event)).collect();
+    let acknowledged = news.remove(0);
+    let grown = answer_of(lines, sent("tools/call")).unwrap();
+    let has_grown = AtomicBool::new(false);
+    let (send, receive) = unbounded();
+    let of_subscription = |mut message: Value, id: &Value| {
+        message["params"]["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
+        event_of(&message, "\n")
+    };
+    let subscription = Mutex::new(Value::Null);
+    Server::answering(move |request, _| {
+        if request.method != "POST" {
+            return Answer::status(405);
+        }
+        let asked = request.json();
+        let id = asked["id"].clone();
+        let complete = |mut result: Value| {
+            result["resultType"] = "complete".into();
+            Answer::json(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+        };
+        match asked["method"].as_str().unwrap_or_default() {
+            "server/discover" => complete(json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}})),
+            "tools/list" => {
+                let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+                let mut tools = vec![tool("grow")];
+                tools.extend(has_grown.load(Ordering::SeqCst).then(|| tool("later")));
+                complete(json!({"tools": tools}))
+            }
+            "subscriptions/listen" => {
+                *subscription.lock().unwrap() = id.clone();
+                let first = of_subscription(acknowledged.clone(), &id);
+                // Byte by byte, as far as that is possible.
+                let pieces = first.chunks(1).map(<[u8]>::to_vec);
+                Answer::sse(pieces).follow(receive.clone())
+            }
+            "tools/call" => {
+                has_grown.store(true, Ordering::SeqCst);
+                let subscription = subscription.lock().unwrap();
+                for message in &news {
+                    for piece in of_subscription(message.clone(), &subscription).chunks(7) {
+                        send.send(piece.to_vec()).unwrap();
+                    }
+                }
+                complete(grown["result"].clone())
+            }
+            _ => Answer::json(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}})).with_status(404),
+        }
+    })
+}
+
+#[test]
+fn what_a_subscription_over_http_tells_is_offered_with_the_next_message() {
+    let name =
+        "mcp_recordings::what_a_subscription_over_http_tells_is_offered_with_the_next_message";
+    for file in exchanges(
+        name,
+        &["subscription-http"],
+        &["subscriptions-and-errors-http"],
+    ) {
+        let server = subscribed_player(&read(&file));
+        let home = Home::new();
+        let servers = json!({"mcpServers": {"old": {"url": server.url("/mcp")}}});
+        home.write("config/mcp.json", servers.to_string());
+        let model = playing([says("Hello.")]);
+        home.ask(&model.url("/v1"), "hello").run().expect(0);
+        grows(&home, &file.display().to_string());
     }
 }
 

@@ -11,6 +11,7 @@ use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
+use crate::support::wait::side_by_side;
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -190,29 +191,26 @@ fn pages_and_answers_of_brackets_end() {
             format!("{head}{}", repeated(unit)),
         );
     }
-    for bracket in ["[", "{\"a\":", "<div class=result>"] {
+    // Some ask again after a pause.
+    side_by_side(["[", "{\"a\":", "<div class=result>"], |bracket| {
         let body = repeated(bracket);
         let server = Server::always(Answer::text("application/json", body.clone()));
         let start = Instant::now();
-        // Side by side: some of them ask again after a pause.
-        let runs = [
+        let searches = [
             ("search_movies", "OMDB"),
             ("search_arxiv", "ARXIV"),
             ("web_search", "DUCKDUCKGO"),
-        ]
-        .map(|(tool, service)| {
+        ];
+        side_by_side(searches, |(tool, service)| {
             let run = home
                 .marvin()
                 .args(["tool", tool, "query=a"])
                 .env(&format!("MARVIN_URL_{service}"), server.url(""))
                 .env("MARVIN_URL_DUCKDUCKGO_LITE", server.url(""))
                 .env("OMDB_API_KEY", "k");
-            (tool, run.spawn())
+            sane(&run.run(), start, &format!("{tool} {bracket}"));
         });
-        for (tool, run) in runs {
-            sane(&run.wait(), start, &format!("{tool} {bracket}"));
-        }
-    }
+    });
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
+use crate::support::wait::side_by_side;
 use crate::support::wire::{anthropic, openai, responses};
 
 fn ask(home: &Home, server: &Server) -> Marvin {
@@ -101,18 +102,6 @@ fn the_other_wires_try_again_too() {
     assert_eq!(run.expect(0).text(), "Hello.\n");
 }
 
-#[test]
-fn the_wait_can_be_cancelled() {
-    let home = Home::new();
-    let server = Server::always(fails("server_error", "Oops"));
-    let run = ask(&home, &server).spawn();
-    let limit = Duration::from_secs(20);
-    run.wait_stderr("Trying again in 2s", limit);
-    run.signal(Signal::INT);
-    run.wait().expect(130);
-    assert_eq!(server.requests().len(), 1);
-}
-
 /// A server that is down for a moment, in each way: a status, a connection that is reset, one that is closed.
 fn down(way: usize) -> Answer {
     match way {
@@ -125,8 +114,9 @@ fn down(way: usize) -> Answer {
 
 #[test]
 fn a_server_that_is_down_for_a_moment_is_asked_again_at_the_start_and_between_rounds() {
-    for way in 0..4 {
-        for fails_at in [0, 2] {
+    side_by_side(
+        (0..4).flat_map(|way| [(way, 0), (way, 2)]),
+        |(way, fails_at)| {
             let home = Home::new();
             let server = Server::answering(move |_, n| match n {
                 n if n == fails_at => down(way),
@@ -151,8 +141,8 @@ fn a_server_that_is_down_for_a_moment_is_asked_again_at_the_start_and_between_ro
             let waits = usize::from(way < 2 || fails_at == 0);
             let said = errors.matches("Trying again in").count();
             assert_eq!(said, waits, "{way} at {fails_at}: {errors}");
-        }
-    }
+        },
+    );
 }
 
 #[test]

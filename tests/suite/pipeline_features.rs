@@ -1,23 +1,18 @@
-//! Features, with the real binary: one after the other in a repository, continued by name, and followed, approved, reported and merged by it.
+//! Features, with the real binary: one beside the other, followed and approved by name. `pipeline_worktrees` has one from its beginning to its merge.
 
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::pipeline_run::{is_installed, pipeline, unprompted};
+use super::pipeline_run::pipeline;
 use crate::support::engineer::{self, PYTHON, Role};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
-use crate::support::server::{Answer, Server};
-use crate::support::wait::until_within;
+use crate::support::server::Answer;
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
-
-const LONG: Duration = Duration::from_secs(90);
 
 /// `marvin pipeline …` in `dir`.
 fn said(home: &Home, dir: &Path, words: &[&str]) -> String {
@@ -33,9 +28,7 @@ fn refused(home: &Home, dir: &Path, words: &[&str]) -> String {
 
 fn project(home: &Home) -> Repo {
     let repo = Repo::at(&home.path().join("words"));
-    repo.file("notes.txt", "of the user\n")
-        .file(".gitignore", "__pycache__/\n")
-        .commit("first");
+    repo.file("notes.txt", "of the user\n").commit("first");
     repo
 }
 
@@ -44,134 +37,6 @@ fn worktree(home: &Home, name: &str) -> std::path::PathBuf {
     let above = home.path().join(".local/share/marvin/worktrees");
     let repository = fs::read_dir(above).unwrap().next().unwrap().unwrap();
     repository.path().join(name).join("words")
-}
-
-/// A model that builds the program, and the whole prompts of the writers of specifications.
-fn server() -> (Server, Arc<engineer::Asked>, Arc<Mutex<Vec<String>>>) {
-    let prompts = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&prompts);
-    let (server, asked) = engineer::server_with(&PYTHON, move |request, role, step| {
-        if role == Role::SpecWriter && step == 0 {
-            seen.lock().unwrap().push(request.json().to_string());
-        }
-        None
-    });
-    (server, asked, prompts)
-}
-
-#[test]
-fn a_killed_feature_goes_on_by_its_name_and_the_next_one_reads_its_documents() {
-    if !is_installed("python3") {
-        return;
-    }
-    let home = Home::new();
-    let (server, asked, prompts) = server();
-    let repo = project(&home);
-    let dir = repo.path();
-    let mut run = pipeline(&home, &server, dir)
-        .args(["--feature", "count"])
-        .spawn();
-    until_within(LONG, "the design is being written", || {
-        asked.begun(Role::DesignWriter) > 0
-    });
-    run.signal(Signal::KILL);
-    assert!(run.ends_within(LONG));
-    said(&home, dir, &["status", "--feature", "count"])
-        .assert_has(&["Dead: its process is gone", "Feature: 001-count\n"]);
-    said(
-        &home,
-        dir,
-        &["plan", "--feature", "count", "--provider", "ollama"],
-    )
-    .assert_has(&[
-        "Task: A program that counts the words of a file.",
-        "specification and user experience: done\n  1a_review  review of both: done\n",
-    ]);
-    // Another task under its name would mix two programs.
-    let other = unprompted(&home, &server, dir)
-        .args(["--feature", "count", "--prompt", "Something else"])
-        .run()
-        .expect(1);
-    other.stderr_has(&[
-        "The feature 001-count is for another task",
-        "--feature NAME",
-    ]);
-    // In the folder itself it would begin again, under another number.
-    for elsewhere in [&["--in-place"][..], &["--branch", "own"]] {
-        let again = unprompted(&home, &server, dir)
-            .args(["--feature", "count"])
-            .args(elsewhere.iter().copied())
-            .run()
-            .expect(1);
-        again.stderr_has(&[
-            "The feature 001-count was begun in a worktree",
-            "The same command without --in-place and --branch goes on there.",
-        ]);
-    }
-    // By its name alone it goes on, with the task that it was begun with.
-    let done = unprompted(&home, &server, dir)
-        .args(["--feature", "count"])
-        .run()
-        .expect(0);
-    let tree = worktree(&home, "001-count");
-    done.stderr_has(&[&format!("Goes on in {}", tree.display())]);
-    done.stdout_has(&[
-        "Branch: marvin/001-count\n",
-        "specs/001-count/spec.md",
-        "marvin pipeline merge 001-count",
-    ]);
-    assert_eq!(
-        asked.begun(Role::SpecWriter),
-        1,
-        "what is done is not done again"
-    );
-    let state = fs::read_to_string(tree.join("specs/001-count/pipeline_state")).unwrap();
-    assert_eq!(state, "5");
-    assert!(
-        !tree.join(".marvin/spec.md").exists() && !tree.join(".marvin/pipeline_state").exists()
-    );
-    said(&home, dir, &["report", "--feature", "count"])
-        .assert_has(&["A program that counts the words of a file."]);
-    let report: Value = serde_json::from_str(&said(
-        &home,
-        dir,
-        &["report", "--feature", "count", "--json"],
-    ))
-    .unwrap();
-    assert!(report["done"].as_bool().unwrap(), "{report}");
-    assert!(
-        !report["findings"].as_array().unwrap().is_empty(),
-        "{report}"
-    );
-    said(&home, dir, &["merge", "count"]).assert_has(&["marvin/001-count", "is in main now"]);
-    let tests = repo.read("specs/001-count/tests.md");
-    tests.assert_has(&["- `test_program.py`\n", "- `test_wordcount.py`\n"]);
-    tests.assert_lacks(&["spec.md", "wordcount.py`\n- `wordcount"]);
-    // It is known in the folder itself from now on, and nothing is left to do.
-    said(&home, dir, &["status"]).assert_has(&["Done.", "Feature: 001-count\n"]);
-    let requests = asked.requests();
-    let again = unprompted(&home, &server, dir).args(["--feature", "count"]);
-    again.run().expect(0).stdout_has(&["The pipeline is done"]);
-    assert_eq!(asked.requests(), requests);
-    // The next one.
-    let next = unprompted(&home, &server, dir)
-        .args(["--feature", "lines", "--prompt", "Count lines, too."])
-        .args(["--until", "1a"])
-        .run()
-        .expect(0);
-    // The user reads in their own folder, where the document is not.
-    let document = worktree(&home, "002-lines").join("specs/002-lines/spec.md");
-    next.stdout_has(&[&format!("Read: {}", document.display()), "--feature lines"]);
-    let prompts = prompts.lock().unwrap();
-    assert_eq!(prompts.len(), 2);
-    prompts[0].assert_lacks(&["Upstream documents"]);
-    prompts[1].assert_has(&[
-        "## Upstream documents",
-        "specs/001-count/spec.md\\nspecs/001-count/ux.md\\nspecs/001-count/design.md\\nspecs/001-count/tests.md",
-        "specification of the task to `specs/002-lines/spec.md`",
-    ]);
-    said(&home, dir, &["worktrees"]).assert_has(&["002-lines: stopped\n  branch marvin/002-lines"]);
-    said(&home, dir, &["worktrees", "--remove", "lines", "--force"]).assert_has(&["002-lines"]);
 }
 
 #[test]
@@ -220,7 +85,7 @@ fn a_feature_reads_what_another_one_has_written_before_it_is_merged() {
 #[test]
 fn features_in_one_folder_take_turns_and_wait_for_approval_by_name() {
     let home = Home::new();
-    let (server, _, _) = server();
+    let (server, _) = engineer::server(&PYTHON);
     let dir = home.path().join("words");
     fs::create_dir(&dir).unwrap();
     let run = |name: &str, words: &[&str]| {

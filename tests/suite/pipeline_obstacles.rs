@@ -209,6 +209,7 @@ static DAEMON: Project = Project {
     whole: &[],
     first: &[],
     corrected: &[],
+    tries: ["", ""],
 };
 
 #[test]

@@ -14,6 +14,7 @@ use crate::support::latch::Latch;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::tcp::Reserved;
+use crate::support::wait::side_by_side;
 use crate::support::words::TextAssertions;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -49,14 +50,14 @@ fn through(failure: Answer) -> (Home, String) {
 #[test]
 fn a_server_that_fails_for_a_while_takes_no_attempt() {
     let error = json!({"error": {"message": "The engine is overloaded."}});
-    for status in [503, 529] {
+    side_by_side([503, 529], |status| {
         let failure = Answer::json(&error)
             .with_status(status)
             .header("retry-after-ms", "120");
         let (_home, errors) = through(failure);
         let waits = "Child ux-writer waits 1 s for openai-compat, which cannot answer now";
         assert_eq!(errors.matches(waits).count(), 4, "{errors}");
-    }
+    });
 }
 
 #[test]

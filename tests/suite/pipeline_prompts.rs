@@ -1,13 +1,12 @@
-//! What the children of a run are sent, as the provider gets it: every document once, and nothing that is not for this child.
+//! A whole run, and what its children are sent, as the provider gets it: every document once, and nothing that is not for this child.
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use super::pipeline_run::{is_installed, pipeline};
+use super::pipeline_run::{builds, is_installed};
 use crate::support::engineer::{self, PYTHON, Role};
 use crate::support::home::Home;
-use crate::support::repo::Repo;
 use crate::support::server::Answer;
 use crate::support::wire::openai;
 
@@ -38,13 +37,9 @@ impl First {
 
 /// The first requests of the children of a whole run.
 fn requests() -> Vec<First> {
-    let home = Home::new();
-    let repo = Repo::at(&home.work());
-    repo.file("AGENTS.md", format!("{IN_INSTRUCTIONS}\n"))
-        .commit("First");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let keep = Arc::clone(&seen);
-    let (server, asked) = engineer::server_with(&PYTHON, move |request, role, step| {
+    let model = engineer::server_with(&PYTHON, move |request, role, step| {
         if step == 0 {
             let body = request.json();
             let mut text = String::new();
@@ -68,14 +63,22 @@ fn requests() -> Vec<First> {
             _ => openai::text(&["The document is written."]),
         }))
     });
-    pipeline(&home, &server, &home.work()).run().expect(0);
-    assert!(asked.requests() > 50);
-    drop(server);
+    let home = Home::new();
+    home.write("work/AGENTS.md", format!("{IN_INSTRUCTIONS}\n"));
+    let files = [
+        ".gitignore",
+        "AGENTS.md",
+        "README.md",
+        "test_program.py",
+        "test_wordcount.py",
+        "wordcount.py",
+    ];
+    builds(&home, model, &files, 0);
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
 #[test]
-fn every_document_is_once_in_a_childs_request_and_nothing_is_told_that_is_not_for_it() {
+fn an_idea_becomes_a_python_program_and_no_child_is_told_anything_twice_or_that_is_not_for_it() {
     if !is_installed("python3") {
         return;
     }

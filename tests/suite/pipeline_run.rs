@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::cost::Cost;
-use crate::support::engineer::{self, Asked, NODE, PYTHON, Project, RUST, Role};
+use crate::support::engineer::{self, Asked, NODE, PYTHON, RUST, Role};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Marvin;
@@ -98,12 +99,15 @@ pub(super) fn is_installed(program: &str) -> bool {
     is_there
 }
 
-/// Builds `project` and checks everything that a run leaves.
-fn builds(project: &'static Project, files: &[&str], checker: usize) {
-    let home = Home::new();
-    let (server, asked) = engineer::server(project);
+/// Has the model of `server` build a project in the work folder of `home`, and checks everything that the run leaves.
+pub(super) fn builds(
+    home: &Home,
+    (server, asked): (Server, Arc<Asked>),
+    files: &[&str],
+    checker: usize,
+) {
     let dir = home.work();
-    let done = pipeline(&home, &server, &dir).run();
+    let done = pipeline(home, &server, &dir).run();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     let summary = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(done.status.code(), Some(0), "{errors}\n{summary}");
@@ -170,27 +174,11 @@ fn each_role_once(asked: &Asked, pages: usize) {
 }
 
 #[test]
-fn an_idea_becomes_a_python_program() {
-    if is_installed("python3") {
-        builds(
-            &PYTHON,
-            &[
-                ".gitignore",
-                "README.md",
-                "test_program.py",
-                "test_wordcount.py",
-                "wordcount.py",
-            ],
-            0,
-        );
-    }
-}
-
-#[test]
 fn an_idea_becomes_a_node_program_with_a_page() {
     if is_installed("node") && is_installed("npm") {
         builds(
-            &NODE,
+            &Home::new(),
+            engineer::server(&NODE),
             &[
                 ".gitignore",
                 "README.md",
@@ -209,7 +197,8 @@ fn an_idea_becomes_a_node_program_with_a_page() {
 fn an_idea_becomes_a_rust_program() {
     if is_installed("cargo") {
         builds(
-            &RUST,
+            &Home::new(),
+            engineer::server(&RUST),
             &[
                 ".gitignore",
                 "Cargo.lock",

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::pipeline_run::{is_installed, pipeline};
+use super::pipeline_run::{is_installed, pipeline, unprompted};
 use crate::support::conversation::says;
 use crate::support::engineer::{self, Asked, PYTHON, Role};
 use crate::support::home::Home;
@@ -71,11 +72,11 @@ fn whole(repo: &Repo) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<String>) {
     (files, git.map(|words| repo.git(words)).to_vec())
 }
 
-/// The worktree of the only run.
-fn worktree(home: &Home) -> PathBuf {
+/// The worktree `name` of the only repository.
+fn worktree(home: &Home, name: &str) -> PathBuf {
     let above = home.path().join(".local/share/marvin/worktrees");
-    let repository = only(&above);
-    only(&repository.join(NAME))
+    let repository = fs::read_dir(above).unwrap().next().unwrap().unwrap();
+    only(&repository.path().join(name))
 }
 
 fn only(dir: &Path) -> PathBuf {
@@ -103,42 +104,81 @@ fn ended(done: &Done, code: i32) -> (String, String) {
     (errors, summary)
 }
 
+/// A model that builds the program, and the whole prompts of the writers of specifications.
+fn model() -> (Server, Arc<Asked>, Arc<Mutex<Vec<String>>>) {
+    let prompts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&prompts);
+    let (server, asked) = engineer::server_with(&PYTHON, move |request, role, step| {
+        if role == Role::SpecWriter && step == 0 {
+            seen.lock().unwrap().push(request.json().to_string());
+        }
+        None
+    });
+    (server, asked, prompts)
+}
+
 #[test]
-fn a_killed_run_goes_on_in_its_worktree_and_is_merged_as_one_commit() {
+fn a_killed_feature_goes_on_in_its_worktree_by_its_name_until_it_is_merged() {
     if !is_installed("python3") {
         return;
     }
     let home = Home::new();
-    let (server, asked) = engineer::server(&PYTHON);
+    let (server, asked, prompts) = model();
     let repo = project(&home);
     let before = whole(&repo);
-    let run = || pipeline(&home, &server, repo.path());
-    killed_at(run(), &asked, Role::DesignWriter);
-    let tree = worktree(&home);
+    let feature = |run: Marvin| run.args(["--feature", "count"]);
+    let begin = || feature(pipeline(&home, &server, repo.path()));
+    // By its name alone it goes on, with the task that it was begun with.
+    let go_on = || feature(unprompted(&home, &server, repo.path()));
+    killed_at(begin(), &asked, Role::DesignWriter);
+    let tree = worktree(&home, "001-count");
     assert_eq!(tree.file_name(), repo.path().file_name());
     said(&home, &repo, &["worktrees"]).assert_has(&[
-        &format!("{NAME}: stopped\n  branch marvin/{NAME}, "),
+        "001-count: stopped\n  branch marvin/001-count, ",
         " not merged",
         tree.to_str().unwrap(),
     ]);
-    let stopped = command(&home, &repo, &["merge"]).run();
+    let stopped = command(&home, &repo, &["merge", "count"]).run();
     ended(&stopped, 1).0.assert_has(&["is not done", "--force"]);
-    let text = said(&home, &repo, &["status"]);
-    text.assert_has(&[
+    said(&home, &repo, &["status"]).assert_has(&[
         "Dead: its process is gone",
-        &format!("Folder: {}\nBranch: marvin/{NAME}\n", tree.display()),
+        &format!("Folder: {}\nBranch: marvin/001-count\n", tree.display()),
+    ]);
+    said(&home, &repo, &["status", "--feature", "count"])
+        .assert_has(&["Dead: its process is gone", "Feature: 001-count\n"]);
+    let plan = ["plan", "--feature", "count", "--provider", "ollama"];
+    said(&home, &repo, &plan).assert_has(&[
+        "Task: A program that counts the words of a file.",
+        "specification and user experience: done\n  1a_review  review of both: done\n",
     ]);
     said(&home, &repo, &["log"]).assert_has(&["==> design-writer"]);
+    // Another task under its name would mix two programs, and in the folder itself it would begin again.
+    let elsewhere = [
+        "The feature 001-count was begun in a worktree",
+        "The same command without --in-place and --branch goes on there.",
+    ];
+    let another = [
+        "The feature 001-count is for another task",
+        "--feature NAME",
+    ];
+    for (flags, words) in [
+        (&["--prompt", "Something else"][..], another),
+        (&["--in-place"], elsewhere),
+        (&["--branch", "own"], elsewhere),
+    ] {
+        let refused = go_on().args(flags.iter().copied()).run();
+        ended(&refused, 1).0.assert_has(&words);
+    }
     // The user goes on, and commits.
     repo.file("more.txt", "more\n");
     repo.git(&["add", "more.txt"]);
     repo.git(&["commit", "--quiet", "-m", "of the user", "more.txt"]);
-    killed_at(run(), &asked, Role::Implementer);
+    killed_at(begin(), &asked, Role::Implementer);
     repo.file("wordcount.py", "# of the user\n");
-    killed_at(run(), &asked, Role::SmokeTester);
+    killed_at(go_on(), &asked, Role::SmokeTester);
     fs::remove_file(repo.path().join("wordcount.py")).unwrap();
     let between = whole(&repo);
-    let (errors, summary) = ended(&run().run(), 0);
+    let (errors, summary) = ended(&go_on().run(), 0);
     assert_eq!(
         asked.begun(Role::SpecWriter),
         1,
@@ -146,22 +186,30 @@ fn a_killed_run_goes_on_in_its_worktree_and_is_merged_as_one_commit() {
     );
     errors.assert_has(&[&format!("Goes on in {}", tree.display())]);
     let merge = format!(
-        "marvin pipeline merge {NAME} --working-dir '{}'",
+        "marvin pipeline merge 001-count --working-dir '{}'",
         repo.path().display()
     );
     summary.assert_has(&[
-        &format!("Branch: marvin/{NAME}\nWorktree: {}\n", tree.display()),
+        &format!("Branch: marvin/001-count\nWorktree: {}\n", tree.display()),
         &format!("Next: Merge it as one commit: {merge}\n"),
         &format!("Next: Or with all of its commits: {merge} --all\n"),
+        "specs/001-count/spec.md",
     ]);
+    let state = fs::read_to_string(tree.join("specs/001-count/pipeline_state")).unwrap();
+    assert_eq!(state, "5");
+    for file in ["spec.md", "pipeline_state"] {
+        assert!(!tree.join(".marvin").join(file).exists(), "{file}");
+    }
+    let report = ["report", "--feature", "count", "--json"];
+    let report: Value = serde_json::from_str(&said(&home, &repo, &report)).unwrap();
+    assert!(report["done"].as_bool().unwrap(), "{report}");
+    assert!(
+        !report["findings"].as_array().unwrap().is_empty(),
+        "{report}"
+    );
     assert_eq!(whole(&repo), between);
     assert_eq!(before.1[2], between.1[2]);
-    let made = repo.git(&[
-        "log",
-        "--name-only",
-        "--format=",
-        &format!("main..marvin/{NAME}"),
-    ]);
+    let made = repo.git(&["log", "--name-only", "--format=", "main..marvin/001-count"]);
     made.assert_lacks(&[
         "draft.txt",
         "staged.txt",
@@ -169,8 +217,7 @@ fn a_killed_run_goes_on_in_its_worktree_and_is_merged_as_one_commit() {
         "notes.txt",
         "logs/",
     ]);
-    let merged = said(&home, &repo, &["merge", "--squash"]);
-    merged.assert_has(&[
+    said(&home, &repo, &["merge", "count", "--squash"]).assert_has(&[
         "is in main now, as one commit ",
         "is kept with the single steps",
     ]);
@@ -193,13 +240,33 @@ fn a_killed_run_goes_on_in_its_worktree_and_is_merged_as_one_commit() {
         "M notes.txt\nA  staged.txt\n?? draft.txt"
     );
     assert!(repo.read("wordcount.py").contains("def count"));
+    let tests = repo.read("specs/001-count/tests.md");
+    tests.assert_has(&["- `test_program.py`\n", "- `test_wordcount.py`\n"]);
+    tests.assert_lacks(&["spec.md", "wordcount.py`\n- `wordcount"]);
     assert!(!tree.exists());
     said(&home, &repo, &["worktrees"]).assert_has(&["No run and no review"]);
     // It is known here from now on, and the same command finds nothing left to do.
-    assert_eq!(status(&home, &repo)["state"], "done");
+    said(&home, &repo, &["status"]).assert_has(&["Done.", "Feature: 001-count\n"]);
     let requests = asked.requests();
-    ended(&run().run(), 0);
+    let again = ended(&go_on().run(), 0).1;
+    again.assert_has(&["The pipeline is done"]);
     assert_eq!(asked.requests(), requests);
+    // The next one reads what it has written.
+    let next = unprompted(&home, &server, repo.path())
+        .args(["--feature", "lines", "--prompt", "Count lines, too."])
+        .args(["--until", "1a"]);
+    let (_, summary) = ended(&next.run(), 0);
+    // The user reads in their own folder, where the document is not.
+    let document = worktree(&home, "002-lines").join("specs/002-lines/spec.md");
+    summary.assert_has(&[&format!("Read: {}", document.display()), "--feature lines"]);
+    let prompts = prompts.lock().unwrap();
+    assert_eq!(prompts.len(), 2);
+    prompts[0].assert_lacks(&["Upstream documents"]);
+    prompts[1].assert_has(&[
+        "## Upstream documents",
+        "specs/001-count/spec.md\\nspecs/001-count/ux.md\\nspecs/001-count/design.md\\nspecs/001-count/tests.md",
+        "specification of the task to `specs/002-lines/spec.md`",
+    ]);
 }
 
 /// A server whose specification is never finished.
@@ -217,7 +284,7 @@ fn a_run_that_works_is_found_and_neither_merged_nor_removed() {
     server.wait_requests(1, LONG);
     let found = status(&home, &repo);
     assert_eq!(found["state"], "running");
-    assert_eq!(found["folder"], worktree(&home).to_str().unwrap());
+    assert_eq!(found["folder"], worktree(&home, NAME).to_str().unwrap());
     for words in [
         &["merge", "--force"][..],
         &["worktrees", "--remove", NAME, "--force"],

@@ -7,6 +7,7 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Request, Server};
+use crate::support::wait::side_by_side;
 use crate::support::words::TextAssertions;
 
 const KEY: &str = "places-key-0123456789";
@@ -122,56 +123,59 @@ fn whatever_google_refuses_openstreetmap_answers_and_the_reason_is_kept() {
     let error = |code: u16, status: &str, reason: &str| {
         Answer::json(&json!({"error": {"code": code, "message": "Not now.", "status": status, "details": [{"reason": reason}]}})).with_status(code)
     };
-    for (google, reason) in [
-        (
-            error(400, "INVALID_ARGUMENT", "API_KEY_INVALID"),
-            "Google Places refused: Not now (API_KEY_INVALID). Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth",
-        ),
-        (
-            error(403, "PERMISSION_DENIED", "SERVICE_DISABLED"),
-            "Google Places refused: Not now (SERVICE_DISABLED). setup_google_auth",
-        ),
-        (
-            error(429, "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED").header("Retry-After", "0"),
-            "Google Places refused: Not now (RATE_LIMIT_EXCEEDED). The quota",
-        ),
-        (
-            error(401, "UNAUTHENTICATED", "X"),
-            "Google Places refused: Not now (X).",
-        ),
-        (error(500, "INTERNAL", ""), "Google Places refused: Not now"),
-        (
-            Answer::text("text/html", "<html>Sorry</html>").with_status(502),
-            "Google Places failed (502)",
-        ),
-        (
-            Answer::text("text/html", "<!doctype html><html>Hello</html>"),
-            "Google Places answered with a web page",
-        ),
-        (
-            Answer::text("application/json", "[".repeat(10_000)),
-            "cannot be read",
-        ),
-        (Answer::status(200).reset(), "Google Places"),
-        (Answer::json(&json!({})), "No results at Google Places."),
-    ] {
-        let server = served(google);
-        for (name, args, place) in [
-            ("places_text_search", text("x"), "1. Rade\n"),
-            ("places_nearby_search", around(), "1. Near\n"),
-        ] {
-            let result = with_key(&server.url(""), name, &args).expect(0);
-            let output = result.text();
-            output.assert_has(&[reason, place, "from OpenStreetMap:", CREDIT]);
-            assert!(!(output.to_owned() + &result.errors()).contains(KEY));
-            assert_eq!(
-                output.lines().next().map(|line| line.contains("Google")),
-                Some(true),
-                "{output}"
-            );
-        }
-        assert_eq!(server.requests().len(), 4, "no second try");
-    }
+    side_by_side(
+        [
+            (
+                error(400, "INVALID_ARGUMENT", "API_KEY_INVALID"),
+                "Google Places refused: Not now (API_KEY_INVALID). Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth",
+            ),
+            (
+                error(403, "PERMISSION_DENIED", "SERVICE_DISABLED"),
+                "Google Places refused: Not now (SERVICE_DISABLED). setup_google_auth",
+            ),
+            (
+                error(429, "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED").header("Retry-After", "0"),
+                "Google Places refused: Not now (RATE_LIMIT_EXCEEDED). The quota",
+            ),
+            (
+                error(401, "UNAUTHENTICATED", "X"),
+                "Google Places refused: Not now (X).",
+            ),
+            (error(500, "INTERNAL", ""), "Google Places refused: Not now"),
+            (
+                Answer::text("text/html", "<html>Sorry</html>").with_status(502),
+                "Google Places failed (502)",
+            ),
+            (
+                Answer::text("text/html", "<!doctype html><html>Hello</html>"),
+                "Google Places answered with a web page",
+            ),
+            (
+                Answer::text("application/json", "[".repeat(10_000)),
+                "cannot be read",
+            ),
+            (Answer::status(200).reset(), "Google Places"),
+            (Answer::json(&json!({})), "No results at Google Places."),
+        ],
+        |(google, reason)| {
+            let server = served(google);
+            for (name, args, place) in [
+                ("places_text_search", text("x"), "1. Rade\n"),
+                ("places_nearby_search", around(), "1. Near\n"),
+            ] {
+                let result = with_key(&server.url(""), name, &args).expect(0);
+                let output = result.text();
+                output.assert_has(&[reason, place, "from OpenStreetMap:", CREDIT]);
+                assert!(!(output.to_owned() + &result.errors()).contains(KEY));
+                assert_eq!(
+                    output.lines().next().map(|line| line.contains("Google")),
+                    Some(true),
+                    "{output}"
+                );
+            }
+            assert_eq!(server.requests().len(), 4, "no second try");
+        },
+    );
 }
 
 #[test]
@@ -288,18 +292,21 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
     assert_eq!(server.request(2).header("x-goog-user-project"), None);
 
     // A gcloud that prints nothing or nonsense is skipped silently.
-    for cases in [
-        "",
-        "*print-access-token\\ *) ;;",
-        "*print-access-token) printf 'a b\\nc\\n';;",
-    ] {
-        let home = Home::new();
-        gcloud(&home, cases);
-        search(&home, &server.url(""), "places_text_search", &text("x"))
-            .run()
-            .expect(0)
-            .stdout_starts_with("No results for \"x\" in OpenStreetMap.\n");
-    }
+    side_by_side(
+        [
+            "",
+            "*print-access-token\\ *) ;;",
+            "*print-access-token) printf 'a b\\nc\\n';;",
+        ],
+        |cases| {
+            let home = Home::new();
+            gcloud(&home, cases);
+            search(&home, &server.url(""), "places_text_search", &text("x"))
+                .run()
+                .expect(0)
+                .stdout_starts_with("No results for \"x\" in OpenStreetMap.\n");
+        },
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::stages::{StageAnswer, StageServer, content};
-use crate::support::wait::until;
+use crate::support::wait::{side_by_side, until};
 use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -180,21 +180,24 @@ fn two_sessions_at_once_lose_nothing() {
 
 #[test]
 fn a_signal_at_the_end_keeps_what_was_said_for_the_next_time_and_decides_the_exit_status() {
-    for (signal, status) in [(Signal::INT, 0), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        let home = Home::new();
-        let mut slow = summary("Too late.");
-        slow[0].delay = Duration::from_secs(2);
-        let server = StageServer::start([reply("Noted."), slow].concat());
-        let mut running = marvin(&home, &server).spawn();
-        say(&mut running, "I have a heron", "Noted.");
-        running.close_stdin();
-        running.wait_stdout("Remembering this conversation", LIMIT);
-        until("the summariser", || !summaries(&server).is_empty());
-        running.signal(signal);
-        let done = running.wait().expect(status);
-        assert!(done.took() < Duration::from_secs(60));
-        assert!(!home.has(&format!("{MEMORY}/diary.json")));
-    }
+    side_by_side(
+        [(Signal::INT, 0), (Signal::TERM, 143), (Signal::HUP, 129)],
+        |(signal, status)| {
+            let home = Home::new();
+            let mut slow = summary("Too late.");
+            slow[0].delay = Duration::from_secs(2);
+            let server = StageServer::start([reply("Noted."), slow].concat());
+            let mut running = marvin(&home, &server).spawn();
+            say(&mut running, "I have a heron", "Noted.");
+            running.close_stdin();
+            running.wait_stdout("Remembering this conversation", LIMIT);
+            until("the summariser", || !summaries(&server).is_empty());
+            running.signal(signal);
+            let done = running.wait().expect(status);
+            assert!(done.took() < Duration::from_secs(60));
+            assert!(!home.has(&format!("{MEMORY}/diary.json")));
+        },
+    );
 }
 
 #[test]

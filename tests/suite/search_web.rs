@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Request, Server};
+use crate::support::wait::side_by_side;
 use crate::support::words::{TextAssertions, unfenced};
 
 pub(crate) const HTML: &str = "duckduckgo";
@@ -129,21 +130,24 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         })
         .lenient()
     };
-    for answer in [
-        Answer::status(500),
-        Answer::status(303).header("Location", "https://elsewhere.test/"),
-        page("<p>A new layout"),
-        page(""),
-        Answer::json(&json!({"results": []})),
-        page("x").claim_length(100),
-    ] {
-        let (html, lite) = (Server::always(answer), lite());
-        let output = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
-            .run()
-            .expect(0);
-        assert_eq!(unfenced(output.text()), "1. Tides\n   https://a.test/\n");
-        assert_eq!(html.requests().len(), 1);
-    }
+    side_by_side(
+        [
+            Answer::status(500),
+            Answer::status(303).header("Location", "https://elsewhere.test/"),
+            page("<p>A new layout"),
+            page(""),
+            Answer::json(&json!({"results": []})),
+            page("x").claim_length(100),
+        ],
+        |answer| {
+            let (html, lite) = (Server::always(answer), lite());
+            let output = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+                .run()
+                .expect(0);
+            assert_eq!(unfenced(output.text()), "1. Tides\n   https://a.test/\n");
+            assert_eq!(html.requests().len(), 1);
+        },
+    );
     for answer in [
         page("<form id=challenge-form>").with_status(202),
         page("<form id=challenge-form>"),

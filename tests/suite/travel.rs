@@ -346,13 +346,6 @@ fn refusals_and_wrong_input_say_what_to_do() {
 }
 
 #[test]
-fn a_missing_route_is_explained() {
-    let server = Server::always(Answer::json(&json!({"code": "Ok", "routes": {}})));
-    let output = ask(&server, "estimate_travel_time", &trip(&json!({}))).expect(1);
-    output.errors().assert_has(&["cannot be read"]);
-}
-
-#[test]
 fn a_way_across_a_continent_is_shown_at_both_ends() {
     let steps: Vec<Value> = (0..500)
         .map(|at| step("turn", &json!({"name": format!("Road {at}")})))

@@ -11,6 +11,7 @@ use crate::support::stages::{StageAnswer, StageServer, content};
 use crate::support::voice::{
     hears, left_behind, parts, quick_recorder, runtime_dir, script, transcription, verbose, wav,
 };
+use crate::support::wait::side_by_side;
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -266,84 +267,86 @@ fn silence_and_broken_recordings_are_not_sent() {
 
 #[test]
 fn refusals_of_the_service_are_told_in_words() {
-    let home = Home::new();
     let error = |status: u16, message: &str, kind: &str| {
         transcription(
             Answer::status(status).and_json(&json!({"error": {"message": message, "type": kind}})),
         )
     };
     let page = || Answer::text("text/html", "<!DOCTYPE html><html>Sign in</html>");
-    for (script, want) in [
-        (
-            vec![error(401, "Invalid API Key", "invalid_request_error")],
-            &[
-                "does not accept the key (401): Invalid API Key.",
-                "Check GROQ_API_KEY.",
-            ][..],
-        ),
-        (
-            vec![error(413, "Request Entity Too Large", "request_too_large")],
-            &["too long for Groq Whisper (413)"],
-        ),
-        (
-            vec![error(
-                400,
-                "file must be one of the following types",
-                "invalid_request_error",
-            )],
-            &["(400): file must be one of the following types."],
-        ),
-        (
-            vec![transcription(
-                Answer::status(429).header("Retry-After", "3600"),
-            )],
-            &[
-                "Too many requests to Groq Whisper (429).",
-                "Try again in 60 minutes.",
-            ],
-        ),
-        (
-            vec![
-                error(500, "boom", "internal_server_error"),
-                error(503, "still", "internal_server_error"),
-            ],
-            &[
-                "Groq Whisper failed (500). Trying again in 1 second.",
-                "Groq Whisper failed (503): still.",
-            ],
-        ),
-        (vec![transcription(page())], &["answered with a web page"]),
-        (
-            vec![transcription(Answer::text(
-                "application/json",
-                "{\"text\": \"Hel",
-            ))],
-            &["cannot be read"],
-        ),
-        (
-            vec![transcription(Answer::json(&json!({"texts": []})))],
-            &["cannot be read"],
-        ),
-        (
-            vec![transcription(Answer::json(&json!({"text": " ... "})))],
-            &["No words were recognized"],
-        ),
-        (
-            vec![transcription(
-                Answer::json(&verbose("x")).claim_length(10_000),
-            )],
-            &["Groq Whisper"],
-        ),
-    ] {
-        let server = Server::with(script);
-        let done = run(&home, &server, &quick_recorder(&home), "!v\n");
-        let text = done.text().replace("\n    ", " ");
-        for part in want {
-            assert!(text.contains(part), "no {part:?}: {text}");
-        }
-        text.assert_has(&["[Error] "]);
-        text.assert_lacks(&["You (spoken)"]);
-    }
+    side_by_side(
+        [
+            (
+                vec![error(401, "Invalid API Key", "invalid_request_error")],
+                &[
+                    "does not accept the key (401): Invalid API Key.",
+                    "Check GROQ_API_KEY.",
+                ][..],
+            ),
+            (
+                vec![error(413, "Request Entity Too Large", "request_too_large")],
+                &["too long for Groq Whisper (413)"],
+            ),
+            (
+                vec![error(
+                    400,
+                    "file must be one of the following types",
+                    "invalid_request_error",
+                )],
+                &["(400): file must be one of the following types."],
+            ),
+            (
+                vec![transcription(
+                    Answer::status(429).header("Retry-After", "3600"),
+                )],
+                &[
+                    "Too many requests to Groq Whisper (429).",
+                    "Try again in 60 minutes.",
+                ],
+            ),
+            (
+                vec![
+                    error(500, "boom", "internal_server_error"),
+                    error(503, "still", "internal_server_error"),
+                ],
+                &[
+                    "Groq Whisper failed (500). Trying again in 1 second.",
+                    "Groq Whisper failed (503): still.",
+                ],
+            ),
+            (vec![transcription(page())], &["answered with a web page"]),
+            (
+                vec![transcription(Answer::text(
+                    "application/json",
+                    "{\"text\": \"Hel",
+                ))],
+                &["cannot be read"],
+            ),
+            (
+                vec![transcription(Answer::json(&json!({"texts": []})))],
+                &["cannot be read"],
+            ),
+            (
+                vec![transcription(Answer::json(&json!({"text": " ... "})))],
+                &["No words were recognized"],
+            ),
+            (
+                vec![transcription(
+                    Answer::json(&verbose("x")).claim_length(10_000),
+                )],
+                &["Groq Whisper"],
+            ),
+        ],
+        |(script, want)| {
+            let (home, server) = (Home::new(), Server::with(script));
+            let done = run(&home, &server, &quick_recorder(&home), "!v\n");
+            let text = done.text().replace("\n    ", " ");
+            for part in want {
+                assert!(text.contains(part), "no {part:?}: {text}");
+            }
+            text.assert_has(&["[Error] "]);
+            text.assert_lacks(&["You (spoken)"]);
+        },
+    );
 }
 
 #[test]

@@ -37,58 +37,6 @@ fn own() -> Value {
 }
 
 #[test]
-fn the_request_names_its_variables_and_the_persons_units() {
-    let server = Server::always(Answer::json(&own()));
-    let home = Home::new();
-    home.write(
-        "config/profiles/main/preferences.yaml",
-        "distance_unit: mi\n",
-    );
-    let args = json!({"latitude": -0.0, "longitude": 179.5, "days": 99});
-    samples::tool(
-        &home,
-        &["open-meteo"],
-        &server.url(""),
-        "weather_forecast",
-        &args,
-    )
-    .run()
-    .expect(0);
-    assert_eq!(
-        server.request(0).path,
-        "/v1/forecast?latitude=0&longitude=179.5&current=temperature_2m%2Crelative_humidity_2m%2Capparent_temperature%2Cprecipitation%2C\
-         weather_code%2Cwind_speed_10m%2Cwind_direction_10m&daily=weather_code%2Ctemperature_2m_max%2Ctemperature_2m_min%2Csunrise%2C\
-         sunset%2Cprecipitation_sum%2Cprecipitation_probability_max%2Cwind_speed_10m_max&forecast_days=7&timezone=auto\
-         &temperature_unit=fahrenheit&wind_speed_unit=mph&precipitation_unit=inch"
-    );
-}
-
-#[test]
-fn the_answer_is_a_page_of_eighty_columns() {
-    let server = Server::always(Answer::json(&own()));
-    let output = at_home(&server).expect(0);
-    assert_eq!(
-        output.text(),
-        "\
-Weather at 0, 0 (Etc/GMT, Thu 6 May 2027, 07:00)
-Now  Light rain showers, 26.5 °C
-     Wind 11 km/h from the east
-
-Day         Weather             High   Low  Precip
-                                  °C    °C      mm
-Thu  6 May  light rain showers  28.0  24.0       4
-Fri  7 May  partly cloudy       29.0  25.0       1
-
-            24.0 °C                        29.0 °C  Precip up to 4 mm
-Thu  6 May  │█████████████████████████████       │  ████████████████████████
-Fri  7 May  │       █████████████████████████████│  ██████
-
-Weather data by Open-Meteo.com (CC BY 4.0)
-"
-    );
-}
-
-#[test]
 fn refusals_are_told_under_any_status() {
     let refusal = |status: u16, reason: &str| {
         let body = json!({"reason": reason, "error": true});
@@ -146,14 +94,6 @@ fn a_failing_service_is_retried_once_after_two_seconds() {
         .expect(1)
         .stderr_has(&["Open-Meteo failed (503)"]);
     assert_eq!(server.requests().len(), 2);
-}
-
-#[test]
-fn an_invalid_weather_response_is_explained() {
-    for body in [json!([]), json!({"latitude": 1})] {
-        let server = Server::always(Answer::json(&body));
-        at_home(&server).expect(1).stderr_has(&["cannot be read"]);
-    }
 }
 
 #[test]

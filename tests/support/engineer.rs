@@ -73,6 +73,8 @@ pub struct Project {
     pub first: &'static [(&'static str, &'static str)],
     /// The correction.
     pub corrected: &'static [(&'static str, &'static str)],
+    /// The program, and its page, tried as a user would.
+    pub tries: [&'static str; 2],
 }
 
 /// What was asked, in order.
@@ -193,10 +195,10 @@ fn answer(project: &Project, role: Role, step: usize, work: &str) -> Answer {
             &passing(work),
             "\n",
         ]),
-        Role::SmokeTester => tester(step, "ls -la", "It works.\nE2E_SMOKE_PASS\n"),
+        Role::SmokeTester => tester(step, project.tries[0], "It works.\nE2E_SMOKE_PASS\n"),
         Role::PageChecker => tester(
             step,
-            "cat index.html",
+            project.tries[1],
             "Every page is complete.\nFRONTEND_VALID\n",
         ),
         Role::QualityTester if work.contains("rounds found the following") => {
@@ -299,6 +301,18 @@ fn writer(step: usize, files: &[(&str, &str)]) -> Vec<String> {
     }
 }
 
+/// An agent that works for the ticket `job-NUMBER`: it creates a ticket of its own, runs `command`, commits and reports.
+pub fn part(number: impl std::fmt::Display, step: usize, command: &str) -> Answer {
+    let create = format!("create 'Part {number}' -t task --parent job-{number}");
+    let commit = json!({"message": format!("Part {number}"), "add_all": true});
+    Answer::sse(match step {
+        0 | 1 => openai::call("", "tk", json!({ "args": create })),
+        2 => openai::call("", "run_command", json!({ "command": command })),
+        3 => openai::call("", "git_commit", commit),
+        _ => openai::text(&[&format!("{number} is written down.")]),
+    })
+}
+
 /// Python, with the standard library's unittest.
 pub static PYTHON: Project = Project {
     tests: &[
@@ -320,6 +334,7 @@ pub static PYTHON: Project = Project {
         "wordcount.py",
         "import sys\n\n\ndef count(text):\n    return len(text.split())\n\n\nif __name__ == '__main__':\n    with open(sys.argv[1]) as file:\n        print(count(file.read()))\n",
     )],
+    tries: ["python3 wordcount.py .gitignore", ""],
 };
 
 /// Node with its own test runner, and a page.
@@ -353,6 +368,7 @@ pub static NODE: Project = Project {
         "count.js",
         "function count(text) {\n  return text.split(/\\s+/).filter((word) => word).length;\n}\nmodule.exports = { count };\nif (require.main === module) {\n  console.log(count(require('node:fs').readFileSync(process.argv[2], 'utf8')));\n}\n",
     )],
+    tries: ["node count.js package.json", "node count.js index.html"],
 };
 
 /// Rust with cargo, without dependencies.
@@ -386,4 +402,5 @@ pub static RUST: Project = Project {
         "src/lib.rs",
         "/// The number of words.\npub fn count(text: &str) -> usize {\n    text.split_whitespace().count()\n}\n",
     )],
+    tries: ["target/debug/wordcount Cargo.toml", ""],
 };

@@ -150,13 +150,6 @@ impl Server {
             .unwrap_or_else(|s| panic!("{} of {n} requests in {limit:?}", s.requests.len()));
     }
 
-    /// Waits until `n` connections have been accepted.
-    pub fn wait_connections(&self, n: usize, limit: Duration) {
-        self.board
-            .wait(limit, |s| (s.links.len() >= n).then_some(()))
-            .unwrap_or_else(|s| panic!("{} of {n} connections in {limit:?}", s.links.len()));
-    }
-
     /// Waits until the client has closed connection `n` and says when it was seen to.
     pub fn wait_closed(&self, n: usize, limit: Duration) -> Instant {
         let end = self

@@ -38,3 +38,13 @@ pub fn until_within(limit: Duration, what: &str, mut is_so: impl FnMut() -> bool
 pub fn until(what: &str, is_so: impl FnMut() -> bool) {
     until_within(LIMIT, what, is_so);
 }
+
+/// Does `work` for each of `items` on a thread of its own: what waits, waits at the same time.
+pub fn side_by_side<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    let work = &work;
+    thread::scope(|scope| {
+        for item in items {
+            scope.spawn(move || work(item));
+        }
+    });
+}

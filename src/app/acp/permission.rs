@@ -50,8 +50,63 @@ impl CallApprover for ClientApprover {
             "toolCall": self.fields(&shown, question, stop),
             "options": options,
         });
+        let (kind, option) = self.selected(&params, stop)?;
+        Ok(match (kind.as_deref(), option.as_deref(), rule) {
+            (Some("selected"), Some("once"), _) => CallAnswer::Allow(CallApproval::default()),
+            (Some("selected"), Some("always"), Some(rule)) => CallAnswer::Allow(CallApproval {
+                allow: vec![rule],
+                ..CallApproval::default()
+            }),
+            (kind, ..) => denied(kind),
+        })
+    }
+
+    fn ask_outside(&self, call: &str, command: &str, stop: &Cancel) -> Option<Outcome<CallAnswer>> {
+        let known = self.updates.call(call);
+        let id = known.map_or_else(|| call.to_owned(), |known| known.id);
+        let text = json!({"type": "text", "text": command});
+        let params = json!({
+            "sessionId": &*self.session,
+            "toolCall": {
+                "toolCallId": id,
+                "title": "Run this command outside the sandbox?",
+                "kind": "execute",
+                "content": [{"type": "content", "content": text}],
+            },
+            "options": [
+                {"optionId": "once", "name": "Run outside the sandbox once", "kind": "allow_once"},
+                {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+            ],
+        });
+        let answer = self.selected(&params, stop);
+        Some(answer.map(
+            |(kind, option)| match (kind.as_deref(), option.as_deref()) {
+                (Some("selected"), Some("once")) => CallAnswer::Allow(CallApproval::default()),
+                (kind, _) => denied(kind),
+            },
+        ))
+    }
+}
+
+/// What an answer means that allows nothing.
+fn denied(kind: Option<&str>) -> CallAnswer {
+    match kind {
+        Some("cancelled") => CallAnswer::Deny {
+            message: "The user stopped the turn.".to_owned(),
+            interrupt: true,
+        },
+        _ => CallAnswer::Deny {
+            message: "The user declined.".to_owned(),
+            interrupt: false,
+        },
+    }
+}
+
+impl ClientApprover {
+    /// Asks, and returns the kind of the outcome with the option.
+    fn selected(&self, params: &Value, stop: &Cancel) -> Outcome<(Option<String>, Option<String>)> {
         let method = "session/request_permission";
-        let answer = self.client.ask(&self.session, method, &params, stop)?;
+        let answer = self.client.ask(&self.session, method, params, stop)?;
         let outcome = answer.map_err(|error| {
             Problem::refused(format!(
                 "The editor could not ask about the call: {}",
@@ -59,27 +114,10 @@ impl CallApprover for ClientApprover {
             ))
         })?;
         let outcome = outcome.get("outcome").unwrap_or(&Value::Null);
-        let kind = outcome.get("outcome").and_then(Value::as_str);
-        let option = outcome.get("optionId").and_then(Value::as_str);
-        Ok(match (kind, option, rule) {
-            (Some("selected"), Some("once"), _) => CallAnswer::Allow(CallApproval::default()),
-            (Some("selected"), Some("always"), Some(rule)) => CallAnswer::Allow(CallApproval {
-                allow: vec![rule],
-                ..CallApproval::default()
-            }),
-            (Some("cancelled"), ..) => CallAnswer::Deny {
-                message: "The user stopped the turn.".to_owned(),
-                interrupt: true,
-            },
-            _ => CallAnswer::Deny {
-                message: "The user declined.".to_owned(),
-                interrupt: false,
-            },
-        })
+        let text = |key: &str| outcome.get(key).and_then(Value::as_str).map(str::to_owned);
+        Ok((text("outcome"), text("optionId")))
     }
-}
 
-impl ClientApprover {
     /// The call that would run, which is not always what the model wrote: a hook may have changed it, and a child's call may have the id of another.
     fn shown(&self, question: &CallQuestion) -> ShownCall {
         let known = self.updates.call(&question.call);

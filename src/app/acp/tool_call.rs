@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::base::text::{head, tail};
 use crate::chat::change::{ChangeKind, FileChange};
 use crate::chat::display::Display;
+use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
+use crate::llm::image_data::Base64;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::ToolRef;
 use crate::tools::engine::permission::gate;
@@ -117,6 +119,7 @@ const SEARCHED_FOR: [&str; 3] = ["query", "pattern", "symbol"];
 fn kind(tool: &ToolRef) -> &'static str {
     let rules = tool.rules();
     match rules.effect {
+        _ if rules.of_conversation => "think",
         SideEffect::None if rules.annotations().open_world => "fetch",
         SideEffect::None => {
             let parameters = tool.parameters();
@@ -176,6 +179,18 @@ pub(super) fn ended(
     set(&mut update, "content", Value::Array(content));
     set(&mut update, "rawOutput", json!({"text": shown}));
     update
+}
+
+/// Adds the images of a result to the update with it.
+pub(super) fn add_images(update: &mut Value, images: &[Image]) {
+    let Some(content) = update.get_mut("content").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let images = images.iter().filter_map(|image| {
+        let (bytes, kind) = (image.data.as_deref()?, image.kind.media_type());
+        Some(json!({"type": "content", "content": {"type": "image", "mimeType": kind, "data": Base64(bytes)}}))
+    });
+    content.extend(images);
 }
 
 /// The changes of files that a call has made, or would make.
@@ -269,6 +284,8 @@ fn text_before(change: &FileChange, new: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::image::ImageKind;
+    use crate::tools::engine::registry::Registry;
 
     #[test]
     fn the_text_before_a_change_is_made_of_that_after_it() {
@@ -290,6 +307,39 @@ mod tests {
         }
         let change = FileChange::between("f", Some("a\nb\nc\n"), Some("a\nB\nc\n"));
         assert_eq!(text_before(&change, "quite another text\n"), None);
+    }
+
+    #[test]
+    fn the_kind_of_a_call_is_read_from_what_its_tool_declares() {
+        let registry = Registry::default();
+        for (tool, expected) in [
+            ("compact_history", "think"),
+            ("write_note", "other"),
+            ("create_file", "edit"),
+            ("code_grep", "search"),
+            ("read_file", "read"),
+            ("run_command", "execute"),
+            ("scrape_page", "fetch"),
+        ] {
+            assert_eq!(kind(&registry.find(tool).unwrap()), expected, "{tool}");
+        }
+    }
+
+    #[test]
+    fn images_of_a_result_stand_behind_its_text() {
+        let mut update = ended("a", false, "[image]", None, None);
+        let image = Image {
+            name: "a".to_owned(),
+            kind: ImageKind::Png,
+            width: 1,
+            height: 1,
+            bytes: 2,
+            tokens: 0,
+            data: Some(b"hi".as_slice().into()),
+        };
+        add_images(&mut update, &[image]);
+        let block = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
+        assert_eq!(update["content"][1]["content"], block);
     }
 
     #[test]

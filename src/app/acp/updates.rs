@@ -234,6 +234,7 @@ impl EventSink for Updates {
                 id,
                 failed,
                 text,
+                images,
                 display,
                 ..
             } => {
@@ -241,7 +242,9 @@ impl EventSink for Updates {
                     return;
                 };
                 let (root, display) = (self.root(), display.as_ref());
-                let update = tool_call::ended(&call.id, failed, &text, display, root.as_deref());
+                let mut update =
+                    tool_call::ended(&call.id, failed, &text, display, root.as_deref());
+                tool_call::add_images(&mut update, &images);
                 self.update(&update);
             }
             Event::Turn(turn) => self.usage(&turn),

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use self::message::OpenMessage;
-use super::content_blocks::input_of;
+use super::content_blocks::{self, input_of};
 use super::line_forms::{
     BoundaryFields, CompactMetadata, DenialFields, OwnFields, ResultsLine, ResultsMessage,
     RetryFields, StatusFields, StreamEvent, StreamLine, SystemLine, ToolResultBlock, ToolUseResult,
@@ -21,6 +21,7 @@ use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
 use crate::app::settings::json_flags::OutputFormat;
 use crate::app::stream::say;
 use crate::chat::event::{CallEnd, DenialReason, Event, EventSink, StopReason};
+use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
 use crate::chat::usage::{Tokens, TurnUsage};
 use crate::chat::wait::Wait;
@@ -112,6 +113,7 @@ pub(super) struct ModelTally {
 
 struct ToolResult {
     text: String,
+    images: Vec<Image>,
     failed: bool,
     took: Duration,
     end: CallEnd,
@@ -267,6 +269,35 @@ impl AnswerLines {
     }
 
     /// Writes the results of which all before them are there; at the `end` of a turn all.
+    /// The caller had the conversation compacted, from so many tokens to so many.
+    pub(super) fn compacted_by_hand(&self, before: u64, after: u64) {
+        self.status(Some("compacting"));
+        self.status(None);
+        self.boundary("manual", before, after);
+    }
+
+    fn status(&self, status: Option<&'static str>) {
+        self.line(&SystemLine {
+            kind: "system",
+            subtype: "status",
+            fields: StatusFields { status },
+        });
+    }
+
+    fn boundary(&self, trigger: &'static str, pre_tokens: u64, post_tokens: u64) {
+        self.line(&SystemLine {
+            kind: "system",
+            subtype: "compact_boundary",
+            fields: BoundaryFields {
+                compact_metadata: CompactMetadata {
+                    trigger,
+                    pre_tokens,
+                    post_tokens,
+                },
+            },
+        });
+    }
+
     fn write_results(&self, state: &mut TurnState, end: bool) {
         while let Some(id) = state.round.front() {
             let Some(result) = state.results.remove(id) else {
@@ -294,7 +325,10 @@ impl AnswerLines {
                 content: [ToolResultBlock {
                     kind: "tool_result",
                     tool_use_id: id,
-                    content: clipped.as_deref().unwrap_or(&result.text),
+                    content: content_blocks::of_result(
+                        clipped.as_deref().unwrap_or(&result.text),
+                        &result.images,
+                    ),
                     is_error: result.failed,
                 }],
             },
@@ -328,10 +362,12 @@ impl EventSink for AnswerLines {
                 took,
                 end,
                 text,
+                images,
                 ..
             } => {
                 let result = ToolResult {
                     text,
+                    images,
                     failed,
                     took,
                     end,
@@ -350,22 +386,8 @@ impl EventSink for AnswerLines {
             Event::Wait(wait) => self.wait(state, &wait),
             Event::Compacted { before, after } => {
                 state.is_compacting = false;
-                self.line(&SystemLine {
-                    kind: "system",
-                    subtype: "status",
-                    fields: StatusFields { status: None },
-                });
-                self.line(&SystemLine {
-                    kind: "system",
-                    subtype: "compact_boundary",
-                    fields: BoundaryFields {
-                        compact_metadata: CompactMetadata {
-                            trigger: "auto",
-                            pre_tokens: before,
-                            post_tokens: after,
-                        },
-                    },
-                });
+                self.status(None);
+                self.boundary("auto", before, after);
             }
             Event::Notice(..) | Event::Pipeline(_) | Event::Reply(_) => {
                 if let Event::Notice(_, words) = &event {

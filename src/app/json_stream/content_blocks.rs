@@ -1,11 +1,13 @@
 //! The parts of a message in the shapes of Anthropic's Messages API (<https://docs.anthropic.com/en/api/messages>).
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::line_writer::{CLIPPED, MAX_TEXT};
+use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
 use crate::chat::usage::Tokens;
+use crate::llm::image_data::Base64;
 use crate::tools::engine::arguments::meant_object;
 
 /// What the model wrote.
@@ -26,6 +28,36 @@ pub(super) enum ContentBlock {
         /// Always an object.
         input: Map<String, Value>,
     },
+}
+
+/// What a call returned: its text, or blocks if it has images.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ResultContent<'a> {
+    Text(&'a str),
+    Blocks(Vec<Value>),
+}
+
+/// The content of a result with those of its images for which a line has room.
+pub(super) fn of_result<'a>(text: &'a str, images: &[Image]) -> ResultContent<'a> {
+    if images.is_empty() {
+        return ResultContent::Text(text);
+    }
+    let mut room = MAX_TEXT.saturating_sub(Value::from(text).to_string().len());
+    let images = images.iter().filter_map(|image| {
+        let bytes = image.data.as_deref()?;
+        room = room.checked_sub(bytes.len().div_ceil(3) * 4)?;
+        let media_type = image.kind.media_type();
+        Some(json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": Base64(bytes)}}))
+    });
+    let images: Vec<Value> = images.collect();
+    match images.is_empty() {
+        true => ResultContent::Text(text),
+        false => {
+            let text = json!({"type": "text", "text": text});
+            ResultContent::Blocks(std::iter::once(text).chain(images).collect())
+        }
+    }
 }
 
 impl ContentBlock {

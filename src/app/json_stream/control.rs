@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::caller::{AnswerRequest, Caller};
+use super::user_line::COMPACT;
 use super::{caller_servers, hook_callbacks, permission_questions};
 use crate::app::stream::say;
 use crate::base::text::{clip, escape_controls};
@@ -143,10 +144,15 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
         say("The agents of initialize are not supported, so launch_agent does not know them.");
     }
     let model = caller.model();
-    let commands = skills::for_user(&caller.session, &[]).into_iter();
+    let own = COMPACT.trim_start_matches('/');
+    let mut commands = vec![(
+        own.to_owned(),
+        "Summarize the conversation so far.".to_owned(),
+    )];
+    commands.extend(skills::for_user(&caller.session, &[own]));
     let command = |(name, about): (String, String)| json!({"name": name, "description": about, "argumentHint": ""});
     Ok(json!({
-        "commands": commands.map(command).collect::<Value>(),
+        "commands": commands.into_iter().map(command).collect::<Value>(),
         "agents": [],
         "output_style": "default",
         "available_output_styles": ["default"],

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::content_blocks::{ContentBlock, UsageFields};
+use super::content_blocks::{ContentBlock, ResultContent, UsageFields};
 use crate::chat::event::{CallEnd, StopReason};
 use crate::chat::usage::Tokens;
 
@@ -117,7 +117,7 @@ pub(super) struct ToolResultBlock<'a> {
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
     pub(super) tool_use_id: &'a str,
-    pub(super) content: &'a str,
+    pub(super) content: ResultContent<'a>,
     pub(super) is_error: bool,
 }
 

@@ -15,7 +15,7 @@ use super::model_wish::ModelWish;
 use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
 use super::structured::{NextTry, StructuredAnswer};
-use super::user_line::UserLine;
+use super::user_line::{COMPACT, UserLine};
 use super::{caller_servers, control};
 use crate::agent::ending::out_of_requests;
 use crate::app::session::one_shot::{OneShot, TurnWays};
@@ -127,6 +127,9 @@ impl JsonRun {
                     one_shot.add(message.text);
                     outcome
                 }
+                Ok((target, message, _)) if message.text.trim() == COMPACT => {
+                    self.compact(&mut one_shot, &caller, &target, &message)
+                }
                 Ok((target, message, images)) => {
                     one_shot.set_ways(TurnWays {
                         switch: Some(wish.clone()),
@@ -229,6 +232,39 @@ impl JsonRun {
         answered.map_err(|failure| *failure.problem)
     }
 
+    /// A turn in which the caller has the conversation summarized.
+    fn compact(
+        &self,
+        one_shot: &mut OneShot,
+        caller: &Arc<Caller>,
+        target: &Arc<ModelTarget>,
+        message: &UserLine,
+    ) -> Outcome<()> {
+        self.lines.begin_turn(&target.model);
+        let (stop, _with_run) = self.stop.child();
+        caller.set_turn(Some(stop.clone()));
+        let replayed = (&message.message, message.uuid.as_deref());
+        self.begin(&stop, caller, target, replayed);
+        let before = one_shot.tokens();
+        let said = one_shot.command(COMPACT, &[], Arc::clone(target), &stop);
+        let after = one_shot.tokens();
+        if after < before {
+            self.lines.compacted_by_hand(before, after);
+        }
+        caller.set_turn(None);
+        let answered = match said {
+            Some(Err(problem)) if problem.is_cancelled() => Err(Failure::cancelled()),
+            Some(Err(problem)) => Err(Failure::new(FailureKind::Refused, problem)),
+            Some(Ok(said)) => {
+                self.lines.emit(Event::Notice(Level::Info, said));
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        self.end(&answered, stop.is_fired(), None, target);
+        answered.map_err(|failure| *failure.problem)
+    }
+
     /// The first lines of a turn.
     fn begin(
         &self,
@@ -321,7 +357,8 @@ impl JsonRun {
     /// Writes the first line. Returns what is to be told of the tools that it names.
     fn init(&self, caller: &Caller, target: &ModelTarget) -> Vec<String> {
         skills::offer(&self.session);
-        let (skills, slash_commands) = skills::names(&self.session);
+        let (skills, mut slash_commands) = skills::names(&self.session);
+        slash_commands.push(COMPACT.trim_start_matches('/').to_owned());
         let mut told = Vec::new();
         let mut warn = |words: String| told.push(words);
         let offer = offering::offer(&self.session, recipient(target), &mut warn);

@@ -152,11 +152,24 @@ fn which(
     let Line::Text(line) = read_line(is_approved, stop)? else {
         return Ok(None);
     };
-    let number: usize = line.trim().parse().unwrap_or_default();
-    Ok(number
-        .checked_sub(1)
-        .and_then(|at| documents.get(at))
-        .cloned())
+    let found = named(documents, line.trim());
+    if found.is_none() {
+        say(&format!("\"{}\" is none of these.", foreign(line.trim())));
+    }
+    Ok(found.cloned())
+}
+
+/// The document with this number, path or name.
+fn named<'a>(documents: &'a [String], line: &str) -> Option<&'a String> {
+    let number = line
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_sub(1));
+    let by_number = number.and_then(|at| documents.get(at));
+    by_number.or_else(|| {
+        let mut paths = documents.iter();
+        paths.find(|path| *path == line || path.rsplit('/').next() == Some(line))
+    })
 }
 
 /// What came from the terminal.

@@ -66,7 +66,10 @@ pub(crate) fn run(
             (Some(place.record), place.places)
         }
         (None, Some(name)) => (None, features::begin_in_place(&quiet, &root, name)?),
-        (None, None) => (None, RunPlaces::of_project(root)),
+        (None, None) => {
+            start::check_in_place(&root, &task, flags.from.is_some() && !flags.in_place)?;
+            (None, RunPlaces::of_project(root))
+        }
     };
     let root = Arc::clone(&places.root);
     let request = RunRequest {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::event_log::EventLog;
+use super::event_log::{self, EventLog};
 use super::notices::PushNotices;
 use super::progress::RunProgress;
 use super::summary::{self, SummaryFacts};
@@ -122,6 +122,14 @@ impl PipelineSinks {
     fn record(&self, event: PipelineEvent) {
         let mut state = self.lock();
         let now = self.began.elapsed();
+        let is_resumed = matches!(&event, PipelineEvent::RunStarted { resumed: true, .. });
+        if is_resumed && state.progress.times.started.is_none() {
+            // What earlier starts used counts; a log that cannot be read says nothing of them.
+            let earlier = event_log::read(&self.places).unwrap_or_default();
+            for (at, event) in &earlier {
+                state.progress.apply(event, *at);
+            }
+        }
         state.progress.apply(&event, now);
         if let Some(notices) = &self.notices {
             notices.take(&event, &state.progress);
@@ -157,7 +165,6 @@ impl EventSink for PipelineSinks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::pipeline::event_log;
     use crate::base::env::Env;
     use crate::tools::engine::policy::ToolPolicy;
     use std::sync::mpsc::{Sender, channel};

@@ -8,12 +8,15 @@ use serde::Serialize;
 use super::event_log;
 use super::progress::{PhaseState, RunProgress};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::one_line;
 use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
+use crate::pipeline::first_line;
 use crate::pipeline::phase::{PHASES, Phase};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{RunRecord, lock_state};
 use crate::pipeline::state;
+use crate::pipeline::worktree::record as worktree_record;
 
 /// Newest warnings that are shown.
 const MAX_WARNINGS: usize = 5;
@@ -234,7 +237,19 @@ pub(super) fn is_known(places: &RunPlaces) -> bool {
 
 /// The error where nothing is known.
 pub(super) fn no_run(root: &Root, what: &str) -> Problem {
-    Problem::missing(format!("{what} {}.", root.path().display()))
+    let problem = Problem::missing(format!("{what} {}.", root.path().display()));
+    let gone = worktree_record::removed(root);
+    if let [record, ..] = gone.as_slice() {
+        let task = one_line(&first_line(&record.task));
+        return problem
+            .next(format!(
+                "The run of \"{task}\" worked in {}, which was removed. Start it again with the same prompt: the worktree is made again from the branch {}.",
+                record.path.display(),
+                record.branch
+            ))
+            .next("See all of them with: marvin pipeline worktrees");
+    }
+    problem
         .next("Start a run with: marvin --non-interactive --design-first --working-dir DIR --prompt TEXT")
         .next("Name another directory with --working-dir.")
 }

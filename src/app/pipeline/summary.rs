@@ -178,6 +178,9 @@ fn headline(progress: &RunProgress, done: bool) -> String {
             "The pipeline stopped in phase {}; {finished} of {all} phases are done. Ticket {ticket}.",
             one_line(&phase.name)
         ),
+        (false, None) if finished == all => format!(
+            "The run is not done, though all of its phases were gone through. Ticket {ticket}."
+        ),
         (false, None) => {
             format!("The pipeline stopped; {finished} of {all} phases are done. Ticket {ticket}.")
         }

@@ -10,7 +10,7 @@ use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::record;
+use crate::pipeline::record::{self, RunRecord};
 use crate::pipeline::worktree::features::worktrees as own_features;
 use crate::pipeline::worktree::record::{self as worktree_record, WorktreeKind, WorktreeRecord};
 use crate::proc::git::repository;
@@ -82,9 +82,10 @@ pub(crate) fn status(
     }
     found.shared_sort_by_key(|status| match status.state {
         RunState::Running => 0,
-        RunState::Done | RunState::Paused | RunState::Failed | RunState::Dead => 1,
+        RunState::Paused | RunState::Failed | RunState::Dead => 1,
+        RunState::Done => 2,
         // A state that was merged or cloned along says nothing of a run here.
-        RunState::Recorded => 2,
+        RunState::Recorded => 3,
     });
     let mut found = found.into_iter();
     match (found.next(), own) {
@@ -135,8 +136,11 @@ pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<
         .map(|(_, places)| places)
         .chain(here)
         .next();
-    Ok(match (status::is_known(&own), newest) {
-        (false, Some(newest)) => newest,
+    // One that is over is not what somebody means who has another one.
+    let is_over =
+        || RunRecord::read(&own).is_ok_and(|record| record.is_some_and(|own| own.finished));
+    Ok(match newest {
+        Some(newest) if !status::is_known(&own) || is_over() => newest,
         _ => own,
     })
 }

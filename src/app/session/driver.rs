@@ -257,6 +257,12 @@ impl Session {
         (context.modules.get::<SessionServers>()).begin_aside(context);
     }
 
+    /// Whether something may come of servers that nobody here has asked for.
+    pub(crate) fn may_be_told(&self) -> bool {
+        let servers = self.run.context.modules.get::<SessionServers>();
+        servers.may_speak()
+    }
+
     /// The interface can show lists and ask for lines, and somebody is there to answer: without a model the session asks how to get one.
     pub(crate) fn allow_set_up(&mut self) {
         self.core.model.allow_set_up(&self.run);

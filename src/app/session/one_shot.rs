@@ -119,6 +119,11 @@ impl OneShot {
         Ok(())
     }
 
+    /// Tokens of the conversation, about.
+    pub(in crate::app) fn tokens(&mut self) -> u64 {
+        self.core.conversation.tokens()
+    }
+
     /// Runs a line that begins with a slash as a command of the conversation, where it needs no screen, and returns what it says. None when the line is a
     /// message. `further` are commands that the caller has beside them.
     pub(crate) fn command(

@@ -6,9 +6,13 @@ use super::used_server::{ServerArgs, UsedServer, say_progress};
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::clip;
 use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, Wait};
 use crate::mcp::client::results;
+
+/// Characters of the names of tools in a message.
+const MAX_NAMES: usize = 600;
 
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let flags = ["k=v", "--json", "--raw", "--answers", "--timeout"];
@@ -55,14 +59,25 @@ fn result(args: &ServerArgs, server: &UsedServer) -> Outcome<Value> {
     if UsedServer::tells_progress() {
         wait = wait.heard_by(&say_progress);
     }
-    let result = server.connection.call(name, &values, wait);
-    result.map_err(|problem| {
-        let names = tools.iter().filter_map(|tool| tool.get("name")?.as_str());
-        match tool {
-            Some(_) => problem,
-            None => problem.near(name, names),
+    let called = server.connection.call(name, &values, wait);
+    if tool.is_some() {
+        return called;
+    }
+    // A server may have one that it does not list. If it has none, some answer with an error, others with a result that says so.
+    let unknown = match called {
+        Ok(result) if !args.is_raw && result.get("isError") == Some(&Value::Bool(true)) => {
+            Problem::missing(results::whole_text(&result).trim().to_owned())
         }
-    })
+        Ok(result) => return Ok(result),
+        Err(problem) => problem,
+    };
+    let names = tools.iter().filter_map(|tool| tool.get("name")?.as_str());
+    let names: Vec<&str> = names.collect();
+    let all = match names.is_empty() {
+        true => format!("{} has no tools.", args.name(0)),
+        false => format!("There are: {}.", clip(&names.join(", "), MAX_NAMES)),
+    };
+    Err(unknown.near_or(name, names, all))
 }
 
 /// `key=value` words and the object of `--json` as arguments; the schema says which values are texts.

@@ -33,9 +33,10 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     extensions::open_unasked(&session, &settings, &mut warn);
     // Any program of this machine could ask a server that asks for no token.
-    session.policy.only_reads = serve.is_read_only || (serve.http.is_some() && token.is_none());
-    session.policy.readonly |= session.policy.only_reads;
-    let server = Arc::new(Server::new(Box::new(Own::new(Arc::new(session)))));
+    let only_readers = serve.is_read_only || (serve.http.is_some() && token.is_none());
+    session.policy.readonly |= only_readers;
+    let own = Own::new(Arc::new(session), only_readers);
+    let server = Arc::new(Server::new(Box::new(own)));
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
     match serve.http {

@@ -137,12 +137,6 @@ impl Root {
             .map_err(|stop| self.problem("append to", rel, stop))
     }
 
-    /// Opens an existing file for many small additions at its end.
-    pub fn open_append(&self, rel: &RelPath) -> Outcome<File> {
-        self.appender(rel)
-            .map_err(|stop| self.problem("append to", rel, stop))
-    }
-
     /// Removes a file or a link (not what it points at).
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What can be asked of a server, whatever its era and whatever lies between.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -266,6 +267,9 @@ pub(crate) trait Connection: Send + Sync {
         others: &Map<String, Value>,
         wait: Wait<'_>,
     ) -> Outcome<Value>;
+
+    /// From now on the server may use this folder; if it is another one, an open server is told.
+    fn move_to(&self, working_dir: &Path, stop: &Cancel);
 
     /// From now on events tell of changes of these resources, and of no others.
     fn watch(&self, uris: &[String]);

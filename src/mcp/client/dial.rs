@@ -1,7 +1,7 @@
 //! From an entry of a configuration to a connection.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::connection::{Connection, ServerEvents, Spoken};
@@ -39,12 +39,13 @@ pub(crate) struct ClientHost {
 pub(crate) fn dial(entry: &ServerEntry, host: ClientHost) -> Arc<dyn Connection> {
     let inbound = Arc::new(Inbound {
         server: clipped(&entry.name, MAX_NAME),
-        working_dir: host.working_dir,
+        working_dir: Mutex::new(host.working_dir),
         questions: host.questions,
         events: host.events,
         ring: Arc::default(),
         clock: Default::default(),
         has_given_roots: Default::default(),
+        has_promised_roots: Default::default(),
         stop: Cancel::new(),
     });
     let log_level = MARVIN_MCP_LOG.read(&host.env).map(str::to_owned);

@@ -1,6 +1,6 @@
 //! What a server sends of its own accord: news, and questions to the person or about the working directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,13 +22,16 @@ const MAX_LOG: usize = 2_000;
 pub(super) struct Inbound {
     /// Its name, cleaned.
     pub server: String,
-    pub working_dir: Option<PathBuf>,
+    /// The folder that servers are told of; it may change.
+    pub working_dir: Mutex<Option<PathBuf>>,
     pub questions: Option<Arc<dyn Questions>>,
     pub events: Option<Arc<dyn ServerEvents>>,
     pub ring: Arc<Ring>,
     pub clock: QuestionClock,
     /// The server has asked which folders it may use.
     pub has_given_roots: AtomicBool,
+    /// The server was told that it hears when they change.
+    pub has_promised_roots: AtomicBool,
     /// Fires when the connection ends.
     pub stop: Cancel,
 }
@@ -49,10 +52,13 @@ impl Inbound {
                 put(&mut capabilities, "elicitation", kinds);
             }
         }
-        if self.working_dir.is_some() {
+        if self.working_dir().is_some() {
             let roots = match is_modern {
                 true => json!({}),
-                false => json!({"listChanged": true}),
+                false => {
+                    self.has_promised_roots.store(true, Ordering::SeqCst);
+                    json!({"listChanged": true})
+                }
             };
             put(&mut capabilities, "roots", roots);
         }
@@ -89,13 +95,30 @@ impl Inbound {
         }
     }
 
+    pub(super) fn working_dir(&self) -> Option<PathBuf> {
+        let working_dir = &self.working_dir;
+        (working_dir.lock().unwrap_or_else(PoisonError::into_inner)).clone()
+    }
+
+    /// From now on the folder is `dir`. True when that is another, of which the server wants to hear.
+    pub(super) fn move_to(&self, dir: &Path) -> bool {
+        let working_dir = &self.working_dir;
+        let mut working_dir = working_dir.lock().unwrap_or_else(PoisonError::into_inner);
+        if working_dir.as_deref() == Some(dir) {
+            return false;
+        }
+        *working_dir = Some(dir.to_owned());
+        self.has_given_roots.store(false, Ordering::SeqCst);
+        self.has_promised_roots.load(Ordering::SeqCst)
+    }
+
     pub(super) fn was_asked_for_roots(&self) -> bool {
         self.has_given_roots.load(Ordering::SeqCst)
     }
 
     fn roots(&self) -> Value {
         self.has_given_roots.store(true, Ordering::SeqCst);
-        let roots: Vec<Value> = (self.working_dir.iter())
+        let roots: Vec<Value> = (self.working_dir().iter())
             .map(|dir| {
                 let name = dir.file_name().unwrap_or(dir.as_os_str());
                 json!({"uri": file_uri(dir), "name": name.to_string_lossy()})
@@ -174,7 +197,7 @@ impl Inbound {
 }
 
 /// A folder as a `file://` address (RFC 8089).
-fn file_uri(dir: &std::path::Path) -> String {
+fn file_uri(dir: &Path) -> String {
     use std::fmt::Write as _;
     use std::os::unix::ffi::OsStrExt as _;
     let mut uri = "file://".to_owned();
@@ -241,8 +264,6 @@ impl Drop for Paused<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]

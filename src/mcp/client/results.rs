@@ -1,31 +1,43 @@
 //! What models are told of the result of a call.
 
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::text::{clean, clipped};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{file_size, head, tail, thousands};
+use crate::base::text::{clip, file_size};
+use crate::chat::image::Image;
+use crate::formats::image::ImageHeader;
+use crate::formats::json_schema::schema::Schema;
+use crate::proc::capture::{Captured, KeepLimits};
 use crate::tools::engine::result::ToolOk;
 
-/// Characters of a result, more or less: bytes are counted.
-const MAX_RESULT: usize = 30_000;
-/// Bytes of its end that stay when it is cut.
-const TAIL: usize = 6_000;
+/// Bytes of a result's beginning and end that stay when it is cut: 30,000 characters, more or less.
+const HEAD_BYTES: usize = 24_000;
+const TAIL_BYTES: usize = 6_000;
+/// Bytes of one image.
+const MAX_IMAGE_BYTES: usize = 5 << 20;
+/// Images of one result.
+const MAX_IMAGES: usize = 20;
+/// Characters of what only the user is shown.
+const MAX_FOR_USER: usize = 4_000;
 
-/// The outcome of a call whose result is `result`.
+/// The outcome of a call whose result is `result`. `whole` is the file for all of its text, should that be cut; it does not exist yet.
 ///
 /// # Errors
 /// The tool has failed, or there is no result.
-pub(super) fn outcome(result: &Value) -> Outcome<ToolOk> {
+pub(super) fn outcome(result: &Value, whole: impl FnOnce() -> Option<PathBuf>) -> Outcome<ToolOk> {
     let Some(object) = result.as_object() else {
         return Err(Problem::network(
             "The server's result of the call is no object.",
         ));
     };
-    let content = object.get("content").and_then(Value::as_array);
-    let content = content.map(Vec::as_slice).unwrap_or_default();
-    let for_model = content.iter().filter(|block| !is_for_user(block));
-    let mut parts: Vec<String> = for_model.map(block).collect();
+    let content = blocks(result);
+    let for_model = || content.iter().filter(|block| !is_for_user(block));
+    let mut parts: Vec<String> = for_model().map(block).collect();
     parts.retain(|part| !part.trim().is_empty());
     if let Some(structured) = object.get("structuredContent").filter(|own| !own.is_null())
         && !says(content, structured)
@@ -34,18 +46,78 @@ pub(super) fn outcome(result: &Value) -> Outcome<ToolOk> {
     }
     let text = match parts.is_empty() {
         true => "(no output)".to_owned(),
-        false => cut(parts.join("\n")),
+        false => cut(parts.join("\n"), whole),
     };
     match object.get("isError") {
         Some(Value::Bool(true)) => Err(Problem::input(text)),
-        _ => Ok(ToolOk::from(text)),
+        _ => Ok(ToolOk {
+            images: for_model().filter_map(image).take(MAX_IMAGES).collect(),
+            ..ToolOk::from(text)
+        }),
     }
+}
+
+/// What a result has for the user alone.
+pub(super) fn for_user(result: &Value) -> Option<String> {
+    let blocks = blocks(result).iter().filter(|block| is_for_user(block));
+    let parts: Vec<String> = blocks.map(block).collect();
+    let text = parts.join("\n");
+    (!text.trim().is_empty()).then(|| clip(text.trim(), MAX_FOR_USER))
+}
+
+/// Why a result is not what the tool's `outputSchema` announces. A schema that cannot be checked asks for a structured result, and for no more.
+pub(super) fn misfit(schema: &Value, result: &Value) -> Option<String> {
+    if !schema.is_object() || result.get("isError") == Some(&Value::Bool(true)) {
+        return None;
+    }
+    let structured = result.get("structuredContent");
+    let Some(structured) = structured.filter(|own| !own.is_null()) else {
+        return Some("there is no structured result".to_owned());
+    };
+    let schema = Schema::parse(&schema.to_string()).ok()?;
+    let misfits = schema.check(structured);
+    misfits.first().map(|misfit| match misfit.place.as_str() {
+        "" => misfit.words.clone(),
+        place => format!("{place}: {}", misfit.words),
+    })
+}
+
+fn blocks(result: &Value) -> &[Value] {
+    let content = result.get("content").and_then(Value::as_array);
+    content.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The image of a block, if it has one that models take.
+fn image(block: &Value) -> Option<Image> {
+    let base64 = match block.get("type").and_then(Value::as_str)? {
+        "image" => block.get("data"),
+        "resource" => block.pointer("/resource/blob"),
+        _ => None,
+    };
+    let base64 = base64?.as_str()?;
+    if base64.len() / 4 * 3 > MAX_IMAGE_BYTES {
+        return None;
+    }
+    picture("of a result", STANDARD.decode(base64).ok()?)
+}
+
+/// Bytes as an image, if they are one; its tokens depend on the model that gets it.
+pub(crate) fn picture(name: &str, data: Vec<u8>) -> Option<Image> {
+    let header = ImageHeader::read(&data).ok()?;
+    Some(Image {
+        name: name.to_owned(),
+        kind: header.kind,
+        width: header.width,
+        height: header.height,
+        bytes: data.len() as u64,
+        tokens: 0,
+        data: Some(data.into()),
+    })
 }
 
 /// All of a result as text, for people.
 pub(crate) fn whole_text(result: &Value) -> String {
-    let content = result.get("content").and_then(Value::as_array);
-    let content = content.map(Vec::as_slice).unwrap_or_default();
+    let content = blocks(result);
     let mut parts: Vec<String> = content.iter().map(block).collect();
     if let Some(structured) = result.get("structuredContent").filter(|own| !own.is_null())
         && !says(content, structured)
@@ -135,18 +207,17 @@ fn media(kind: &str, media_type: &str, base64: &str) -> String {
     format!("{}]", named.trim_end())
 }
 
-/// The beginning and the end of a text that is too long.
-fn cut(text: String) -> String {
-    if text.len() <= MAX_RESULT {
+/// The beginning and the end of a text that is too long, and where the whole of it is.
+fn cut(text: String, whole: impl FnOnce() -> Option<PathBuf>) -> String {
+    if text.len() <= HEAD_BYTES + TAIL_BYTES {
         return text;
     }
-    let (first, last) = (head(&text, MAX_RESULT - TAIL), tail(&text, TAIL));
-    let count = |bytes: usize| thousands(u64::try_from(bytes).unwrap_or(u64::MAX));
-    format!(
-        "{first}\n[Cut: {} of {} bytes are left out here; the end follows. Call the tool again for less at once.]\n{last}",
-        count(text.len() - first.len() - last.len()),
-        count(text.len()),
-    )
+    let mut kept = Captured::new(KeepLimits {
+        spill: whole(),
+        ..KeepLimits::ends(HEAD_BYTES, TAIL_BYTES)
+    });
+    kept.push(text.as_bytes());
+    kept.text()
 }
 
 #[cfg(test)]
@@ -154,9 +225,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::proc::capture::without_links;
 
     fn told(result: Value) -> String {
-        match outcome(&result) {
+        match outcome(&result, || None) {
             Ok(done) => done.text,
             Err(problem) => format!("failed: {}", problem.what),
         }
@@ -236,10 +308,74 @@ mod tests {
             json!({"content": [{"type": "text", "text": "No such user."}], "isError": true});
         assert_eq!(told(failed), "failed: No such user.");
         assert!(told(json!([1])).starts_with("failed: "));
-        let long = told(
-            json!({"content": [{"type": "text", "text": format!("begin{}end", "x".repeat(100_000))}]}),
-        );
-        assert!(long.len() < MAX_RESULT + 200 && long.contains("are left out here"));
+        let dir = tempfile::tempdir().unwrap();
+        let file = without_links(dir.path()).join("logs/whole.txt");
+        let text = format!("begin{}end", "x".repeat(100_000));
+        let long = json!({"content": [{"type": "text", "text": text}]});
+        let long = outcome(&long, || Some(file.clone())).unwrap().text;
+        assert!(long.len() < 30_300, "{}", long.len());
         assert!(long.starts_with("begin") && long.ends_with("end"));
+        assert!(
+            long.contains(&format!("the full text is in {}", file.display())),
+            "{long}"
+        );
+        assert_eq!(std::fs::read_to_string(file).unwrap(), text);
+    }
+
+    #[test]
+    fn what_is_for_the_user_alone_is_told_apart() {
+        let for_whom = |audience: Value| json!({"type": "text", "text": audience.to_string(), "annotations": {"audience": audience}});
+        let result = json!({"content": [for_whom(json!(["user"])), for_whom(json!(["assistant"])), for_whom(json!(["user", "assistant"])), for_whom(json!([]))]});
+        assert_eq!(for_user(&result).as_deref(), Some(r#"["user"]"#));
+        assert_eq!(
+            told(result),
+            "[\"assistant\"]\n[\"user\",\"assistant\"]\n[]"
+        );
+        assert_eq!(
+            for_user(&json!({"content": [for_whom(json!(["assistant"]))]})),
+            None
+        );
+    }
+
+    #[test]
+    fn images_are_given_to_models_and_named_in_the_text() {
+        let png = STANDARD
+            .encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x03\x08\0\0\0\0\0\0\0\0");
+        let result = json!({"content": [
+            {"type": "image", "mimeType": "image/png", "data": png},
+            {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+            {"type": "image", "mimeType": "image/png", "data": png, "annotations": {"audience": ["user"]}},
+            {"type": "resource", "resource": {"uri": "a", "mimeType": "image/png", "blob": png}},
+        ]});
+        let done = outcome(&result, || None).unwrap();
+        assert_eq!(done.images.len(), 2);
+        assert_eq!(done.text.matches(" png]").count(), 3, "{}", done.text);
+    }
+
+    #[test]
+    fn a_result_that_is_not_what_the_schema_announces_is_noticed() {
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        for (result, words) in [
+            (json!({"structuredContent": {"n": 1}}), None),
+            (
+                json!({"content": []}),
+                Some("there is no structured result"),
+            ),
+            (json!({"structuredContent": {"n": "1"}}), Some("/n: ")),
+            (json!({"isError": true}), None),
+        ] {
+            let told = misfit(&schema, &result);
+            match words {
+                Some(words) => assert!(
+                    told.clone().is_some_and(|told| told.contains(words)),
+                    "{told:?}"
+                ),
+                None => assert_eq!(told, None),
+            }
+        }
+        let odd = json!({"type": "object", "unevaluatedProperties": false});
+        assert_eq!(misfit(&odd, &json!({"structuredContent": {"n": 1}})), None);
+        assert_eq!(misfit(&Value::Null, &json!({"content": []})), None);
     }
 }

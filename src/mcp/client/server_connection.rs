@@ -1,5 +1,6 @@
 //! A connection to one server: opened when it is first needed, opened once more when the server was lost, and the operations in the form of its era.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -183,7 +184,9 @@ impl ServerConnection {
 
     /// A server of ours with a handshake asks for the folders that it may use when that is done, and refuses what comes before it knows them.
     fn settle(&self, live: &Live, stop: &Cancel) {
-        if live.facts.is_modern || self.inbound.working_dir.is_none() || self.idle_limit().is_none()
+        if live.facts.is_modern
+            || self.inbound.working_dir().is_none()
+            || self.idle_limit().is_none()
         {
             return;
         }
@@ -497,6 +500,16 @@ impl Connection for ServerConnection {
         self.ask("completion/complete", &params, true, wait)
     }
 
+    fn move_to(&self, working_dir: &Path, stop: &Cancel) {
+        if !self.inbound.move_to(working_dir) {
+            return;
+        }
+        if let Some(live) = self.current().filter(|live| !live.facts.is_modern) {
+            (live.transport).notify("notifications/roots/list_changed", &json!({}));
+            self.settle(&live, stop);
+        }
+    }
+
     fn watch(&self, uris: &[String]) {
         let before = std::mem::replace(&mut lock(&self.state).watched, uris.to_vec());
         let Some(live) = self.current() else {
@@ -556,12 +569,13 @@ impl Drop for ServerConnection {
 pub(crate) fn over(server: &str, transport: Arc<dyn Transport>) -> ServerConnection {
     let inbound = Arc::new(Inbound {
         server: server.to_owned(),
-        working_dir: None,
+        working_dir: Mutex::default(),
         questions: None,
         events: None,
         ring: Arc::default(),
         clock: Default::default(),
         has_given_roots: Default::default(),
+        has_promised_roots: Default::default(),
         stop: Cancel::new(),
     });
     ServerConnection::new(inbound, Way::Given(transport), Env::default(), None)

@@ -1,5 +1,6 @@
 //! The servers of a run: connected side by side, their tools registered with those of the session.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,10 +12,14 @@ use super::connection::{Connection, List, Progress, ServerFacts, Wait};
 use super::text::clipped;
 use super::{listing, names, results, schema};
 use crate::base::cancel::Cancel;
+use crate::base::ids::hex;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::{Event, Level};
+use crate::proc::capture::without_links;
 use crate::tools::engine::owned_tool::OwnedTool;
 use crate::tools::engine::registry::Registry;
 use crate::tools::engine::rules::{OUTSIDE, READ, Rules};
+use crate::tools::project::scratch;
 
 /// From the first message to a server until its tools are known.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
@@ -161,6 +166,10 @@ pub(crate) fn owned_tool(
         .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
     let (limit, total) = (of.call_limit, of.total_limit);
     let raw = of.raw.to_owned();
+    let shown = format!("{} of {}", clipped(of.raw, 64), clipped(of.server, 64));
+    let file = name.clone();
+    let announced = of.definition.get("outputSchema").cloned();
+    let has_warned = AtomicBool::new(false);
     Ok(OwnedTool {
         name,
         module: of.server.to_owned(),
@@ -175,7 +184,24 @@ pub(crate) fn owned_tool(
                 .set_by("timeout")
                 .heard_by(&progress);
             let result = connection.call(&raw, args, wait)?;
-            results::outcome(&result)
+            let tell = |words| ctx.listener.emit(Event::Notice(Level::Info, words));
+            if let Some(words) = results::for_user(&result) {
+                tell(format!("{shown} to you: {words}"));
+            }
+            let misfit = (announced.as_ref()).and_then(|schema| results::misfit(schema, &result));
+            if let Some(why) = misfit
+                && !has_warned.swap(true, Ordering::Relaxed)
+            {
+                tell(format!(
+                    "{shown} does not return what it announces: {}.",
+                    clipped(&why, 300)
+                ));
+            }
+            results::outcome(&result, || {
+                scratch::hide(ctx);
+                let folder = without_links(&scratch::long_output(ctx).ok()?);
+                Some(folder.join(format!("{file}-{}.txt", hex(4))))
+            })
         }),
     })
 }

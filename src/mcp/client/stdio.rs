@@ -166,7 +166,7 @@ fn program(
     let env_of_server = server_env(env, start.env);
     let home = env.get("HOME").map(PathBuf::from);
     let dir = (start.cwd.map(Path::to_owned))
-        .or_else(|| inbound.working_dir.clone())
+        .or_else(|| inbound.working_dir())
         .or(home);
     if let Some(dir) = dir.as_ref().filter(|dir| !dir.is_dir()) {
         return Err(Problem::missing(format!(

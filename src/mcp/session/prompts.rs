@@ -13,6 +13,7 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
 use crate::mcp::client::connection::Wait;
 use crate::mcp::client::questions::{Answer, Question};
+use crate::mcp::client::results;
 use crate::mcp::client::text::clipped;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::OwnedTool;
@@ -186,7 +187,12 @@ impl SessionServers {
                         server.name
                     ));
                 }
-                Ok(ToolOk::from(said))
+                let images = content.images.into_iter();
+                let images = images.filter_map(|(name, bytes)| results::picture(&name, bytes));
+                Ok(ToolOk {
+                    images: images.collect(),
+                    ..ToolOk::from(said)
+                })
             }),
         })
     }

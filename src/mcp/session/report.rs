@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::SessionServers;
 use super::server::{Phase, SessionServer};
+use super::{SessionServers, tools};
 use crate::base::text::{clip, counted, plural};
 use crate::mcp::client::servers::told_tool;
+use crate::mcp::client::text::clipped;
 
 /// Lines of what a server wrote last.
 const LAST_LINES: usize = 30;
+/// Characters of the names of tools in a line.
+const MAX_NAMES: usize = 300;
 
 impl SessionServers {
     /// A line for each server.
@@ -126,6 +129,38 @@ fn word(phase: &Phase) -> &'static str {
     }
 }
 
+/// Which tools of a server the session has not, and why; and how a model comes to those that it has.
+fn left_out(server: &SessionServer, known: &[Value]) -> String {
+    let Some(entry) = server.entry().filter(|_| !known.is_empty()) else {
+        return String::new();
+    };
+    let offered = server.offered_names();
+    if offered.is_empty() {
+        return "  The session has them with the next message.\n".to_owned();
+    }
+    let names = known.iter().filter_map(|tool| tool.get("name")?.as_str());
+    let missing = names.filter(|name| !offered.iter().any(|own| own == name));
+    let (unusable, unwanted): (Vec<&str>, Vec<&str>) =
+        missing.partition(|name| tools::is_wanted(entry, name));
+    let mut out = String::new();
+    let mut line = |why: &str, names: &[&str]| {
+        if !names.is_empty() {
+            let names = clipped(&names.join(", "), MAX_NAMES);
+            let _ = writeln!(out, "  left out by {why}: {names}");
+        }
+    };
+    line("includeTools or excludeTools of its entry", &unwanted);
+    line("Marvin, which said why with a message", &unusable);
+    let refused = server.connection().map(|own| own.refused_tools());
+    for (name, why) in refused.unwrap_or_default() {
+        line(&format!("Marvin ({})", clipped(&why, 200)), &[&name]);
+    }
+    out.push_str(
+        "  Those that a request does not carry wait until the model searches for them (/tools).\n",
+    );
+    out
+}
+
 /// All about one server, with what it wrote last.
 pub(crate) fn detail(server: &SessionServer) -> String {
     let mut out = String::new();
@@ -160,6 +195,7 @@ pub(crate) fn detail(server: &SessionServer) -> String {
             counted_tokens(tokens),
             counted(snapshot.prompts.len() as u64, "prompt")
         );
+        out.push_str(&left_out(server, &snapshot.tools));
         for prompt in &snapshot.prompts {
             if let Some(name) = prompt.get("name").and_then(Value::as_str) {
                 let _ = writeln!(out, "  /{}:{}", server.name, clip(name, 60));

@@ -16,6 +16,7 @@ use crate::mcp::client::names;
 use crate::mcp::client::text::clipped;
 use crate::mcp::config::configured::ConfiguredServer;
 use crate::mcp::config::entry::ServerEntry;
+use crate::tools::engine::context::SessionContext;
 
 /// Characters of a name in messages.
 const MAX_NAME: usize = 64;
@@ -199,6 +200,13 @@ impl SessionServer {
         Some(Arc::clone(&self.opened.get()?.connection))
     }
 
+    /// Has it know the folder in which the session works now.
+    pub(super) fn follow(&self, session: &SessionContext, stop: &Cancel) {
+        if let (Some(connection), Some(root)) = (self.connection(), session.working_dir.root()) {
+            connection.move_to(root.path(), stop);
+        }
+    }
+
     /// What signs in to it; `None` for one that is a program, or is not used.
     pub(super) fn sign_in(&self) -> Option<Arc<SignedIn>> {
         self.opened.get()?.sign_in.clone()
@@ -362,6 +370,12 @@ impl SessionServer {
 
     pub(super) fn set_offered(&self, tools: Vec<(String, u64)>) {
         self.state().offered.extend(tools);
+    }
+
+    /// The tools that the session has, by the names that the server gave them.
+    pub(super) fn offered_names(&self) -> Vec<String> {
+        let state = self.state();
+        state.offered.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// How many of its tools the session has, and their tokens.

@@ -120,6 +120,7 @@ fn asking(
     OwnedTool {
         run: Box::new(move |ctx, args| {
             server.reachable()?;
+            server.follow(&ctx.session, &ctx.stop);
             if !reads {
                 agree(ctx, (&server.shown, &raw, &name), args, &version)?;
             }
@@ -179,7 +180,7 @@ fn agree(
 }
 
 /// Whether the entry wants this tool; what is excluded beats what is included.
-fn is_wanted(entry: &ServerEntry, raw: &str) -> bool {
+pub(super) fn is_wanted(entry: &ServerEntry, raw: &str) -> bool {
     let fits = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, raw));
     (entry.included.is_empty() || fits(&entry.included)) && !fits(&entry.excluded)
 }

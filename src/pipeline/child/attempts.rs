@@ -15,6 +15,7 @@ use crate::chat::failure_report::ProviderOutage;
 use crate::llm::patience::Patience;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
+use crate::pipeline::worktree::record as worktree_record;
 
 /// Attempts with the task's own tier; one with the fallback tier follows.
 const OWN_ATTEMPTS: u32 = 3;
@@ -57,6 +58,7 @@ fn tries(
         };
         let child = run_child(run, task, &start)?;
         budget.spend(child.spent);
+        worktree_record::keep_spent(run.root(), run.spent());
         patience.spend(child.waited);
         if child.output.cancelled {
             child.announce(run, false, "It was stopped.");

@@ -12,8 +12,8 @@ use crate::base::pauses::Pauses;
 use crate::base::problem::Outcome;
 use crate::base::redact;
 use crate::base::variables::{
-    MARVIN_PARENT_SOCKET, MARVIN_PROVIDER_PATIENCE, MARVIN_TELL_LINES, MARVIN_WITHHELD_WORDS,
-    TICKETS_DIR,
+    MARVIN_BRANCH, MARVIN_PARENT_SOCKET, MARVIN_PROVIDER_PATIENCE, MARVIN_TELL_LINES,
+    MARVIN_WITHHELD_WORDS, TICKETS_DIR,
 };
 use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
@@ -104,6 +104,9 @@ pub(super) fn run_child(
         // The child reads the project's instructions itself.
         let words = task.withhold.join(",");
         variables.push((MARVIN_WITHHELD_WORDS.name.to_owned(), words));
+    }
+    if !run.branch.is_empty() {
+        variables.push((MARVIN_BRANCH.name.to_owned(), run.branch.clone()));
     }
     let socket = ParentSocket::open(&run.ctx);
     if let Some(socket) = &socket {

@@ -10,6 +10,7 @@ use crate::pipeline::repository;
 use crate::pipeline::review::ReviewEnd;
 use crate::pipeline::review::code::{CodeReview, review_files};
 use crate::pipeline::review::history::History;
+use crate::pipeline::worktree::record as worktree_record;
 use crate::store::review_jobs::{ReviewJob, RoundResult};
 
 const REVIEW: &str = include_str!("../../prompts/agents/review.md");
@@ -68,11 +69,20 @@ pub(super) fn review(
         ReviewEnd::Clean => format!("Every reviewer is satisfied after {rounds}."),
         ReviewEnd::RoundsUsedUp => format!("After {rounds} there are still findings."),
     };
+    // The user is elsewhere.
+    let found = run.root().path().join(History::of(NAME).path(&run.places));
+    let merge = worktree_record::of(run.root()).map(|record| {
+        format!(
+            " To have it in your branch: marvin pipeline merge {}",
+            record.name
+        )
+    });
     Ok(format!(
-        "{text} What was found is in {}; \"git diff {}...{}\" shows what was changed.",
-        History::of(NAME).path(&run.places),
+        "{text} What was found is in {}; \"git diff {}...{}\" shows what was changed.{}",
+        found.display(),
         job.base,
-        job.branch
+        job.branch,
+        merge.unwrap_or_default()
     ))
 }
 

@@ -49,7 +49,7 @@ is() { case "$NAME" in "$1"-[0-9]*) return 0;; esac; return 1; }
 told() { [[ $TOLD == *"$1"* ]]; }
 nth() { local count=0 call; for call in "$CALLS"/*.call; do read -r call < "$call"; [[ $call == "$1"-[0-9]* ]] && : $((count++)); done; [ $count = "$2" ]; }
 document() { [ -d "${1%/*}" ] || mkdir -p "${1%/*}"; for ((i = 1; i <= 60; i++)); do echo "Line $i of the document that $NAME wrote."; done > "$1"; }
-called() { echo "{\"ts\":\"\",\"tool\":\"$1\",\"args\":\"\",\"result\":\"\",\"end\":\"$2\",\"elapsed_ms\":1}" >> "$MARVIN_SUBAGENT_LOG"; }
+called() { echo "{\"ts\":\"\",\"tool\":\"$1\",\"args\":\"command=./program\",\"result\":\"\",\"end\":\"$2\",\"elapsed_ms\":1}" >> "$MARVIN_SUBAGENT_LOG"; }
 report() { for i in 1 2 3 4 5; do echo "Section $i was read from its beginning to its end."; done; for line in "$@"; do echo "$line"; done; }
 "#;
 

@@ -238,7 +238,7 @@ fn a_long_difference_is_cut() {
 
 #[test]
 fn when_nobody_reviewed_the_run_ends() {
-    for script in ["echo ok", "true", "kill -9 $$", "report >&2"] {
+    for script in ["kill -9 $$", "report >&2"] {
         let stage = stage(script);
         let problem = document::review_design(&stage.run).unwrap_err().one_line();
         assert!(

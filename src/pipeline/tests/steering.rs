@@ -71,8 +71,11 @@ fn steered(stage: &Stage) -> String {
 }
 
 #[test]
-fn a_run_stops_after_a_phase_and_goes_on_without_repeating_any() {
+fn a_run_stops_after_a_phase_goes_on_without_repeating_any_and_goes_back_to_one() {
     let stage = Stage::new(WORKERS);
+    // Without a run there is nothing to go back to.
+    let problem = start(&stage, from("1a")).unwrap_err();
+    assert_has(&problem.to_string(), &["Nothing is done yet"]);
     assert_eq!(
         paused(&start(&stage, until("1a_review")).unwrap()),
         "1a_review"
@@ -85,46 +88,32 @@ fn a_run_stops_after_a_phase_and_goes_on_without_repeating_any() {
         "1a_review"
     );
     assert_eq!(stage.labels().len(), first);
+    for phase in ["2a", "3"] {
+        let problem = start(&stage, from(phase)).unwrap_err();
+        assert_has(&problem.to_string(), &[phase, "is 1a_review", "--from"]);
+    }
     assert_eq!(
         start(&stage, Steering::default()).unwrap(),
         RunOutcome::Done
     );
-    let later = since(&stage, first);
-    assert!(later.contains(&"design-writer".to_owned()), "{later:?}");
-    assert!(
-        !later.iter().any(|label| label.contains("spec")),
-        "{later:?}"
-    );
+    let again = [
+        "design-fixer",
+        "design-writer",
+        "implementer",
+        "review-code-area-1",
+        "review-code-conformance",
+        "review-design-conflicts",
+        "review-design-gaps",
+        "review-design-main",
+        "review-design-quality",
+    ];
+    assert_eq!(since(&stage, first), again);
     // The last phase is the end of a run.
     assert_eq!(start(&stage, until("3")).unwrap(), RunOutcome::Done);
-}
-
-#[test]
-fn a_run_goes_back_to_a_phase_that_was_reached_and_says_what_it_does_again() {
-    let stage = Stage::new(WORKERS);
-    start(&stage, until("1b")).unwrap();
-    for phase in ["2a", "3"] {
-        let problem = start(&stage, from(phase)).unwrap_err();
-        assert_has(&problem.to_string(), &[phase, "is 1b", "--from"]);
-    }
-    start(&stage, Steering::default()).unwrap();
     let spec = stage.read(".marvin/spec.md");
     let first = stage.labels().len();
     assert_eq!(start(&stage, from("1b")).unwrap(), RunOutcome::Done);
-    assert_eq!(
-        since(&stage, first),
-        [
-            "design-fixer",
-            "design-writer",
-            "implementer",
-            "review-code-area-1",
-            "review-code-conformance",
-            "review-design-conflicts",
-            "review-design-gaps",
-            "review-design-main",
-            "review-design-quality",
-        ]
-    );
+    assert_eq!(since(&stage, first), again);
     assert_eq!(stage.read(".marvin/spec.md"), spec);
     assert_has(
         &steered(&stage),
@@ -135,10 +124,6 @@ fn a_run_goes_back_to_a_phase_that_was_reached_and_says_what_it_does_again() {
             "design.md is in .marvin/logs/design-",
         ],
     );
-    // Without a run there is nothing to go back to.
-    let fresh = Stage::new(WORKERS);
-    let problem = start(&fresh, from("1a")).unwrap_err();
-    assert_has(&problem.to_string(), &["Nothing is done yet"]);
 }
 
 #[test]
@@ -158,22 +143,6 @@ fn a_run_waits_for_approval_and_the_same_command_gives_it() {
     let all = approval::read(&stage.run.places).unwrap();
     assert_has(&all.of("1a").unwrap().how, &["running the command again"]);
     assert_eq!(all.waiting, "");
-}
-
-#[test]
-fn what_the_fixer_of_an_edited_document_did_before_a_kill_is_no_edit_of_the_users() {
-    let stage = Stage::new(WORKERS);
-    start(&stage, until("1a_review")).unwrap();
-    let path = stage.run.places.document(DocumentKind::Spec);
-    let edit = |line: &str| stage.put(&path, &format!("{}{line}\n", stage.read(&path)));
-    edit("Of the user.");
-    assert!(phase_record::mark_edited(&stage.run, &path).unwrap());
-    phase_record::save_round(&stage.run, "1a_review", "spec.md", 1).unwrap();
-    // Its fixer is at work in the second round, and the run is killed.
-    edit("Of the fixer.");
-    assert!(!phase_record::mark_edited(&stage.run, &path).unwrap());
-    let done = phase_record::rounds(&stage.run, "1a_review", "spec.md");
-    assert_eq!(done, 1, "the review goes on where it was");
 }
 
 #[test]
@@ -234,6 +203,19 @@ fn an_edited_document_is_taken_as_it_is_and_reviewed_alone_with_the_difference()
     let first = stage.labels().len();
     start(&stage, until("1a_review")).unwrap();
     assert_eq!(since(&stage, first), [] as [&str; 0]);
+    // The user edits again, its fixer is at work in the second round, and the run is killed.
+    let path = stage.run.places.document(DocumentKind::Spec);
+    let edit = |line: &str| stage.put(&path, &format!("{}{line}\n", stage.read(&path)));
+    edit("Of the user.");
+    assert!(phase_record::mark_edited(&stage.run, &path).unwrap());
+    phase_record::save_round(&stage.run, "1a_review", "spec.md", 1).unwrap();
+    edit("Of the fixer.");
+    assert!(
+        !phase_record::mark_edited(&stage.run, &path).unwrap(),
+        "what the fixer did is no edit of the user's"
+    );
+    let done = phase_record::rounds(&stage.run, "1a_review", "spec.md");
+    assert_eq!(done, 1, "the review goes on where it was");
 }
 
 #[test]

@@ -70,10 +70,14 @@ pub(crate) fn begin_in_place(
     Ok(places)
 }
 
-fn is_elsewhere(record: &WorktreeRecord) -> Problem {
+/// The problem when a run in the folder itself would do again what one in a worktree does.
+pub(super) fn is_elsewhere(record: &WorktreeRecord) -> Problem {
+    let what = match record.feature.as_str() {
+        "" => "A run of this task".to_owned(),
+        feature => format!("The feature {feature}"),
+    };
     Problem::refused(format!(
-        "The feature {} was begun in a worktree, {}, on the branch {}, and is not merged.",
-        record.feature,
+        "{what} was begun in a worktree, {}, on the branch {}, and is not merged.",
         escape_controls(&record.path.to_string_lossy()),
         record.branch
     ))

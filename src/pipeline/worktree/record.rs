@@ -66,6 +66,8 @@ pub(crate) struct WorktreeRecord {
     pub started: String,
     /// The commit that brought its work into another branch; empty until then.
     pub merged: String,
+    /// What the run has spent, in millionths of a US dollar: its own account goes with the folder.
+    pub spent: u64,
 }
 
 impl WorktreeRecord {
@@ -162,12 +164,38 @@ pub(crate) fn all(common: &Path) -> Vec<WorktreeRecord> {
     records
 }
 
+/// Those of runs that are not merged, in worktrees that somebody removed, the newest first.
+pub(crate) fn removed(root: &Root) -> Vec<WorktreeRecord> {
+    let found = repository::find(root.path()).ok().flatten();
+    let records = found.map(|found| all(found.common())).unwrap_or_default();
+    let is_gone = |record: &WorktreeRecord| record.path.symlink_metadata().is_err();
+    records
+        .into_iter()
+        .rev()
+        .filter(|record| record.kind == WorktreeKind::Run && record.merged.is_empty())
+        .filter(is_gone)
+        .collect()
+}
+
 /// The worktree in which a folder lies, if Marvin made it.
 pub(crate) fn of(root: &Root) -> Option<WorktreeRecord> {
     let found = repository::find(root.path()).ok()??;
     let top = found.top().filter(|_| found.is_linked())?;
     let mut records = all(found.common()).into_iter();
     records.find(|record| record.path == top)
+}
+
+/// Writes down what the run in `root` has spent, in US dollars; nothing where that is no worktree of a run.
+pub(crate) fn keep_spent(root: &Root, dollars: f64) {
+    let Some(record) = of(root) else {
+        return;
+    };
+    // Not negative, and a run that costs more than the number holds has its ceiling elsewhere.
+    let spent = (dollars * 1e6) as u64;
+    if let Ok(Some(found)) = repository::find(root.path()) {
+        // It counts after an accident alone.
+        let _ = WorktreeRecord { spent, ..record }.write(found.common());
+    }
 }
 
 /// The lock under which worktrees are made and removed.

@@ -100,6 +100,32 @@ pub(crate) fn for_run(
     }
 }
 
+/// Makes sure that a run of `task` in the folder itself is meant, before it is begun or set back: with `goes_back` it changes what a merged run has done.
+///
+/// # Errors
+/// A run of the task is in a worktree, and the work would be done, and paid, twice; or it was merged from one, and nobody said that it may work in place.
+pub(crate) fn check_in_place(root: &Arc<Root>, task: &str, goes_back: bool) -> Outcome<()> {
+    let Some(found) = repository_on_disk::find(root.path())? else {
+        return Ok(());
+    };
+    let of_task = record::all(found.common()).into_iter().rfind(|record| {
+        record.kind == WorktreeKind::Run
+            && record.feature.is_empty()
+            && record.task.trim() == task.trim()
+            && record.origin == root.path()
+    });
+    match of_task {
+        Some(own) if own.merged.is_empty() && !has_run(root, task, None)? => {
+            Err(features::is_elsewhere(&own))
+        }
+        Some(own) if !own.merged.is_empty() && goes_back => Err(Problem::refused(
+            "The run of this task worked in a worktree and is merged: going back in it would commit on your branch itself.",
+        )
+        .next("If that is what you want: add --in-place")),
+        _ => Ok(()),
+    }
+}
+
 /// A new worktree for the review `id`, on the branch `branch`.
 ///
 /// # Errors
@@ -233,6 +259,7 @@ fn make(
         origin: root.path().to_owned(),
         started: ctx.session.clock.utc(),
         merged: String::new(),
+        spent: 0,
     };
     // Before the worktree: one without a record would be nobody's.
     record.write(git.common())?;
@@ -387,6 +414,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         ..RunRecord::default()
     }
     .write(&places)?;
+    run_record::save_spent(&places, record.spent as f64 / 1e6)?;
     let mut notes = vec![format!(
         "{path} was removed; it is made again from the branch {}. What was not committed there is lost.",
         record.branch

@@ -135,6 +135,29 @@ impl Git<'_> {
         is_commit.then(|| id.to_owned())
     }
 
+    /// Why what is committed now would not come on the branch `wanted`, as a sentence, and how it is checked out again; `None` when it would.
+    pub(crate) fn off_branch(&self, wanted: &str) -> Outcome<Option<(String, String)>> {
+        let (now, has_commit) = self.head()?;
+        let there = match now {
+            // Without its commits a branch that had some was deleted: a commit would begin it anew, without its history.
+            Some(name) if name == wanted => {
+                let deleted = (!has_commit).then(|| self.logged_head()).flatten();
+                return Ok(deleted.map(|last| {
+                    (
+                        format!("The branch \"{wanted}\" was deleted while this run worked on it."),
+                        format!("Bring it back with: git branch {wanted} {last}"),
+                    )
+                }));
+            }
+            Some(name) => format!("\"{name}\" is checked out now"),
+            None => "no branch is checked out now".to_owned(),
+        };
+        Ok(Some((
+            format!("This run works on the branch \"{wanted}\", but {there}."),
+            format!("Go back with: git checkout {wanted}"),
+        )))
+    }
+
     /// The folder of the repository that its worktrees share.
     pub(crate) fn common(&self) -> &Path {
         self.repository.common()

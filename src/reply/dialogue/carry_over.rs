@@ -176,6 +176,7 @@ mod tests {
             name: name.into(),
             text: text.into(),
             failed,
+            images: Vec::new(),
         })
     }
 

@@ -149,6 +149,7 @@ mod tests {
             name: "read_note".to_owned(),
             text: text.to_owned(),
             failed,
+            images: Vec::new(),
         })
     }
 

@@ -95,6 +95,7 @@ fn result(id: &str) -> Message {
         name: "tree".to_owned(),
         text: "src/\n".to_owned(),
         failed: false,
+        images: Vec::new(),
     })
 }
 

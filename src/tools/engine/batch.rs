@@ -327,6 +327,7 @@ impl<'a> CallPhase<'a> {
             took,
             answered_by: ended.answered_by.clone(),
             text: output.text.clone(),
+            images: output.images.clone(),
             display,
         });
         if let Some(place) = self.ended.get_mut(index) {

@@ -17,8 +17,6 @@ pub(crate) const SUB_AGENT: &str = "sub-agent";
 pub struct ToolPolicy {
     /// `MARVIN_READONLY`: no tool that changes more than Marvin's own memory.
     pub readonly: bool,
-    /// No tool that changes anything, Marvin's own memory included: whoever calls them is not known.
-    pub(crate) only_reads: bool,
     /// `MARVIN_WRITABLE_FILES`: the only files that may be written.
     pub writable: Option<Vec<String>>,
     /// `MARVIN_DEPTH`: how many Marvin processes are above this one.
@@ -44,7 +42,6 @@ impl ToolPolicy {
         });
         Self {
             readonly: MARVIN_READONLY.read(env),
-            only_reads: false,
             writable,
             depth: MARVIN_DEPTH.read(env, warn),
             groups: None,
@@ -93,12 +90,6 @@ impl ToolPolicy {
         let refused = |reason: &str, next: &str| {
             Some(Problem::refused(format!("{name} is not available here: {reason}.")).next(next))
         };
-        if self.only_reads && !rules.effect.is_none() {
-            return refused(
-                "this server has only tools that change nothing",
-                "Whoever runs it can allow more.",
-            );
-        }
         if self.readonly && !rules.effect.is_read_only() {
             return refused(
                 "this process is read-only (MARVIN_READONLY)",

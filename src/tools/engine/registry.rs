@@ -307,8 +307,8 @@ pub(crate) fn finish_call(
     outcome: Outcome<ToolOk>,
     took: Duration,
 ) -> FinishedCall {
-    let (text, failed, end, effects, display) = match outcome {
-        Ok(done) => (done.text, false, done.end, done.effects, done.display),
+    let (failed, done) = match outcome {
+        Ok(done) => (false, done),
         Err(problem) => {
             let end = match problem.kind {
                 ProblemKind::Declined => CallEnd::Declined,
@@ -316,13 +316,24 @@ pub(crate) fn finish_call(
                 ProblemKind::Cancelled => CallEnd::Stopped,
                 _ => CallEnd::Failure,
             };
-            (problem.for_model(), true, end, Vec::new(), None)
+            let done = ToolOk {
+                end,
+                ..problem.for_model().into()
+            };
+            (true, done)
         }
     };
     let tool = || {
         let tool = ctx.session.registry().find(&call.name)?;
         Some((tool.name().to_owned(), tool.parameters()))
     };
+    let ToolOk {
+        text,
+        images,
+        effects,
+        display,
+        end,
+    } = done;
     let text = capped(text, tool, &ctx.session.gauge);
     call_log::record(&ctx.session, &call.name, &call.args, (&text, end), took);
     ctx.session
@@ -334,6 +345,7 @@ pub(crate) fn finish_call(
             name: call.name.clone(),
             text,
             failed,
+            images,
         },
         effects,
         display,

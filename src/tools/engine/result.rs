@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
+use crate::chat::image::Image;
 
 /// The result of a successful tool.
 #[derive(Debug, Default)]
 pub struct ToolOk {
     pub text: String,
+    /// Images for models that see; the text names them.
+    pub images: Vec<Image>,
     /// Changes that the session has to make.
     pub effects: Vec<Effect>,
     /// What a screen can show of it.

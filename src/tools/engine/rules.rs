@@ -79,6 +79,8 @@ pub struct Rules {
     pub asks: &'static [&'static Service],
     /// Its results are short and made of figures: a summary would only lose some.
     pub compact: bool,
+    /// Works on the conversation itself: what the model thinks with.
+    pub of_conversation: bool,
     /// Arguments that the result's display shows, so that the one-line summary of the call omits them.
     pub displayed: &'static [&'static str],
     /// It changes files only through [`crate::tools::project::project_text`], so that its change can be shown before it is made.
@@ -159,6 +161,7 @@ impl Rules {
             service: None,
             asks: &[],
             compact: false,
+            of_conversation: false,
             displayed: &[],
             previewed: false,
             planned: None,
@@ -230,6 +233,12 @@ impl Rules {
     /// Returns a few figures.
     pub const fn compact(mut self) -> Self {
         self.compact = true;
+        self
+    }
+
+    /// Works on the conversation itself.
+    pub const fn of_conversation(mut self) -> Self {
+        self.of_conversation = true;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
-use crate::base::variables::MARVIN_TICKET;
+use crate::base::variables::{MARVIN_BRANCH, MARVIN_TICKET};
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_FOLDER;
 use crate::proc::git::Git;
@@ -101,7 +101,21 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
         scratch::hide(ctx);
     }
     let _index = git_index::hold(root.path(), &ctx.stop)?;
-    git(ctx, &root)?.commit(&message, args.add_all)
+    let git = git(ctx, &root)?;
+    if let Some(branch) = MARVIN_BRANCH.read(&ctx.session.env) {
+        check_branch(&git, branch)?;
+    }
+    git.commit(&message, args.add_all)
+}
+
+/// Somebody may have checked out another branch while a run works on its own.
+fn check_branch(git: &Git<'_>, wanted: &str) -> Outcome<()> {
+    match git.off_branch(wanted)? {
+        None => Ok(()),
+        Some((why, _)) => Err(Problem::refused(format!("{why} Nothing was committed.")).next(
+            "Leave the files as they are and end; the run stops and tells the user how to go on.",
+        )),
+    }
 }
 
 /// A sub-agent's commits name the ticket that it created for its work, and the one that this belongs to.

@@ -1,6 +1,6 @@
 //! Keeps Marvin's own working files in a project out of its commits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::problem::Outcome;
@@ -14,6 +14,23 @@ use crate::tools::engine::context::ToolContext;
 const SCRATCH: [&str; 3] = [PROJECT_LOGS, PROJECT_MEMORIES, PROJECT_JOBS];
 /// Another process adds its lines within milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The folder for long output: the project's log folder, or the profile's where there is no project, nothing may be written in it, or a symlink leads its
+/// folder out of it.
+///
+/// # Errors
+/// There is none: the profile has no folder.
+pub(crate) fn long_output(ctx: &ToolContext) -> Outcome<PathBuf> {
+    let root = (ctx.session.working_dir.root()).filter(|_| !ctx.session.policy.readonly);
+    let inside = root.filter(|root| {
+        let logs = root.check(PROJECT_LOGS).and_then(|rel| root.exists(&rel));
+        logs.is_ok()
+    });
+    match inside {
+        Some(root) => Ok(root.path().join(PROJECT_LOGS)),
+        None => Ok(ctx.session.paths.profile(&ctx.session.profile())?.logs()),
+    }
+}
 
 /// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if the repository belongs to another directory, or
 /// if the list cannot be written: none of that must make the caller fail.

@@ -1,19 +1,18 @@
 //! Module `shell`: commands in the working directory.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::variables::MARVIN_TICKET;
-use crate::chat::event::CallEnd;
-use crate::disk::beneath::Root;
-use crate::disk::paths::PROJECT_LOGS;
+use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::proc::sandbox::words;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::permission::call_approver::CallAnswer;
 use crate::tools::engine::tool::tools;
 use crate::tools::project::command_watch::watch;
 use crate::tools::project::scratch;
@@ -35,19 +34,6 @@ tools! { "shell", in_children;
 
 /// Commands that delete immediately. The hint asks for care; it is not a protection.
 const DELETE_COMMANDS: [&str; 3] = ["rm", "rmdir", "unlink"];
-
-/// The folder for long output: the project's log folder, or the profile's if a symlink leads the former out of the project.
-fn logs(ctx: &ToolContext, root: &Root) -> Outcome<PathBuf> {
-    let inside = root
-        .check(PROJECT_LOGS)
-        .and_then(|rel| root.exists(&rel))
-        .is_ok();
-    if inside {
-        return Ok(root.path().join(PROJECT_LOGS));
-    }
-    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
-    Ok(profile.logs())
-}
 
 fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let command = args.command.trim();
@@ -87,7 +73,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         }
         fenced => fenced,
     };
-    let spill = logs(ctx, &root)?;
+    let spill = scratch::long_output(ctx)?;
     let watch = watch(ctx, sandbox.as_ref(), &root);
     let output = ShellCommand {
         text: command,
@@ -140,18 +126,38 @@ fn leave_sandbox(
     request: ApprovalRequest,
     sandbox: &CommandSandbox,
 ) -> Outcome<()> {
-    if !ctx.session.policy.can_leave_sandbox || !matches!(ctx.approval, Approval::Ask(_)) {
+    let refused = || {
         let summary = sandbox.policy.summary();
-        return Err(
-            Problem::refused(format!("Commands run in the sandbox here ({summary})."))
-                .next(words::WAYS),
-        );
-    }
-    let asked = ToolContext {
-        is_agreed: false,
-        ..ctx.clone()
+        let problem = Problem::refused(format!("Commands run in the sandbox here ({summary})."));
+        Err(problem.next(words::WAYS))
     };
-    asked.approve(request)
+    if !ctx.session.policy.can_leave_sandbox {
+        return refused();
+    }
+    if matches!(ctx.approval, Approval::Ask(_)) {
+        let asked = ToolContext {
+            is_agreed: false,
+            ..ctx.clone()
+        };
+        return asked.approve(request);
+    }
+    let Some(approver) = ctx.session.permissions.approver() else {
+        return refused();
+    };
+    ctx.say_state(CallState::Waiting);
+    let ask = || approver.ask_outside(&ctx.call, &request.text(), &ctx.stop);
+    let answer = ctx.pauses.during(ask);
+    ctx.say_state(CallState::Running);
+    match answer.transpose()? {
+        None => refused(),
+        Some(CallAnswer::Allow(_)) => Ok(()),
+        Some(CallAnswer::Deny { message, interrupt }) => {
+            if interrupt {
+                ctx.turn.fire();
+            }
+            Err(Problem::new(ProblemKind::Declined, message))
+        }
+    }
 }
 
 /// What bounds a Marvin that the command starts; and in a child, whose tests and corrections follow each other quickly, no byte code of Python.

@@ -24,7 +24,7 @@ use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
 tools! { "history";
     /// Shrink the stored conversation.
-    compact_history(CompactHistory; MEMORY.seconds(60).destructive()) {
+    compact_history(CompactHistory; MEMORY.seconds(60).destructive().of_conversation()) {
         /// budget
         target_tokens: u64 = 50000, min: 1;
     } => compact, says ["compact the history"];

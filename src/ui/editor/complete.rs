@@ -19,7 +19,7 @@ pub(crate) trait Sources {
         Vec::new()
     }
     /// What one of [`Sources::commands`] does, in a line.
-    fn about(&self, _command: &str) -> Option<&'static str> {
+    fn about(&self, _command: &str) -> Option<Cow<'static, str>> {
         None
     }
     fn theme(&self) -> Option<ThemeChoice> {
@@ -211,10 +211,7 @@ impl CompletionWord {
         sources: &dyn Sources,
     ) -> Vec<Option<Cow<'static, str>>> {
         let about = |candidate: &String| match self.kind {
-            WordKind::Command => {
-                let about = sources.about(&candidate.replacen('!', "/", 1));
-                about.map(Cow::Borrowed)
-            }
+            WordKind::Command => sources.about(&candidate.replacen('!', "/", 1)),
             WordKind::Theme => {
                 let mut all = ThemeChoice::ALL.iter();
                 let (choice, _, about) = all.find(|(_, name, _)| name == candidate)?;

@@ -43,6 +43,11 @@ impl TypedAhead {
         self.lines.pop_front()
     }
 
+    /// Whether something was typed ahead.
+    pub(super) fn has_any(&self) -> bool {
+        !self.lines.is_empty() || !self.draft.is_empty()
+    }
+
     /// Input typed without Enter.
     pub(super) fn draft(&mut self) -> String {
         std::mem::take(&mut self.draft)

@@ -2,10 +2,11 @@
 //!
 //! Output never moves the cursor. On a terminal rustyline edits the input line; a pipe is read line by line, and its end ends the session.
 //!
-//! `print` writes updates, `rows` breaks them, `read` and `ahead` read lines, `watch` tells signals. Called by `ui`; what it knows of a session are its updates
+//! `print` writes updates, `rows` breaks them, `read` and `ahead` read lines, `idle` waits for them, `watch` tells signals. Called by `ui`; what it knows of a session are its updates
 //! and its calls, as the full screen.
 
 mod ahead;
+mod idle;
 mod key_watch;
 mod print;
 mod prose;
@@ -154,6 +155,10 @@ impl PlainUi {
             self.reader.remember(|| self.session.history());
             let shell = self.session.status().shell.is_some();
             let prompt = if shell { "$ " } else { "You: " };
+            self.wait_for_typing(prompt);
+            if let Some(status) = self.leave {
+                return status;
+            }
             match self.read(prompt) {
                 Some(ReadLine::Text(line)) => {
                     self.session.submit(&line);

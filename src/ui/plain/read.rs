@@ -187,6 +187,11 @@ impl LineSource {
         }
     }
 
+    /// Whether rustyline edits the lines of a terminal.
+    pub(super) fn edits_lines(&self) -> bool {
+        matches!(self, Self::Terminal { edits: true, .. })
+    }
+
     /// Gives the editor the history, the first time.
     pub(super) fn remember(&mut self, history: impl FnOnce() -> Vec<String>) {
         if let Self::Terminal { editor, known, .. } = self

@@ -141,6 +141,8 @@ fn end_of(path: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
     use crate::app::session::ui_update::FoundFiles;
     use crate::ui::editor::Editor;
@@ -156,8 +158,8 @@ mod tests {
             (1..=20).map(|n| format!("/t{n:02}")).collect()
         }
 
-        fn about(&self, command: &str) -> Option<&'static str> {
-            (command == "/t02").then_some("the second")
+        fn about(&self, command: &str) -> Option<Cow<'static, str>> {
+            (command == "/t02").then_some("the second".into())
         }
     }
 

@@ -359,6 +359,7 @@ mod tests {
             name: "run_command".to_owned(),
             text: "Error: why".to_owned(),
             failed,
+            images: Vec::new(),
         };
         let rows = |output: Option<ToolOutput>, record: Option<CallRecord>| {
             let mut run = call("run_command", r#"{"command": "make"}"#);

@@ -2,13 +2,8 @@
 //!
 //! usage: `cargo bench --bench files [-- --quick]`. `BENCH_MARVIN` names another build.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout
-)]
+#![allow(clippy::restriction, reason = "a measurement may panic and print")]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 mod person;
 mod race;

@@ -4,13 +4,11 @@
 //! compare with where none is on PATH, and `BENCH_MARVIN` another build of Marvin to measure.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    unreachable_pub
+    clippy::restriction,
+    unreachable_pub,
+    reason = "a measurement may panic and print"
 )]
+#![warn(clippy::todo, clippy::dbg_macro)]
 
 mod place;
 mod prose;

@@ -8,12 +8,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::RecvTimeoutError;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::sockopt::set_socket_linger;
 
 use super::request::{Reader, Request};
 use super::script::{Action, Answer, Framing};
 use super::{Board, Side};
+
+/// How often it is looked whether the client has left while nothing is to be sent.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What happens to the connection after an answer.
 #[derive(PartialEq, Eq)]
@@ -174,16 +178,21 @@ impl Player<'_> {
         for action in answer.actions {
             match action {
                 Action::Send(bytes) => self.body(framing, &bytes)?,
-                Action::Drip(bytes) => {
-                    for byte in bytes {
-                        self.body(framing, &[byte])?;
-                    }
-                }
                 Action::Pause(latch) => {
                     if !latch.pass(|| self.board.over(self.connection)) {
                         return Err(ErrorKind::BrokenPipe.into());
                     }
                 }
+                Action::Follow(news) => loop {
+                    match news.recv_timeout(LOOK) {
+                        Ok(bytes) => self.body(framing, &bytes)?,
+                        Err(RecvTimeoutError::Disconnected) => break,
+                        Err(RecvTimeoutError::Timeout) if self.board.over(self.connection) => {
+                            return Err(ErrorKind::BrokenPipe.into());
+                        }
+                        Err(RecvTimeoutError::Timeout) => {}
+                    }
+                },
                 Action::Stall => {
                     let day = Duration::from_secs(86_400);
                     let _ = self.board.wait(day, |s| {
@@ -239,7 +248,7 @@ fn head(answer: &Answer) -> Vec<u8> {
         head += &format!("{name}: {value}\r\n");
     }
     let sizes = answer.actions.iter().map(|action| match action {
-        Action::Send(bytes) | Action::Drip(bytes) => bytes.len(),
+        Action::Send(bytes) => bytes.len(),
         _ => 0,
     });
     head += &match answer.framing {

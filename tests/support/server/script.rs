@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crossbeam_channel::Receiver;
 use serde_json::Value;
 
 use super::request::Request;
@@ -12,10 +13,10 @@ use crate::support::latch::Latch;
 pub(crate) enum Action {
     /// Bytes of the body; one chunk when the answer is chunked.
     Send(Vec<u8>),
-    /// The same, byte by byte, each its own write (and chunk).
-    Drip(Vec<u8>),
     /// Wait until the test opens the latch, the client leaves or the server ends.
     Pause(Latch),
+    /// Send what comes over the channel, until it is closed, the client leaves or the server ends.
+    Follow(Receiver<Vec<u8>>),
     /// Stay silent until the client leaves or the server ends.
     Stall,
     /// End the connection with RST.
@@ -150,14 +151,14 @@ impl Answer {
         self.and(Action::Send(bytes.into()))
     }
 
-    /// Sends the bytes one by one, each in a packet of its own.
-    pub fn drip(self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.and(Action::Drip(bytes.into()))
-    }
-
     /// Waits for the test before the next step.
     pub fn pause(self, latch: &Latch) -> Self {
         self.and(Action::Pause(latch.clone()))
+    }
+
+    /// Goes on with what the test sends over a channel, until that is closed.
+    pub fn follow(self, news: Receiver<Vec<u8>>) -> Self {
+        self.and(Action::Follow(news))
     }
 
     /// Never says more, and keeps the connection until the client leaves.

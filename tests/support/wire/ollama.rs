@@ -16,17 +16,6 @@ pub fn calls(calls: &[(&str, Value)]) -> Vec<String> {
     lines
 }
 
-/// All calls in the very line that ends the reply.
-pub fn calls_in_last(calls: &[(&str, Value)]) -> Vec<String> {
-    let list: Vec<_> = calls
-        .iter()
-        .map(|(name, args)| json!({"function": {"name": name, "arguments": args}}))
-        .collect();
-    let mut last = last("stop");
-    last["message"]["tool_calls"] = json!(list);
-    vec![format!("{last}\n")]
-}
-
 /// A line with a piece of text.
 pub fn say(text: &str) -> String {
     line(json!({"role": "assistant", "content": text}))

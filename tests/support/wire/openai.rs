@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::pieces;
-
 /// A stream under construction; `end` (or `frames` for one without an end) returns the frames.
 pub struct Stream {
     frames: Vec<String>,
@@ -97,21 +95,6 @@ impl Stream {
         self.delta(json!({"tool_calls": [{
             "index": index, "id": id, "type": "function", "function": {"name": name, "arguments": args},
         }]}))
-    }
-
-    /// A tool call whose argument text comes in pieces of `size` characters.
-    pub fn call_in_pieces(
-        self,
-        index: usize,
-        id: &str,
-        name: &str,
-        args: &str,
-        size: usize,
-    ) -> Self {
-        let start = self.call(index, id, name, "");
-        pieces(args, size)
-            .into_iter()
-            .fold(start, |s, piece| s.call_piece(index, &piece))
     }
 
     /// A further piece of a call's arguments.

@@ -64,6 +64,7 @@ fn done(id: &str) -> Event {
         took: Duration::from_millis(7),
         answered_by: Vec::new(),
         text: format!("result {id}"),
+        images: Vec::new(),
         display: None,
     }
 }
@@ -274,6 +275,7 @@ fn a_text_that_is_longer_than_a_line_is_several_blocks_and_a_result_is_clipped()
                 took: Duration::ZERO,
                 answered_by: Vec::new(),
                 text: long.clone(),
+                images: Vec::new(),
                 display: None,
             },
         ],

@@ -143,9 +143,13 @@ impl Conversation {
 
     /// Updates the gauge of the context after a change that no request has counted yet.
     fn gauge(&mut self, run: &Run) {
-        // An estimate is enough: an exact count would load the tokenizer on the interface's thread.
-        let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
+        let tokens = self.tokens();
         run.context.gauge.set_messages(tokens);
+    }
+
+    /// Tokens of its messages. An estimate is enough: an exact count would load the tokenizer on the interface's thread.
+    pub(super) fn tokens(&mut self) -> u64 {
+        self.meter.measure(&self.messages, 0, u64::MAX)
     }
 
     /// Adds a system message, after the answer that is on its way.

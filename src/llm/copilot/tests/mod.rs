@@ -155,6 +155,7 @@ impl CopilotStage {
             name: "tree".into(),
             text: text.into(),
             failed,
+            images: Vec::new(),
         }));
     }
 

@@ -15,7 +15,8 @@ use super::ids::call_id;
 use super::json::{Members, arguments};
 use super::sent_tools;
 use crate::chat::found_tools;
-use crate::chat::message::{Assistant, Message, User};
+use crate::chat::image::Image;
+use crate::chat::message::{Assistant, Message, ToolOutput, User};
 use crate::llm::catalog::ProviderSpec;
 use crate::llm::image_data::Base64;
 use crate::llm::provider::{Offered, Request};
@@ -87,6 +88,8 @@ enum ResultContent<'a> {
     Text(&'a str),
     /// Tools that the model sees from here on.
     References(Vec<ToolReference<'a>>),
+    /// A text with images.
+    Blocks(Vec<MessageBlock<'a>>),
 }
 
 #[derive(Serialize)]
@@ -161,7 +164,7 @@ fn turns<'a>(
                 vec![own(OwnBlock {
                     kind: "tool_result",
                     tool_use_id: Some(call_id(&output.id, row)),
-                    content: Some(result(message, &output.text, deferred)),
+                    content: Some(result(message, output, deferred)),
                     is_error: output.failed.then_some(true),
                     ..OwnBlock::default()
                 })],
@@ -190,7 +193,11 @@ fn turns<'a>(
 }
 
 /// What a call returned: for a search references to those of the `deferred` tools that it found, which the server writes out in their place.
-fn result<'a>(message: &'a Message, text: &'a str, deferred: &[Offered]) -> ResultContent<'a> {
+fn result<'a>(
+    message: &'a Message,
+    output: &'a ToolOutput,
+    deferred: &[Offered],
+) -> ResultContent<'a> {
     let is_deferred = |name: &&str| deferred.iter().any(|tool| tool.name == *name);
     let found = found_tools::answered(message).filter(is_deferred);
     let references: Vec<ToolReference<'a>> = found
@@ -199,9 +206,13 @@ fn result<'a>(message: &'a Message, text: &'a str, deferred: &[Offered]) -> Resu
             tool_name,
         })
         .collect();
-    match references.is_empty() {
-        true => ResultContent::Text(text),
-        false => ResultContent::References(references),
+    if !references.is_empty() {
+        return ResultContent::References(references);
+    }
+    let mut images = output.sent_images().map(image).peekable();
+    match images.peek().is_some() {
+        true => ResultContent::Blocks(text(&output.text).into_iter().chain(images).collect()),
+        false => ResultContent::Text(&output.text),
     }
 }
 
@@ -233,18 +244,20 @@ fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<
 
 /// The blocks of the user's message: images first, which is what the model reads best.
 fn user_blocks(user: &User) -> Vec<MessageBlock<'_>> {
-    let images = user.sent_images().map(|(image, bytes)| {
-        own(OwnBlock {
-            kind: "image",
-            source: Some(ImageSource {
-                kind: "base64",
-                media_type: image.kind.media_type(),
-                data: Base64(bytes),
-            }),
-            ..OwnBlock::default()
-        })
-    });
+    let images = user.sent_images().map(image);
     images.chain(text(user.text_and_missing())).collect()
+}
+
+fn image<'a>((image, bytes): (&'a Image, &'a [u8])) -> MessageBlock<'a> {
+    own(OwnBlock {
+        kind: "image",
+        source: Some(ImageSource {
+            kind: "base64",
+            media_type: image.kind.media_type(),
+            data: Base64(bytes),
+        }),
+        ..OwnBlock::default()
+    })
 }
 
 /// A text block; the server refuses empty ones.

@@ -101,12 +101,12 @@ fn expected_bytes(request: &Request<'_>) -> usize {
 
 /// Bytes of the images of a message in base64.
 fn image_bytes(message: &Message) -> usize {
-    let Message::User(user) = message else {
-        return 0;
-    };
-    let images = user.sent_images();
+    let images = message
+        .images()
+        .iter()
+        .filter_map(|image| image.data.as_ref());
     images
-        .map(|(_, bytes)| bytes.len() / 3 * 4 + MESSAGE_BYTES)
+        .map(|bytes| bytes.len() / 3 * 4 + MESSAGE_BYTES)
         .sum()
 }
 

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::effort::Think;
 use super::json::arguments;
+use crate::chat::image::Image;
 use crate::chat::message::Message;
 use crate::llm::image_data::Base64;
 use crate::llm::provider::Request;
@@ -86,11 +87,15 @@ fn plain<'a>(role: &'static str, content: impl Into<Cow<'a, str>>) -> OllamaAssi
     }
 }
 
+fn images<'a>(sent: impl Iterator<Item = (&'a Image, &'a [u8])>) -> Vec<Base64<'a>> {
+    sent.map(|(_, bytes)| Base64(bytes)).collect()
+}
+
 fn said(message: &Message) -> OllamaAssistant<'_> {
     match message {
         Message::System { text } => plain("system", text),
         Message::User(user) => OllamaAssistant {
-            images: user.sent_images().map(|(_, bytes)| Base64(bytes)).collect(),
+            images: images(user.sent_images()),
             ..plain("user", user.text_and_missing())
         },
         Message::Assistant(assistant) => OllamaAssistant {
@@ -110,6 +115,7 @@ fn said(message: &Message) -> OllamaAssistant<'_> {
         Message::Tool(output) => OllamaAssistant {
             tool_name: Some(&output.name),
             tool_call_id: Some(&output.id),
+            images: images(output.sent_images()),
             ..plain("tool", &output.text)
         },
     }

@@ -10,6 +10,7 @@ use super::effort::{EffortMembers, gemini_3};
 use super::ids::call_id;
 use super::json::Members;
 use super::temperature;
+use crate::chat::image::Image;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::catalog::{EffortForm, ProviderSpec};
 use crate::llm::image_data::DataUrl;
@@ -84,7 +85,7 @@ enum Content<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CompletionPart<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheMark>,
     },
@@ -149,9 +150,47 @@ fn content(parts: bool, text: &str, mark: bool) -> Content<'_> {
         return Content::Text(text);
     }
     Content::Parts(vec![CompletionPart::Text {
-        text,
+        text: text.into(),
         cache_control: mark.then_some(MARK),
     }])
+}
+
+fn image_part<'a>(image: (&'a Image, &'a [u8])) -> CompletionPart<'a> {
+    CompletionPart::ImageUrl {
+        image_url: ImageUrl {
+            url: DataUrl(image),
+        },
+    }
+}
+
+/// The images of the results that end at `at`, as a message of the user: those of tools have only text here
+/// (<https://platform.openai.com/docs/api-reference/chat/create>), and have to stand together directly after their calls.
+fn images_of_round(messages: &[Message], at: usize) -> Option<ContentMessage<'_>> {
+    let result = |message: &&Message| matches!(message, Message::Tool(_));
+    if messages.get(at + 1).is_some_and(|next| result(&next)) {
+        return None;
+    }
+    let until = messages.get(..=at)?;
+    let first = until.len() - until.iter().rev().take_while(result).count();
+    let mut parts = Vec::new();
+    for message in until.get(first..)? {
+        let Message::Tool(output) = message else {
+            continue;
+        };
+        let mut images = output.sent_images().map(image_part).peekable();
+        if images.peek().is_some() {
+            parts.push(CompletionPart::Text {
+                text: format!("Images of the result of {}:", output.name).into(),
+                cache_control: None,
+            });
+            parts.extend(images);
+        }
+    }
+    (!parts.is_empty()).then_some(ContentMessage {
+        role: "user",
+        tool_call_id: None,
+        content: Content::Parts(parts),
+    })
 }
 
 impl Serialize for Messages<'_> {
@@ -181,17 +220,12 @@ impl Serialize for Messages<'_> {
                 Message::User(user) => {
                     let text = user.text_and_missing();
                     let mut content = content(parts, &text, mark);
-                    let images = user.sent_images().map(|image| CompletionPart::ImageUrl {
-                        image_url: ImageUrl {
-                            url: DataUrl(image),
-                        },
-                    });
-                    let mut images = images.peekable();
+                    let mut images = user.sent_images().map(image_part).peekable();
                     if images.peek().is_some()
                         && let Content::Text(text) = content
                     {
                         content = Content::Parts(vec![CompletionPart::Text {
-                            text,
+                            text: text.into(),
                             cache_control: None,
                         }]);
                     }
@@ -215,6 +249,9 @@ impl Serialize for Messages<'_> {
                     content: content(parts, &output.text, mark),
                 }),
             }?;
+            if let Some(images) = images_of_round(self.messages, at) {
+                list.serialize_element(&images)?;
+            }
         }
         list.end()
     }

@@ -13,7 +13,8 @@ use super::effort;
 use super::ids::responses_call_id;
 use super::json::Members;
 use super::temperature;
-use crate::chat::message::{Assistant, Message, ToolCall};
+use crate::chat::image::Image;
+use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::image_data::DataUrl;
 use crate::llm::models;
 use crate::llm::provider::Request;
@@ -75,8 +76,16 @@ enum TypedItem<'a> {
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
-        output: &'a str,
+        output: CallOutput<'a>,
     },
+}
+
+/// What a call returned: a text, or parts where there are images.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CallOutput<'a> {
+    Text(&'a str),
+    Parts(Vec<ContentPart<'a>>),
 }
 
 /// Our own item, or one that is sent back unchanged.
@@ -152,10 +161,7 @@ fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
                 parts.push(ContentPart::InputText {
                     text: user.text_and_missing(),
                 });
-                parts.extend(user.sent_images().map(|image| ContentPart::InputImage {
-                    image_url: DataUrl(image),
-                    detail: "auto",
-                }));
+                parts.extend(user.sent_images().map(image));
                 items.push(from_input("user", parts));
             }
             Message::Assistant(assistant) => {
@@ -166,17 +172,33 @@ fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
             Message::Tool(output) => {
                 items.push(InputItem::Typed(TypedItem::FunctionCallOutput {
                     call_id: responses_call_id(&output.id),
-                    output: if output.text.is_empty() {
-                        NO_OUTPUT
-                    } else {
-                        &output.text
-                    },
+                    output: call_output(output),
                 }));
             }
         }
     }
     flush(&mut items, &mut notes);
     items
+}
+
+fn image<'a>(image: (&'a Image, &'a [u8])) -> ContentPart<'a> {
+    ContentPart::InputImage {
+        image_url: DataUrl(image),
+        detail: "auto",
+    }
+}
+
+fn call_output(output: &ToolOutput) -> CallOutput<'_> {
+    let text = match output.text.is_empty() {
+        true => NO_OUTPUT,
+        false => &output.text,
+    };
+    let mut images = output.sent_images().map(image).peekable();
+    if images.peek().is_none() {
+        return CallOutput::Text(text);
+    }
+    let text = ContentPart::InputText { text: text.into() };
+    CallOutput::Parts(std::iter::once(text).chain(images).collect())
 }
 
 fn flush<'a>(items: &mut Vec<InputItem<'a>>, notes: &mut Vec<ContentPart<'a>>) {

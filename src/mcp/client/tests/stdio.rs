@@ -1,5 +1,6 @@
 //! Servers that are processes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -338,7 +339,7 @@ fn a_server_of_which_nothing_is_asked_ends_and_comes_back() {
         assert_eq!(started.lines().count(), n, "{started}");
         let process = format!("/proc/{}", started.lines().last().unwrap());
         let until = Instant::now() + LIMIT;
-        while std::path::Path::new(&process).exists() {
+        while Path::new(&process).exists() {
             assert!(Instant::now() < until, "it still runs");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -363,6 +364,30 @@ ping) result '{}';; tools/call) text "$roots";; '{') case $line in *file:///tmp*
         let connection = dial(&entry(shell(&server(cases))), host);
         assert_eq!(text_of(&call(&*connection, "x").unwrap()), "known");
     }
+}
+
+#[test]
+fn an_open_server_hears_of_another_folder_before_the_next_call() {
+    let asks = r#"say '{"jsonrpc":"2.0","id":"r","method":"roots/list"}'"#;
+    let cases = format!(
+        "{LEGACY} notifications/roots/list_changed) changed=$((changed + 1)); {asks};;
+ping) result '{{}}';; tools/call) text \"$changed $roots\";;
+'{{') case $line in *file:///usr*) roots=known;; esac;;"
+    );
+    let host = ClientHost {
+        working_dir: Some("/tmp".into()),
+        ..host()
+    };
+    let connection = dial(&entry(shell(&server(&cases))), host);
+    let stop = Cancel::new();
+    assert_eq!(text_of(&call(&*connection, "x").unwrap()), " ");
+    connection.move_to(Path::new("/tmp"), &stop);
+    connection.move_to(Path::new("/usr"), &stop);
+    assert_eq!(text_of(&call(&*connection, "x").unwrap()), "1 known");
+    // One that does not run, or has the era without such a message, is told when it asks.
+    connection.close();
+    connection.move_to(Path::new("/tmp"), &stop);
+    assert!(!connection.is_open());
 }
 
 #[test]

@@ -25,9 +25,10 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    pub(crate) fn new(session: Arc<SessionContext>) -> Self {
+    /// The tools of `session`; with `only_readers` those alone that change nothing anywhere, its notes and tickets included.
+    pub(crate) fn new(session: Arc<SessionContext>, only_readers: bool) -> Self {
         Self {
-            tools: Tools::new(Arc::clone(&session)),
+            tools: Tools::new(Arc::clone(&session), only_readers),
             session,
         }
     }

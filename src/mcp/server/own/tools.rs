@@ -30,6 +30,8 @@ const OF_CONVERSATIONS: [&str; 7] = [
 
 pub(super) struct Tools {
     session: Arc<SessionContext>,
+    /// Those alone that change nothing anywhere.
+    only_readers: bool,
     /// Calls that change files run one at a time, whatever a client sends at once: it holds one item while one does.
     turns: (Sender<()>, Receiver<()>),
 }
@@ -51,16 +53,20 @@ impl EventSink for Progress {
 }
 
 impl Tools {
-    pub(super) fn new(session: Arc<SessionContext>) -> Self {
+    pub(super) fn new(session: Arc<SessionContext>, only_readers: bool) -> Self {
         Self {
             session,
+            only_readers,
             turns: bounded(1),
         }
     }
 
     fn offered(&self) -> impl Iterator<Item = ToolRef> {
         let tools = self.session.registry().allowed(&self.session.policy);
-        let is_offered = |tool: &ToolRef| !OF_CONVERSATIONS.contains(&tool.name());
+        let is_offered = |tool: &ToolRef| {
+            !OF_CONVERSATIONS.contains(&tool.name())
+                && (!self.only_readers || tool.rules().annotations().read_only)
+        };
         tools.into_iter().filter(is_offered)
     }
 
@@ -76,12 +82,7 @@ impl Tools {
         arguments: Map<String, Value>,
     ) -> Answer {
         let Some(tool) = self.offered().find(|tool| tool.name() == name) else {
-            let tools: Vec<ToolRef> = self.offered().collect();
-            let near = did_you_mean(name, tools.iter().map(ToolRef::name)).unwrap_or_default();
-            return Err(invalid_params(format!(
-                "Unknown tool. {}",
-                capitalize(&near)
-            )));
+            return Err(invalid_params(self.unknown(name)));
         };
         let call = ToolCall {
             id: ids::call(),
@@ -96,6 +97,20 @@ impl Tools {
             _ => self.turn(exchange),
         };
         Ok(result(batch::run_one(&context, &call).output))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let is_ours = |tool: ToolRef| tool.name() == name;
+        if self.only_readers && self.session.registry().all().into_iter().any(is_ours) {
+            return format!(
+                "{name} is not served: it may change something, and this server serves only what changes nothing."
+            );
+        }
+        let tools: Vec<ToolRef> = self.offered().collect();
+        match did_you_mean(name, tools.iter().map(ToolRef::name)) {
+            Some(near) => format!("Unknown tool. {}", capitalize(&near)),
+            None => "Unknown tool.".to_owned(),
+        }
     }
 
     /// Waits until no other call writes. None if the client does not want the call any more, which the call then notices itself.

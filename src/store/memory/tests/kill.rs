@@ -103,7 +103,7 @@ fn kill_writers(count: u32, kills: u32, longest: Duration) {
 
 #[test]
 fn kills_while_a_large_diary_is_written_cost_no_row() {
-    kill_writers(2_600, 5, Duration::from_millis(1_200));
+    kill_writers(2_600, 4, Duration::from_millis(600));
 }
 
 /// `cargo test --lib -- --ignored --nocapture a_hundred_thousand_rows`

@@ -49,4 +49,17 @@ pub(crate) trait CallApprover: Send + Sync {
     /// # Errors
     /// There is no answer, which is a refusal; or `stop` fired.
     fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer>;
+
+    /// Waits for the answer to whether the command of a call may run outside the sandbox, which its call as a whole does not say; `None` where that is not asked.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    fn ask_outside(
+        &self,
+        _call: &str,
+        _command: &str,
+        _stop: &Cancel,
+    ) -> Option<Outcome<CallAnswer>> {
+        None
+    }
 }

@@ -144,7 +144,7 @@ impl Permissions {
         *place = approver;
     }
 
-    pub(super) fn approver(&self) -> Option<Arc<dyn CallApprover>> {
+    pub(crate) fn approver(&self) -> Option<Arc<dyn CallApprover>> {
         let approver = self.approver.read().unwrap_or_else(PoisonError::into_inner);
         approver.clone()
     }

@@ -197,6 +197,12 @@ mod tests {
             ),
             (403, "PERMISSION_DENIED", "BILLING_DISABLED", "billing"),
             (
+                403,
+                "PERMISSION_DENIED",
+                "API_KEY_IP_ADDRESS_BLOCKED",
+                "The key's restrictions forbid it",
+            ),
+            (
                 401,
                 "UNAUTHENTICATED",
                 "ACCESS_TOKEN_EXPIRED",

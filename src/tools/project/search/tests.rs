@@ -204,7 +204,7 @@ const SIGNS: [&str; 17] = [
 ];
 
 #[test]
-fn a_megabyte_of_brackets_is_refused() {
+fn a_pattern_of_nothing_but_brackets_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "needle\n").unwrap();
     let found = |pattern: &str, glob: &str| {
@@ -217,7 +217,7 @@ fn a_megabyte_of_brackets_is_refused() {
         run(dir.path(), &query)
     };
     for sign in SIGNS {
-        let long = sign.repeat((1 << 20) / sign.len());
+        let long = sign.repeat((1 << 16) / sign.len());
         for problem in [found(&long, "*"), found("needle", &long)] {
             let text = problem.unwrap_err().for_model();
             assert!(text.len() < 2_000, "{sign}: {text}");

@@ -273,11 +273,12 @@ mod tests {
         let got = feed(
             "<entry><id>http://x.test/abs/2</id><title>0</title><author/><summary>This paper has been withdrawn by its authors.</summary></entry>\
              <entry><id>http://x.test/abs/3</id><title>Error</title><link title='pdf' href='https://x.test/pdf/3'/></entry>\
-             <entry><id>http://x.test/abs/4</id><title>Bold <b>words</b> stay</title></entry><entry/>",
+             <entry><id>http://x.test/abs/4</id><title>Bold <b>words</b> stay</title><summary>Troops were withdrawn in 1990.</summary></entry><entry/>",
         );
         let titles: Vec<&str> = got.papers.iter().map(|p| p.title.as_str()).collect();
         assert_eq!(titles, ["0", "Error", "Bold words stay"]);
-        assert!(got.papers[0].is_withdrawn() && !got.papers[1].is_withdrawn());
+        let withdrawn: Vec<bool> = got.papers.iter().map(|p| p.is_withdrawn()).collect();
+        assert_eq!(withdrawn, [true, false, false]);
         assert_eq!(got.papers[0].page, "http://x.test/abs/2");
         let got = feed(
             "<entry><id>https://x.test/api/errors#bad</id><title>Error</title><summary>bad\nid</summary></entry>",

@@ -1,5 +1,7 @@
 //! Frames of every element, each in every size.
 
+use std::borrow::Cow;
+
 use super::stage::{Stage, rows};
 use crate::app::session::ui_update::{FoundFiles, Place, TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
@@ -425,10 +427,10 @@ impl Sources for Files {
             .into()
     }
 
-    fn about(&self, command: &str) -> Option<&'static str> {
+    fn about(&self, command: &str) -> Option<Cow<'static, str>> {
         match command {
-            "/tools" => Some("the tools, or those that fit a word"),
-            "/tool" => Some("run one tool without a model"),
+            "/tools" => Some("the tools, or those that fit a word".into()),
+            "/tool" => Some("run one tool without a model".into()),
             _ => None,
         }
     }

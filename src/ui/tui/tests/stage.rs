@@ -156,6 +156,7 @@ impl Stage {
             took: Duration::from_millis(412),
             answered_by: Vec::new(),
             text: text.to_owned(),
+            images: Vec::new(),
             display,
         }));
     }

@@ -101,6 +101,7 @@ fn answer(id: &str, failed: bool) -> Message {
         name: "tree".into(),
         text: "ok".into(),
         failed,
+        images: Vec::new(),
     })
 }
 
@@ -383,4 +384,76 @@ fn every_wire_writes_images_its_own_way() {
             {"role": "user", "content": "what is it?", "images": [DATA]},
         ])
     );
+}
+
+#[test]
+fn every_wire_has_a_place_for_the_images_of_a_result() {
+    const DATA: &str = "iVBORw==";
+    let url = format!("data:image/png;base64,{DATA}");
+    let image = Image {
+        name: "of a result".into(),
+        kind: ImageKind::Png,
+        width: 640,
+        height: 480,
+        bytes: 4,
+        tokens: 410,
+        data: Some(b"\x89PNG".as_slice().into()),
+    };
+    let call = |id: &str| ToolCall::new(id, "tree", "{}");
+    let result = |id: &str, images: &[Image]| {
+        Message::Tool(ToolOutput {
+            images: images.to_vec(),
+            ..ToolOutput::ok(id, "tree", "[image, 4 bytes png]")
+        })
+    };
+    let talk = [
+        Message::user("look"),
+        Message::Assistant(Assistant::new("", vec![call("a"), call("b")])),
+        result("a", std::slice::from_ref(&image)),
+        result("b", &[]),
+    ];
+    let last = |provider: &str, model: &str, list: &str, count: usize| -> Value {
+        let sent = body(provider, model, &talk, &Offer::none());
+        let all = sent[list].as_array().unwrap();
+        all[all.len() - count..].to_vec().into()
+    };
+    let words = "[image, 4 bytes png]";
+    assert_eq!(
+        last("anthropic", "claude-opus-4-5", "messages", 1)[0]["content"],
+        json!([
+            {"type": "tool_result", "tool_use_id": "a", "content": [
+                {"type": "text", "text": words},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}},
+            ]},
+            {"type": "tool_result", "tool_use_id": "b", "content": words, "cache_control": {"type": "ephemeral"}},
+        ])
+    );
+    assert_eq!(
+        asked(
+            ("openai", "gpt-5.5"),
+            &talk,
+            &Offer::none(),
+            |dialect, request| {
+                json_of(dialect.over(Wire::Responses), &request)["input"][3].clone()
+            }
+        ),
+        json!({"type": "function_call_output", "call_id": "a", "output": [
+            {"type": "input_text", "text": words},
+            {"type": "input_image", "image_url": url, "detail": "auto"},
+        ]})
+    );
+    // The results stand together; what has no place among them follows.
+    let sent = last("gemini", "gemini-2.5-flash", "messages", 3);
+    assert_eq!(sent[0]["content"], words);
+    assert_eq!(sent[1]["tool_call_id"], "b");
+    assert_eq!(
+        sent[2],
+        json!({"role": "user", "content": [
+            {"type": "text", "text": "Images of the result of tree:"},
+            {"type": "image_url", "image_url": {"url": url}},
+        ]})
+    );
+    let sent = last("ollama", "llava", "messages", 2);
+    assert_eq!(sent[0]["images"], json!([DATA]));
+    assert_eq!(sent[1].get("images"), None);
 }

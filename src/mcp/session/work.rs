@@ -1,0 +1,153 @@
+//! What is to be asked of servers: a queue, and the threads that carry it out.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::SessionServers;
+use super::server::SessionServer;
+use crate::base::cancel::Cancel;
+use crate::base::problem::Problem;
+use crate::mcp::client::connection::Connection;
+
+/// Servers that are started at the same time.
+const MAX_STARTING: usize = 4;
+/// How often it is looked whether a server whose lists change is due.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is to be asked of servers, and by how many threads.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) queue: VecDeque<Arc<SessionServer>>,
+    pub(super) running: usize,
+    pub(super) threads: Vec<JoinHandle<()>>,
+    /// What the user is told with the next message.
+    pub(super) notices: Vec<String>,
+    /// Lines that servers have shown since the last message.
+    pub(super) told: usize,
+    pub(super) is_over: bool,
+}
+
+impl SessionServers {
+    pub(super) fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something that nobody waits for.
+    pub(super) fn aside(&self, work: impl FnOnce() + Send + 'static) {
+        let mut own = self.work();
+        if own.is_over {
+            return;
+        }
+        own.threads.retain(|thread| !thread.is_finished());
+        let begun = thread::Builder::new().name("mcp".to_owned()).spawn(work);
+        own.threads.extend(begun);
+    }
+
+    /// Waits until nothing is to be asked of a server any more.
+    pub(super) fn wait(&self, limit: Duration, stop: &Cancel) {
+        let until = Instant::now() + limit;
+        let mut work = self.work();
+        while work.running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop.is_fired() {
+                return;
+            }
+            // A token that fires is no change here, so it is looked at now and then.
+            let step = left.min(Duration::from_millis(50));
+            work = self
+                .changed
+                .wait_timeout(work, step)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// A list of a server has changed, or what is remembered of it may be out of date.
+    pub(super) fn look_again(self: &Arc<Self>, server: &Arc<SessionServer>) {
+        self.enqueue(server);
+    }
+
+    pub(super) fn enqueue(self: &Arc<Self>, server: &Arc<SessionServer>) {
+        let mut work = self.work();
+        if work.is_over || work.queue.iter().any(|own| Arc::ptr_eq(own, server)) {
+            return;
+        }
+        server.plan();
+        work.queue.push_back(Arc::clone(server));
+        if work.running == MAX_STARTING {
+            return;
+        }
+        work.threads.retain(|thread| !thread.is_finished());
+        let servers = Arc::clone(self);
+        let begun = thread::Builder::new()
+            .name("mcp".to_owned())
+            .spawn(move || servers.carry_out());
+        match begun {
+            Ok(thread) => {
+                work.threads.push(thread);
+                work.running += 1;
+            }
+            Err(error) => {
+                work.queue.pop_back();
+                let problem = Problem::system("Cannot start a thread for it", error);
+                server.fail(problem.one_line());
+            }
+        }
+    }
+
+    /// Asks servers until none waits.
+    fn carry_out(self: Arc<Self>) {
+        loop {
+            let mut work = self.work();
+            if work.is_over || work.queue.is_empty() {
+                work.running -= 1;
+                drop(work);
+                self.changed.notify_all();
+                return;
+            }
+            // One whose lists keep changing holds up no other.
+            let due = work.queue.iter().position(|server| server.is_due());
+            let due = due.and_then(|at| work.queue.remove(at));
+            drop(work);
+            let Some(server) = due else {
+                let _is_over = self.stop.sleep(LOOK);
+                continue;
+            };
+            let asked = server.ask(&self.stop);
+            match asked {
+                Ok(faults) => faults.into_iter().for_each(|fault| self.note(fault)),
+                Err(problem) if problem.is_cancelled() => {}
+                Err(problem) => self.note(format!(
+                    "The MCP server {} is not connected: {}",
+                    server.shown,
+                    problem.one_line()
+                )),
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Stops what is asked of servers; returns the connections that are to be closed.
+    pub(super) fn stop_work(&self) -> Vec<Arc<dyn Connection>> {
+        let mut work = self.work();
+        work.is_over = true;
+        work.queue.clear();
+        let threads = std::mem::take(&mut work.threads);
+        drop(work);
+        self.stop.fire();
+        let connections: Vec<_> = (self.known().iter())
+            .filter_map(|server| server.connection())
+            .collect();
+        // What such a thread waits for may have no other end, such as a question to the user.
+        connections.iter().for_each(|connection| connection.stop());
+        for thread in threads {
+            // The last one that is to know this session may be such a thread.
+            if thread.thread().id() != thread::current().id() {
+                let _crashed = thread.join();
+            }
+        }
+        connections
+    }
+}

@@ -1,0 +1,227 @@
+//! Files in an editor's session: edits as diffs, files that the editor has open or links, folders that it names.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::editor::{Editor, last_sent, obedient_model, selects};
+use crate::support::home::Home;
+
+#[test]
+fn edits_have_diffs_of_whole_texts() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.prompt(
+        &session,
+        r#"call create_file {"path": "a.txt", "content": "one\ntwo\n"}"#,
+    );
+    editor.prompt(
+        &session,
+        r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
+    );
+    let path = home.work().join("a.txt").display().to_string();
+    let diffs: Vec<Value> = editor
+        .updates(&session, "tool_call_update")
+        .into_iter()
+        .map(|update| update["content"][0].clone())
+        .filter(|content| content["type"] == "diff")
+        .collect();
+    assert_eq!(
+        diffs,
+        [
+            json!({"type": "diff", "path": path, "oldText": null, "newText": "one\ntwo\n"}),
+            json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n"}),
+        ]
+    );
+    let calls = editor.updates(&session, "tool_call");
+    assert_eq!(calls[1]["kind"], "edit");
+    assert_eq!(calls[1]["locations"], json!([{"path": path}]));
+    // The model used one id twice; a client must not.
+    assert_ne!(calls[0]["toolCallId"], calls[1]["toolCallId"]);
+}
+
+#[test]
+fn an_edit_is_asked_about_with_its_change() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "one\ntwo\n").unwrap();
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.answers(|_| Some(Ok(selects("no"))));
+    editor.prompt(
+        &session,
+        r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
+    );
+    let question = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+    });
+    assert_eq!(
+        question["params"]["toolCall"]["content"],
+        json!([{
+            "type": "diff",
+            "path": home.work().join("a.txt").display().to_string(),
+            "oldText": "one\ntwo\n",
+            "newText": "one\n2\n",
+        }])
+    );
+    assert_eq!(
+        fs::read_to_string(home.work().join("a.txt")).unwrap(),
+        "one\ntwo\n"
+    );
+}
+
+#[test]
+fn a_session_has_the_further_folders_that_the_editor_names_and_no_others() {
+    let (home, server) = (Home::new(), obedient_model());
+    let further = home.path().join("further");
+    fs::create_dir(&further).unwrap();
+    fs::write(further.join("a.txt"), "over there\n").unwrap();
+    let mut editor = Editor::begin(&home, &server);
+    let wanted = json!({"cwd": home.work(), "mcpServers": [], "additionalDirectories": [further]});
+    let with = editor.call("session/new", wanted)["sessionId"].clone();
+    let without = editor.open(&home);
+    let path = json!({"path": further.join("a.txt")}).to_string();
+    for (session, status) in [(with.as_str().unwrap(), "completed"), (&without, "failed")] {
+        editor.prompt(session, &format!("call read_file {path}"));
+        let ended = editor.updates(session, "tool_call_update").pop().unwrap();
+        assert_eq!(ended["status"], status, "{ended}");
+    }
+}
+
+#[test]
+fn files_are_read_and_written_through_an_editor_that_can() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "on disk\n").unwrap();
+    fs::write(home.work().join("b.txt"), "unknown to the editor\n").unwrap();
+    let abilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
+    let session = editor.open(&home);
+    editor.answers(|request| {
+        let path = request["params"]["path"].as_str().unwrap_or_default();
+        Some(match request["method"].as_str().unwrap() {
+            "fs/read_text_file" if path.ends_with("/a.txt") => Ok(json!({"content": "unsaved\n"})),
+            "fs/read_text_file" => Err(json!({"code": -32002, "message": "no such file"})),
+            "fs/write_text_file" if path.ends_with("/no.txt") => {
+                Err(json!({"code": -32603, "message": "the disk is full"}))
+            }
+            "fs/write_text_file" => Ok(json!({})),
+            _ => Ok(selects("once")),
+        })
+    });
+    let ended = |editor: &mut Editor, text: &str| {
+        editor.prompt(&session, text);
+        let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+        ended.to_string()
+    };
+    let read = ended(&mut editor, r#"call read_file {"path": "a.txt"}"#);
+    assert!(read.contains("1. unsaved"), "{read}");
+    let read = ended(&mut editor, r#"call read_file {"path": "b.txt"}"#);
+    assert!(read.contains("unknown to the editor"), "{read}");
+    ended(
+        &mut editor,
+        r#"call apply_patch {"path": "a.txt", "old_str": "un", "new_str": "now "}"#,
+    );
+    let wrote = editor.line("a write", |line| line["method"] == "fs/write_text_file");
+    assert_eq!(wrote["params"]["content"], "now saved\n");
+    assert_eq!(
+        wrote["params"]["path"],
+        home.work().join("a.txt").display().to_string()
+    );
+    // The editor writes, and nobody else.
+    assert_eq!(
+        fs::read_to_string(home.work().join("a.txt")).unwrap(),
+        "on disk\n"
+    );
+    let failed = ended(
+        &mut editor,
+        r#"call create_file {"path": "no.txt", "content": "x"}"#,
+    );
+    assert!(
+        failed.contains("the disk is full") && failed.contains("\"failed\""),
+        "{failed}"
+    );
+    assert!(!home.work().join("no.txt").exists());
+}
+
+#[test]
+fn a_folder_that_is_given_through_a_link_keeps_the_path_that_the_editor_knows() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "one\n").unwrap();
+    let link = home.path().join("link");
+    std::os::unix::fs::symlink(home.work(), &link).unwrap();
+    let known = link.join("a.txt").display().to_string();
+    let abilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
+    let opened = editor.call("session/new", json!({"cwd": link, "mcpServers": []}));
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    editor.answers(|request| {
+        Some(Ok(match request["method"].as_str().unwrap() {
+            "fs/read_text_file" => json!({"content": "one\n"}),
+            "fs/write_text_file" => json!({}),
+            _ => selects("once"),
+        }))
+    });
+    let edit = r#"call apply_patch {"path": "a.txt", "old_str": "one", "new_str": "1"}"#;
+    assert_eq!(editor.prompt(&session, edit), "end_turn");
+    for method in ["fs/read_text_file", "fs/write_text_file"] {
+        let request = editor.line(method, |line| line["method"] == method);
+        assert_eq!(request["params"]["path"], known);
+    }
+    let question = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+    });
+    let call = &question["params"]["toolCall"];
+    assert_eq!(call["content"][0]["path"], known, "{call}");
+    assert_eq!(call["locations"][0]["path"], known, "{call}");
+    let uri = format!("file://{known}");
+    let blocks = json!([
+        {"type": "text", "text": "Look at"},
+        {"type": "resource_link", "uri": uri, "name": "a.txt"},
+    ]);
+    let prompt = json!({"sessionId": session, "prompt": blocks});
+    editor.call("session/prompt", prompt);
+    let sent = last_sent(&server)["messages"].to_string();
+    assert!(sent.contains("@a.txt"), "{sent}");
+    editor.call("session/close", json!({"sessionId": session}));
+    for folder in [link, home.work()] {
+        let listed = editor.call("session/list", json!({"cwd": folder}));
+        assert_eq!(listed["sessions"][0]["sessionId"], session, "{listed}");
+    }
+}
+
+#[test]
+fn files_that_a_prompt_links_or_holds_go_to_the_model() {
+    let (home, server) = (Home::new(), obedient_model());
+    let path = home.write("work/some notes.txt", "what the file says\n");
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let uri = format!("file://{}", path.display().to_string().replace(' ', "%20"));
+    let blocks = json!([
+        {"type": "text", "text": "Compare"},
+        {"type": "resource_link", "uri": uri, "name": "some notes.txt"},
+        {"type": "resource", "resource": {"uri": "untitled:1", "text": "what was never saved"}},
+    ]);
+    let id = editor.ask(
+        "session/prompt",
+        json!({"sessionId": session, "prompt": blocks}),
+    );
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let sent = last_sent(&server)["messages"].to_string();
+    for words in [
+        "Compare",
+        "what the file says",
+        "what was never saved",
+        "untitled:1",
+    ] {
+        assert!(sent.contains(words), "{words}: {sent}");
+    }
+    // Shown again it is what the user wrote, without the file.
+    editor.call("session/close", json!({"sessionId": session}));
+    let place = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+    editor.call("session/load", place);
+    let said = editor
+        .updates(&session, "user_message_chunk")
+        .remove(0)
+        .to_string();
+    assert!(said.contains("@some notes.txt"), "{said}");
+}
