@@ -186,7 +186,7 @@ pub(super) fn failure(
 }
 
 /// The failure of a turn that has made as many requests as the caller allows.
-pub(super) fn out_of_requests(most: usize) -> Failure {
+pub(crate) fn out_of_requests(most: usize) -> Failure {
     let what = match most {
         1 => format!("The {MAX_TURNS}, 1, is reached, and the model is not done."),
         most => format!("The {MAX_TURNS}, {most}, is reached, and the model is not done."),

@@ -27,6 +27,7 @@ use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices, near};
 use crate::llm::offline::Offline;
 use crate::llm::patience::{ChildPatience, Patience};
 use crate::llm::provider::{Effort, Provider};
+use crate::mcp::client::answers::ScriptedAnswers;
 use crate::mcp::session::{ServerSetup, SessionServers};
 use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
@@ -93,10 +94,16 @@ pub(crate) fn session(
     if session.policy.depth == 0 && settings.pipeline.is_none() {
         let folder = session.working_dir.root();
         let folder = folder.map(|root| root.path().to_owned());
-        session.modules.set(SessionServers::new(ServerSetup {
+        let servers = SessionServers::new(ServerSetup {
             folder: folder.or_else(|| settings.process.current.clone()),
             executable: settings.process.executable.clone(),
-        }));
+            has_only_brought: settings.json.has_no_other_servers,
+        });
+        servers.bring(settings.json.servers.elsewhere.clone());
+        if let Some(answers) = settings.json.answers.clone() {
+            servers.set_questions(Arc::new(ScriptedAnswers(answers)));
+        }
+        session.modules.set(servers);
     }
     for dir in &settings.json.added_dirs {
         let given = match &settings.process.current {

@@ -47,6 +47,15 @@ pub(crate) fn uuid() -> String {
     out
 }
 
+/// Whether a text has the form of a UUID, of any version.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
+}
+
 /// An id for a tool call whose provider sent none: some OpenAI-compatible servers leave it out or send `""`, and the result must refer to one.
 pub(crate) fn call() -> String {
     format!("call_{}", hex(12))

@@ -143,6 +143,7 @@ pub(crate) mod session {
 mod test_mutate;
 
 use crate::base::problem::{Outcome, Problem};
+use engine::permission::second_names;
 use engine::policy::SUB_AGENT;
 use engine::registry::Registry;
 pub(crate) use engine::result::{Effect, ToolOk};
@@ -228,6 +229,9 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
             "all" | "default" => return Ok(None),
             "none" => {}
             SUB_AGENT => chosen.push(SUB_AGENT),
+            _ if second_names::meant(word).is_some() => {
+                chosen.extend(second_names::meant(word).into_iter().flatten());
+            }
             _ => {
                 let mut names = known.iter().copied().chain(all().map(|tool| tool.name));
                 match names.find(|name| *name == word) {

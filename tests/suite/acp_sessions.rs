@@ -111,6 +111,15 @@ fn a_session_belongs_to_its_folder_and_can_be_opened_twice_here_only_when_idle()
     editor.answer(id);
     editor.call("session/load", place(&home, &session));
     assert_eq!(editor.prompt(&session, "more"), "end_turn");
+    // One of which nothing is written yet is here all the same, in its own folder.
+    let fresh = editor.open(&home);
+    let other = json!({"sessionId": fresh, "cwd": elsewhere, "mcpServers": []});
+    assert_eq!(editor.fails("session/resume", other)["code"], -32602);
+    editor.call("session/load", place(&home, &fresh));
+    editor.call("session/resume", place(&home, &fresh));
+    assert_eq!(editor.prompt(&fresh, "hello"), "end_turn");
+    editor.call("session/close", json!({"sessionId": fresh}));
+    editor.call("session/load", place(&home, &fresh));
 }
 
 #[test]
@@ -134,6 +143,11 @@ fn sessions_are_listed_closed_and_deleted() {
             (two.as_str(), "the second one"),
             (one.as_str(), "the first one")
         ]
+    );
+    let error = editor.fails("session/list", json!({"cwd": "work"}));
+    assert_eq!(
+        (&error["code"], &error["data"]["field"]),
+        (&json!(-32602), &json!("cwd"))
     );
     let nowhere = editor.call("session/list", json!({"cwd": "/nowhere"}));
     assert_eq!(nowhere, json!({"sessions": []}));

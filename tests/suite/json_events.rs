@@ -315,6 +315,14 @@ fn every_end_is_told_and_agrees_with_the_status() {
         if reason == "model_error" {
             assert_eq!(result["result"], "It beg");
         }
+        // A failed request is told before the result too, and is no answer.
+        let failed = lines.iter().find(|line| line.get("error").is_some());
+        assert_eq!(failed.is_some(), reason == "api_error", "{reason}");
+        if let Some(failed) = failed {
+            assert_eq!(failed["error"], "authentication_failed");
+            assert_eq!(failed["message"]["content"][0]["text"], result["errors"][0]);
+            assert_eq!(result.get("result"), None);
+        }
     }
 }
 
@@ -367,9 +375,15 @@ fn messages_are_answered_one_after_the_other_and_each_knows_the_last() {
         json!({"subtype": "initialize", "appendSystemPrompt": "Be brief."}),
     ));
     running.write(&user("one"));
-    running.write(&user("two"));
+    let id = "8d3e11ca-6f0e-4d5e-9c55-0a4f0c1ab2d3";
+    let mut two: Value = serde_json::from_slice(&user("two")).unwrap();
+    two["uuid"] = json!(id);
+    running.write(format!("{two}\n").as_bytes());
     let done = running.wait().expect(0);
     let lines = lines(&done);
+    let replayed: Vec<&Value> = lines.iter().filter(|line| line["type"] == "user").collect();
+    assert_ne!(replayed[0]["uuid"], id);
+    assert_eq!(replayed[1]["uuid"], id);
     let turn = ["system init", "user ", "assistant text", "result success"];
     assert_eq!(
         kinds(&lines),
@@ -585,4 +599,21 @@ fn what_nobody_allowed_does_not_run_when_a_program_drives() {
     let ran = ran["message"]["content"][0]["content"].as_str().unwrap();
     assert!(ran.contains("two"), "{ran}");
     assert_eq!(last(&all)["permission_denials"], json!([]));
+    // What is no object is no change of the call, and no agreement either.
+    let server = playing([
+        calls("run_command", json!({"command": "echo one"})),
+        says("Not run."),
+    ]);
+    let mut running = driven(&home, &server)
+        .line("--permission-prompt-tool stdio")
+        .spawn();
+    running.write(&user("run it"));
+    running.wait_stdout("can_use_tool", LIMIT);
+    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1", "response": {"behavior": "allow", "updatedInput": ["echo two"]}}});
+    running.write(format!("{answer}\n").as_bytes());
+    let all = lines(&running.wait().expect(0));
+    assert_eq!(
+        last(&all)["permission_denials"][0]["tool_name"],
+        "run_command"
+    );
 }

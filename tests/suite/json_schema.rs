@@ -80,6 +80,19 @@ fn three_tries_that_do_not_fit_are_a_failure() {
         lines[0]["terminal_reason"],
         "structured_output_retry_exhausted"
     );
+    // The tries are requests, which may be fewer.
+    let done = home
+        .marvin()
+        .with_model(&server)
+        .args(["--output-format", "json", "--json-schema", SCHEMA])
+        .line("--max-turns 2 --max-thinking-tokens 1000 --prompt count")
+        .run()
+        .expect(1);
+    let ended = &self::lines(&done)[0];
+    assert_eq!(
+        (&ended["subtype"], &ended["num_turns"]),
+        (&json!("error_max_turns"), &json!(2))
+    );
     let done = home
         .marvin()
         .with_model(&server)
@@ -88,7 +101,7 @@ fn three_tries_that_do_not_fit_are_a_failure() {
         .run()
         .expect(1);
     assert_eq!(self::lines(&done)[0]["num_turns"], 0);
-    assert_eq!(server.requests().len(), 6, "nothing was asked");
+    assert_eq!(server.requests().len(), 8, "nothing was asked");
 }
 
 #[test]

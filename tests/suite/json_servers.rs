@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::json_callers::{LIMIT, drive, error, results, success};
 use super::json_events::{control, driven, last, lines, user};
+use super::mcp_session::{configure, entry, gone, has, log, offered, starts};
 use crate::support::conversation::{calls, playing, says};
 use crate::support::home::Home;
 use crate::support::server::{Answer, Server};
@@ -179,17 +180,74 @@ fn a_call_to_a_server_that_never_answers_ends_with_its_limit_or_the_turn() {
 }
 
 #[test]
-fn servers_elsewhere_are_refused_by_name_and_so_is_a_caller_that_cannot_answer() {
+fn servers_elsewhere_are_started_and_those_of_files_only_where_the_program_lets_them() {
+    let home = Home::new();
+    configure(&home, &json!({"filed": entry(&home, &["0"])}));
+    let server = playing([
+        calls("files__look", json!({})),
+        calls("files__ask", json!({})),
+        calls("files__change", json!({"to": "x"})),
+        calls("more__change", json!({"to": "y"})),
+        says("Done."),
+    ]);
+    let files = json!({"mcpServers": {"files": entry(&home, &[])}}).to_string();
+    let run = driven(&home, &server)
+        .args(["--mcp-config", &files, "--strict-mcp-config"])
+        .args(["--answers", r#"{"colour":"blue"}"#])
+        .env("MARVIN_MCP_WAIT", "30")
+        .line("--allowed-tools more__change");
+    let initialize = json!({"mcpServers": {"more": entry(&home, &["0"])}, "sdkMcpServers": []});
+    let done = drive(run, initialize, &["go on"], &mut |_| None).expect(0);
+    let names = offered(&server, 0);
+    assert!(has(&names, "files__look") && has(&names, "more__change"));
+    assert!(!has(&names, "filed__look"), "{names:?}");
+    let all = lines(&done);
+    assert_eq!(all[0]["response"]["response"]["mcp_servers_applied"], true);
+    let init = all.iter().find(|line| line["subtype"] == "init").unwrap();
+    let states =
+        json!([{"name": "files", "status": "connected"}, {"name": "more", "status": "connected"}]);
+    assert_eq!(init["mcp_servers"], states);
+    let said = results(&all);
+    assert!(said[0].contains("it is done") && said[3].contains("it is done"));
+    assert!(log(&home).contains(r#""colour":"blue""#), "{}", log(&home));
+    assert!(said[2].contains("files__change was not run"), "{}", said[2]);
+    let denied = &last(&all)["permission_denials"];
+    assert_eq!(denied[0]["tool_name"], "files__change");
+    assert_eq!(starts(&home), 2);
+    gone(&home);
+    // A run of text has them too, beside those of files; nobody is asked there, which is told as a refusal.
+    let server = playing([calls("files__change", json!({})), says("Done.")]);
+    let done = home
+        .ask(&server.url("/v1"), "go on")
+        .args(["--mcp-config", &files, "--output-format", "stream-json"])
+        .run()
+        .expect(0);
+    let names = offered(&server, 0);
+    assert!(has(&names, "files__look") && has(&names, "filed__look"));
+    let all = lines(&done);
+    let denied = all
+        .iter()
+        .find(|line| line["subtype"] == "permission_denied");
+    assert_eq!(denied.unwrap()["tool_name"], "files__change");
+    assert_eq!(
+        last(&all)["permission_denials"].as_array().unwrap().len(),
+        1
+    );
+    gone(&home);
+}
+
+#[test]
+fn an_entry_that_is_no_server_is_refused_by_name_and_so_is_a_caller_that_cannot_answer() {
     let home = Home::new();
     let server = Server::always(says("Yes."));
-    let elsewhere = r#"{"mcpServers":{"files":{"command":"npx","args":["x"]}}}"#;
+    let none = r#"{"mcpServers":{"files":{"args":["x"]}}}"#;
     let done = driven(&home, &server)
-        .args(["--mcp-config", elsewhere])
+        .args(["--mcp-config", none])
         .run()
         .expect(1);
     let errors = lines(&done)[0]["errors"].to_string();
     assert!(
-        errors.contains("files") && errors.contains("stdio"),
+        errors.contains("files") && errors.contains("neither a command nor a url"),
         "{errors}"
     );
     let own = r#"{"mcpServers":{"calc":{"type":"sdk"}}}"#;
@@ -213,10 +271,11 @@ fn the_status_of_servers_is_told_at_any_time() {
     let mut running = driven(&home, &server).spawn();
     running.write(&control(
         "r0",
-        json!({"subtype": "initialize", "sdkMcpServers": ["calc"]}),
+        json!({"subtype": "initialize", "sdkMcpServers": ["calc"], "mcpServers": {"files": {"command": "x"}}}),
     ));
     running.write(&control("m", json!({"subtype": "mcp_status"})));
-    running.wait_stdout(r#""status":"pending""#, LIMIT);
+    let both = r#"[{"name":"calc","status":"pending"},{"name":"files","status":"pending"}]"#;
+    running.wait_stdout(both, LIMIT);
     let done = running.wait();
     assert!(done.text().contains("mcpServers"));
 }

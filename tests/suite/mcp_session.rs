@@ -46,7 +46,7 @@ done
 "#;
 
 /// The entry of a scripted server, which is a program of this home.
-fn entry(home: &Home, args: &[&str]) -> Value {
+pub(super) fn entry(home: &Home, args: &[&str]) -> Value {
     let program = home.program("bin/server", SERVER);
     let log = home.path().join("server.log");
     let args: Vec<String> = [log.display().to_string()]
@@ -56,35 +56,35 @@ fn entry(home: &Home, args: &[&str]) -> Value {
     json!({"command": program, "args": args})
 }
 
-fn configure(home: &Home, servers: &Value) {
+pub(super) fn configure(home: &Home, servers: &Value) {
     home.write(
         "config/mcp.json",
         json!({ "mcpServers": servers }).to_string(),
     );
 }
 
-fn log(home: &Home) -> String {
+pub(super) fn log(home: &Home) -> String {
     fs::read_to_string(home.path().join("server.log")).unwrap_or_default()
 }
 
-fn starts(home: &Home) -> usize {
+pub(super) fn starts(home: &Home) -> usize {
     log(home).matches("start ").count()
 }
 
 /// Names of the tools that a request offers.
-fn offered(server: &Server, request: usize) -> Vec<String> {
+pub(super) fn offered(server: &Server, request: usize) -> Vec<String> {
     let body = server.request(request).json();
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
     let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
     tools.iter().map(name).collect()
 }
 
-fn has(names: &[String], name: &str) -> bool {
+pub(super) fn has(names: &[String], name: &str) -> bool {
     names.iter().any(|own| own == name)
 }
 
 /// Waits until no server of the home runs any more.
-fn gone(home: &Home) {
+pub(super) fn gone(home: &Home) {
     for line in log(home)
         .lines()
         .filter_map(|line| line.strip_prefix("start "))
@@ -214,5 +214,9 @@ fn a_project_brings_no_server_that_nobody_agreed_to() {
     let server = playing([says("Done.")]);
     home.ask(&server.url("/v1"), "go on").run().expect(0);
     assert!(!has(&offered(&server, 0), "calc__look"));
+    let call = ["mcp", "call", "calc", "look"];
+    home.marvin().args(call).fails(&["--trust-project-mcp"]);
     assert_eq!(starts(&home), 0);
+    let trusting = home.marvin().arg("--trust-project-mcp").args(call);
+    assert!(trusting.run().expect(0).text().contains("it is done"));
 }

@@ -29,7 +29,7 @@ use crate::app::settings::Settings;
 use crate::app::setup;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
 use crate::chat::ledger::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
@@ -345,9 +345,14 @@ impl Agent {
         settings: &Settings,
     ) -> Result<BegunSession, RpcError> {
         let of_problem = |problem: Problem| internal(&problem);
-        let id = SessionId::parse(given).filter(|id| store.has(id));
-        let id = id.ok_or_else(|| not_found("session", given))?;
-        let folder = store.read(&id).map_err(of_problem)?.header.cwd;
+        let id = SessionId::parse(given).ok_or_else(|| not_found("session", given))?;
+        let open = self.open_session(id.as_str());
+        // Nothing is written of a session before its first message.
+        let folder = match (store.has(&id), &open) {
+            (true, _) => store.read(&id).map_err(of_problem)?.header.cwd,
+            (false, Some(open)) => sessions::folder(&open.context, settings),
+            (false, None) => return Err(not_found("session", given)),
+        };
         if !is_same_folder(Path::new(&folder), &order.cwd) {
             let words = format!(
                 "The session belongs to another folder: {}.",
@@ -355,7 +360,7 @@ impl Agent {
             );
             return Err(wrong("cwd", words));
         }
-        if let Some(open) = self.open_session(id.as_str()) {
+        if let Some(open) = open {
             if open.is_busy() {
                 return Err(internal(
                     &Problem::refused("The session is open here, and answers a prompt.")
@@ -365,8 +370,20 @@ impl Agent {
             open.end(None);
             open.wait_until_over(CLOSE_LIMIT);
         }
+        if !store.has(&id) {
+            return Ok(BegunSession {
+                log: sessions::new(store, Some(id), context, settings),
+                replay: None,
+            });
+        }
         let place = sessions::place(context, settings);
-        sessions::open(store, &id, None, place).map_err(of_problem)
+        sessions::open(store, &id, None, place).map_err(|mut problem| {
+            if problem.kind == ProblemKind::Refused {
+                // What a command line could do instead is of no use to an editor.
+                problem.next = vec!["End the other one first.".to_owned()];
+            }
+            internal(&problem)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::params::{Answer, internal, optional_text, text, wrong};
+use super::params::{Answer, absolute, internal, optional_text, text, wrong};
 use crate::app::profile;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, ProblemKind};
@@ -36,7 +36,7 @@ pub(super) fn page(agent: &Agent, params: &Value) -> Answer {
     let mut sessions = store.list();
     if let Some(cwd) = cwd {
         // A session has the real path of its folder, and the client may know the folder by another.
-        let real = Path::new(cwd).canonicalize().ok();
+        let real = absolute("cwd", cwd)?.canonicalize().ok();
         let is_wanted = |folder: &str| {
             folder == cwd
                 || folder == cwd.trim_end_matches('/')

@@ -80,14 +80,28 @@ pub(super) fn further_folders(params: &Value) -> Result<Vec<PathBuf>, RpcError> 
 }
 
 fn folder(field: &str, given: &str) -> Result<PathBuf, RpcError> {
-    let shown = clip(&escape_controls(given), 200);
-    let path = Path::new(given);
-    if !path.is_absolute() || given.contains('\0') {
-        let words = format!("{field} has to be an absolute path, not \"{shown}\".");
-        return Err(wrong(field, words));
-    }
+    let path = absolute(field, given)?;
     match path.is_dir() {
         true => Ok(path.to_owned()),
-        false => Err(wrong(field, format!("\"{shown}\" is no folder."))),
+        false => Err(wrong(field, format!("\"{}\" is no folder.", shown(given)))),
     }
+}
+
+/// An absolute path, whether there is something or not.
+pub(super) fn absolute<'a>(field: &str, given: &'a str) -> Result<&'a Path, RpcError> {
+    let path = Path::new(given);
+    match path.is_absolute() && !given.contains('\0') {
+        true => Ok(path),
+        false => Err(wrong(
+            field,
+            format!(
+                "{field} has to be an absolute path, not \"{}\".",
+                shown(given)
+            ),
+        )),
+    }
+}
+
+fn shown(given: &str) -> String {
+    clip(&escape_controls(given), 200)
 }

@@ -158,6 +158,11 @@ impl AnswerLines {
         self.lock().tally.text.clone()
     }
 
+    /// How many requests to the model the turn took so far.
+    pub(super) fn requests(&self) -> usize {
+        usize::try_from(self.lock().tally.requests).unwrap_or(usize::MAX)
+    }
+
     /// A turn begins that `model` answers.
     pub(super) fn begin_turn(&self, model: &str) {
         let mut state = self.lock();

@@ -1,20 +1,17 @@
-//! Servers of the Model Context Protocol that live in the calling program: their messages go through it.
+//! Servers of the Model Context Protocol that the calling program brings along. Messages to those that live in it go through it.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::caller::Caller;
-use crate::app::settings::caller_servers::{CallerServer, of_object};
+use crate::app::settings::caller_servers::{CallerServer, CallerServers};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::json_rpc::RpcError;
 use crate::mcp::client::connection::Wait;
 use crate::mcp::client::server_connection::over;
 use crate::mcp::client::servers::Server;
 use crate::mcp::client::transport::{Failure, Request, Transport};
-
-/// Servers that a caller may have.
-const MAX_SERVERS: usize = 100;
 
 /// The way to a server in the calling program.
 struct CallerTransport {
@@ -82,23 +79,25 @@ impl Transport for CallerTransport {
     }
 }
 
-/// Adds a server of the caller.
-pub(super) fn add(caller: &Arc<Caller>, server: &CallerServer) {
-    let transport = CallerTransport {
-        caller: Arc::clone(caller),
-        server: server.name.clone(),
-    };
-    let connection = Arc::new(over("The server", Arc::new(transport)));
-    let server = Server::new(server.name.clone(), connection, server.call_limit);
-    caller.servers.add(server);
+/// Adds the servers that live in a caller.
+pub(super) fn add(caller: &Arc<Caller>, servers: &[CallerServer]) {
+    for server in servers {
+        let transport = CallerTransport {
+            caller: Arc::clone(caller),
+            server: server.name.clone(),
+        };
+        let connection = Arc::new(over("The server", Arc::new(transport)));
+        let server = Server::new(server.name.clone(), connection, server.call_limit);
+        caller.servers.add(server);
+    }
 }
 
 /// The servers that `initialize` names, in `sdkMcpServers` with their settings in `sdkMcpServerConfigs`, and in `mcpServers`.
 ///
 /// # Errors
-/// They have another form, are not in the calling program, or are too many.
-pub(super) fn read(request: &Map<String, Value>) -> Outcome<Vec<CallerServer>> {
-    let mut servers = Vec::new();
+/// They have another form, or are too many.
+pub(super) fn read(request: &Map<String, Value>) -> Outcome<CallerServers> {
+    let mut servers = CallerServers::default();
     let named = request
         .get("sdkMcpServers")
         .filter(|named| !named.is_null());
@@ -108,17 +107,11 @@ pub(super) fn read(request: &Map<String, Value>) -> Outcome<Vec<CallerServer>> {
         for name in named.as_array().ok_or_else(no_form)? {
             let name = name.as_str().ok_or_else(no_form)?;
             let config = configs.and_then(|all| all.get(name));
-            servers.push(CallerServer::new(name, config.unwrap_or(&Value::Null)));
+            let server = CallerServer::new(name, config.unwrap_or(&Value::Null));
+            servers.own.push(server);
         }
     }
     let whole = request.get("mcpServers").filter(|whole| !whole.is_null());
-    if let Some(whole) = whole {
-        servers.extend(of_object(whole, "mcpServers of initialize")?);
-    }
-    match servers.len() {
-        0..=MAX_SERVERS => Ok(servers),
-        _ => Err(Problem::limit(format!(
-            "initialize names more than {MAX_SERVERS} servers."
-        ))),
-    }
+    servers.add(whole.unwrap_or(&json!({})), "initialize")?;
+    Ok(servers)
 }

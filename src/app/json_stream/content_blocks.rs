@@ -8,7 +8,7 @@ use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
 use crate::chat::usage::Tokens;
 use crate::llm::image_data::Base64;
-use crate::tools::engine::arguments::for_history;
+use crate::tools::engine::arguments::meant_object;
 
 /// What the model wrote.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,9 +70,9 @@ impl ContentBlock {
     }
 }
 
-/// Arguments as an object; what is none becomes one as it is sent back to the model.
+/// Arguments as the object that they are meant as; what is none has no members, and the result says so.
 pub(super) fn input_of(args: &str) -> Map<String, Value> {
-    serde_json::from_str(&for_history(args)).unwrap_or_default()
+    meant_object(args).unwrap_or_default()
 }
 
 /// The same, small enough for a line: the longest texts lose their ends until it is.
@@ -141,8 +141,9 @@ mod tests {
             ("", json!({})),
             ("null", json!({})),
             (r#""{\"path\":\"a\"}""#, json!({"path": "a"})),
-            ("*** Begin Patch", json!({"input": "*** Begin Patch"})),
-            ("[1]", json!({"input": "[1]"})),
+            ("*** Begin Patch", json!({})),
+            ("{\"path\":", json!({})),
+            ("[1]", json!({})),
         ] {
             assert_eq!(Value::Object(input_of(args)), input, "{args}");
         }

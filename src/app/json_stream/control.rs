@@ -5,9 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::caller::{AnswerRequest, Caller};
+use super::user_line::COMPACT;
 use super::{caller_servers, hook_callbacks, permission_questions};
+use crate::app::stream::say;
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_schema::schema::Schema;
+use crate::mcp::session::SessionServers;
+use crate::tools::session::skills;
 
 /// A request that is understood.
 struct ControlRequest {
@@ -26,18 +30,29 @@ static REQUESTS: &[ControlRequest] = &[
         Ok(json!({"still_queued": caller.interrupt(queue)}))
     }),
     row("set_model", |caller, request| {
-        let model = text(request, "model").filter(|model| *model != "default");
+        let model = match request.get("model") {
+            None | Some(Value::Null | Value::String(_)) => text(request, "model"),
+            Some(_) => return Err("model is no text.".to_owned()),
+        };
+        let model = model.filter(|model| *model != "default");
         caller.wish(|wishes| wishes.model = model.map(str::to_owned));
         Ok(json!({}))
     }),
     row("set_permission_mode", permission_questions::set_mode),
     row("set_max_thinking_tokens", |caller, request| {
-        let most = request.get("max_thinking_tokens").and_then(Value::as_u64);
+        let most = request.get("max_thinking_tokens");
+        let most = most.filter(|most| !most.is_null());
+        let no_number = || "max_thinking_tokens is no number of tokens.".to_owned();
+        let most = most.map(|most| most.as_u64().ok_or_else(no_number));
+        let most = most.transpose()?;
         caller.wish(|wishes| wishes.thinking_tokens = most);
         Ok(json!({}))
     }),
     row("mcp_status", |caller, _| {
-        Ok(json!({"mcpServers": caller.servers.status()}))
+        let mut all = caller.servers.status();
+        let session = &caller.session.modules;
+        all.extend(session.get::<SessionServers>().status());
+        Ok(json!({ "mcpServers": all }))
     }),
     row("get_context_usage", |caller, _| {
         let gauge = &caller.session.gauge;
@@ -105,9 +120,8 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
             .skills
             .choose(names.map(str::to_owned).collect());
     }
-    for server in &servers {
-        caller_servers::add(caller, server);
-    }
+    caller_servers::add(caller, &servers.own);
+    (caller.session.modules.get::<SessionServers>()).bring(servers.elsewhere);
     let instead = match request.get("systemPrompt") {
         Some(Value::Array(parts)) => {
             let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
@@ -126,9 +140,19 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
             wishes.prompt.appended = appended;
         }
     });
+    if is_given(request.get("agents")) {
+        say("The agents of initialize are not supported, so launch_agent does not know them.");
+    }
     let model = caller.model();
+    let own = COMPACT.trim_start_matches('/');
+    let mut commands = vec![(
+        own.to_owned(),
+        "Summarize the conversation so far.".to_owned(),
+    )];
+    commands.extend(skills::for_user(&caller.session, &[own]));
+    let command = |(name, about): (String, String)| json!({"name": name, "description": about, "argumentHint": ""});
     Ok(json!({
-        "commands": [],
+        "commands": commands.into_iter().map(command).collect::<Value>(),
         "agents": [],
         "output_style": "default",
         "available_output_styles": ["default"],

@@ -14,6 +14,9 @@ pub(super) struct MessageLine<'a, C: Serialize> {
     pub(super) kind: &'static str,
     pub(super) message: MessageFields<'a, C>,
     pub(super) parent_tool_use_id: (),
+    /// Why the request failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<&'static str>,
 }
 
 #[derive(Serialize)]

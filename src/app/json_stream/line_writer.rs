@@ -70,14 +70,22 @@ impl LineWriter {
 
     /// Writes one object with `uuid` and `session_id` at its end.
     pub(super) fn write(&self, line: &impl Serialize) {
-        self.write_with(&mut self.lock(), line);
+        self.write_with(&mut self.lock(), line, None);
+    }
+
+    /// The same under an id that the line has already, if it is one.
+    pub(super) fn write_as(&self, id: Option<&str>, line: &impl Serialize) {
+        let id = id.filter(|id| ids::is_uuid(id));
+        self.write_with(&mut self.lock(), line, id);
     }
 
     /// The same, unless somebody else is writing: the reader may have stopped reading, and the process is about to end.
     pub(super) fn try_write(&self, line: &impl Serialize) {
         match self.state.try_lock() {
-            Ok(mut state) => self.write_with(&mut state, line),
-            Err(TryLockError::Poisoned(state)) => self.write_with(&mut state.into_inner(), line),
+            Ok(mut state) => self.write_with(&mut state, line, None),
+            Err(TryLockError::Poisoned(state)) => {
+                self.write_with(&mut state.into_inner(), line, None);
+            }
             Err(TryLockError::WouldBlock) => {}
         }
     }
@@ -92,14 +100,16 @@ impl LineWriter {
         }
     }
 
-    fn write_with(&self, state: &mut WriterState, line: &impl Serialize) {
+    fn write_with(&self, state: &mut WriterState, line: &impl Serialize, id: Option<&str>) {
         state.line.clear();
         if serde_json::to_writer(&mut state.line, line).is_err() || state.line.pop() != Some(b'}') {
             return;
         }
-        let uuid = state.ids.next();
+        let own = state.ids.next();
         state.line.extend_from_slice(b",\"uuid\":\"");
-        state.line.extend_from_slice(&uuid);
+        state
+            .line
+            .extend_from_slice(id.map_or(own.as_slice(), str::as_bytes));
         state.line.extend_from_slice(b"\",\"session_id\":\"");
         state.line.extend_from_slice(self.session().as_bytes());
         state.line.extend_from_slice(b"\"}\n");

@@ -40,11 +40,17 @@ impl CallerApprover {
     fn read(&self, answer: &Value) -> Outcome<CallAnswer> {
         match answer.get("behavior").and_then(Value::as_str) {
             Some("allow") => {
+                let updated_input = match answer.get("updatedInput") {
+                    None | Some(Value::Null) => None,
+                    Some(Value::Object(updated)) => Some(updated.clone()),
+                    Some(_) => {
+                        return Err(Problem::refused(
+                            "The calling program allowed the call with an updatedInput that is no object, so it was not run.",
+                        ));
+                    }
+                };
                 let mut approval = CallApproval {
-                    updated_input: answer
-                        .get("updatedInput")
-                        .and_then(Value::as_object)
-                        .cloned(),
+                    updated_input,
                     ..CallApproval::default()
                 };
                 let updates = answer.get("updatedPermissions").and_then(Value::as_array);

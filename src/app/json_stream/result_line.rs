@@ -62,6 +62,26 @@ impl TurnResult {
     }
 }
 
+/// Why a request failed, in the words of the form; `None` where none did.
+fn error_of(failure: &Failure) -> Option<&'static str> {
+    Some(match failure.kind {
+        _ if TurnResult::of(Some(failure), false, false) != API_ERROR => return None,
+        FailureKind::Auth => "authentication_failed",
+        FailureKind::RateLimited { .. } => "rate_limit",
+        FailureKind::Quota => "billing_error",
+        FailureKind::Server => "server_error",
+        FailureKind::TooLarge
+        | FailureKind::TooLong
+        | FailureKind::NoTools
+        | FailureKind::BadCall { .. }
+        | FailureKind::OtherWire
+        | FailureKind::NoSummaries
+        | FailureKind::NoSuchPath
+        | FailureKind::Refused => "invalid_request",
+        _ => "unknown",
+    })
+}
+
 /// What the result of a turn is made of.
 pub(super) struct TurnOutcome<'a> {
     pub(super) failure: Option<&'a Failure>,
@@ -75,6 +95,11 @@ pub(super) struct TurnOutcome<'a> {
 
 /// Writes the result of the turn that `lines` has shown.
 pub(super) fn write(lines: &AnswerLines, outcome: &TurnOutcome<'_>) {
+    let failure = outcome.failure.filter(|_| !outcome.is_stopped);
+    if let Some((failure, error)) = failure.and_then(|failure| Some((failure, error_of(failure)?)))
+    {
+        lines.request_failed(error, &failure.problem.one_line());
+    }
     if let Some((tally, models)) = lines.end_turn() {
         if !lines.writes_results() {
             outcome

@@ -15,11 +15,13 @@ use super::model_wish::ModelWish;
 use super::permission_questions::CallerApprover;
 use super::result_line::{self, TurnOutcome};
 use super::structured::{NextTry, StructuredAnswer};
-use super::user_line::UserLine;
+use super::user_line::{COMPACT, UserLine};
 use super::{caller_servers, control};
+use crate::agent::ending::out_of_requests;
 use crate::app::session::one_shot::{OneShot, TurnWays};
 use crate::app::session::turn_job::Notice;
 use crate::app::settings::Settings;
+use crate::app::settings::json_flags::effort_for;
 use crate::app::setup::Spending;
 use crate::app::stream::say;
 use crate::app::{images, sessions};
@@ -29,7 +31,6 @@ use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::provider::Effort;
 use crate::mcp::session::SessionServers;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
@@ -38,9 +39,6 @@ use crate::tools::engine::hooks::turns as hooks;
 use crate::tools::engine::offering::{self, Recipient};
 use crate::tools::project::command_watch::settle_at_end;
 use crate::tools::session::skills;
-
-/// Tokens for thinking up to which an effort is meant.
-const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
 
 /// A run whose output is lines of JSON.
 pub(crate) struct JsonRun {
@@ -57,9 +55,6 @@ pub(crate) struct JsonRun {
     /// It was told that not all tools are offered.
     pub(crate) has_told_of_tools: AtomicBool,
 }
-
-/// The command with which a caller has the conversation summarized.
-const COMPACT: &str = "/compact";
 
 /// The message of the command line; without it the caller's are read.
 pub(crate) type FirstMessage = Option<(String, Vec<Image>)>;
@@ -81,9 +76,7 @@ impl JsonRun {
             control::answer,
         );
         caller.set_model(&target.model);
-        for server in &self.settings.json.servers {
-            caller_servers::add(&caller, server);
-        }
+        caller_servers::add(&caller, &self.settings.json.servers.own);
         let start = Arc::new(target);
         let wish = Arc::new(ModelWish {
             caller: Arc::clone(&caller),
@@ -188,7 +181,7 @@ impl JsonRun {
         structured: Option<&StructuredAnswer>,
     ) -> Outcome<()> {
         self.lines.begin_turn(&target.model);
-        let mut replayed = Some(message.message);
+        let mut replayed = Some((message.message, message.uuid));
         let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
         let mut is_stopped = false;
         let mut value = None;
@@ -208,8 +201,8 @@ impl JsonRun {
                 |stop| {
                     stop_of_turn = Some(stop.clone());
                     caller.set_turn(Some(stop.clone()));
-                    if let Some(message) = replayed.take() {
-                        self.begin(stop, caller, target, &message);
+                    if let Some((message, id)) = replayed.take() {
+                        self.begin(stop, caller, target, (&message, id.as_deref()));
                     }
                 },
             );
@@ -225,6 +218,13 @@ impl JsonRun {
                 }
                 _ if self.session.hooks.end().is_some() => break answered,
                 NextTry::Again(words) if !is_stopped => {
+                    if let Some(most) = self.settings.json.max_turns {
+                        let left = most.saturating_sub(self.lines.requests());
+                        if left == 0 {
+                            break Err(out_of_requests(most));
+                        }
+                        one_shot.limit_requests(left);
+                    }
                     is_own = true;
                     next = (words, Vec::new());
                 }
@@ -247,7 +247,8 @@ impl JsonRun {
         self.lines.begin_turn(&target.model);
         let (stop, _with_run) = self.stop.child();
         caller.set_turn(Some(stop.clone()));
-        self.begin(&stop, caller, target, &message.message);
+        let replayed = (&message.message, message.uuid.as_deref());
+        self.begin(&stop, caller, target, replayed);
         let before = one_shot.tokens();
         let said = one_shot.command(COMPACT, &[], Arc::clone(target), &stop);
         let after = one_shot.tokens();
@@ -269,7 +270,13 @@ impl JsonRun {
     }
 
     /// The first lines of a turn.
-    fn begin(&self, stop: &Cancel, caller: &Caller, target: &ModelTarget, message: &Value) {
+    fn begin(
+        &self,
+        stop: &Cancel,
+        caller: &Caller,
+        target: &ModelTarget,
+        (message, id): (&Value, Option<&str>),
+    ) {
         if !self.has_begun.swap(true, Ordering::Relaxed) {
             let ctx = self.context(stop);
             hooks::session_starts(&ctx, self.source, &target.model);
@@ -280,14 +287,15 @@ impl JsonRun {
         faults.extend(configured.join(&self.session, Duration::from_secs(patience), stop));
         faults.extend(self.left_out(caller, target));
         if self.lines.writes_lines() {
-            self.init(caller, target);
+            faults.extend(self.init(caller, target));
             if self.settings.json.replays_messages {
-                self.writer.write(&serde_json::json!({
+                let line = serde_json::json!({
                     "type": "user",
                     "message": message,
                     "parent_tool_use_id": null,
                     "isReplay": true,
-                }));
+                });
+                self.writer.write_as(id, &line);
             }
         }
         for fault in faults {
@@ -311,16 +319,10 @@ impl JsonRun {
         let registry = self.session.registry();
         let all = registry.allowed(&self.session.policy);
         let is_news = || !self.has_told_of_tools.swap(true, Ordering::Relaxed);
-        let provider = &target.provider;
-        let recipient = Recipient {
-            max_tools: most,
-            is_model: provider.is_model(),
-            keeps_tools: provider.keeps_conversation(),
-        };
         let is_too_many = caller.servers.has_any()
             && most > 0
             && all.len() > most
-            && offering::offer(&self.session, recipient, &mut |_| {})
+            && offering::offer(&self.session, recipient(target), &mut |_| {})
                 .waiting
                 .is_empty();
         (is_too_many && is_news()).then(|| {
@@ -356,15 +358,17 @@ impl JsonRun {
         result_line::write(&self.lines, &outcome);
     }
 
-    fn init(&self, caller: &Caller, target: &ModelTarget) {
+    /// Writes the first line. Returns what is to be told of the tools that it names.
+    fn init(&self, caller: &Caller, target: &ModelTarget) -> Vec<String> {
         skills::offer(&self.session);
         let (skills, mut slash_commands) = skills::names(&self.session);
         slash_commands.push(COMPACT.trim_start_matches('/').to_owned());
-        let registry = self.session.registry();
-        let offer = registry.offer(&self.session.policy, target.info.max_tools());
-        let tools: Vec<String> = (offer.tools.iter())
-            .map(|tool| tool.name.to_string())
-            .collect();
+        let mut told = Vec::new();
+        let mut warn = |words: String| told.push(words);
+        let offer = offering::offer(&self.session, recipient(target), &mut warn);
+        // Those that a search finds can be called too.
+        let tools = offer.tools.iter().chain(offer.waiting.iter());
+        let tools: Vec<String> = tools.map(|tool| tool.name.to_string()).collect();
         init_line::write(
             &self.writer,
             &InitFacts {
@@ -380,6 +384,7 @@ impl JsonRun {
                 slash_commands: &slash_commands,
             },
         );
+        told
     }
 
     fn images_of(
@@ -397,10 +402,7 @@ impl JsonRun {
 
     fn ways(&self, wishes: &Wishes) -> TurnWays {
         let flags = &self.settings.json;
-        let effort = wishes.thinking_tokens.map(|tokens| {
-            let mut fitting = EFFORTS.iter().filter(|(most, _)| tokens <= *most);
-            fitting.next().map_or(Effort::High, |(_, effort)| *effort)
-        });
+        let effort = wishes.thinking_tokens.map(effort_for);
         TurnWays {
             max_requests: flags.max_turns,
             effort,
@@ -415,6 +417,14 @@ impl JsonRun {
                 appended: joined(&flags.prompt.appended, &wishes.prompt.appended),
             },
         }
+    }
+}
+
+fn recipient(target: &ModelTarget) -> Recipient {
+    Recipient {
+        max_tools: target.info.max_tools(),
+        is_model: target.provider.is_model(),
+        keeps_tools: target.provider.keeps_conversation(),
     }
 }
 

@@ -10,6 +10,9 @@ use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
+/// The command with which a caller has the conversation summarized.
+pub(super) const COMPACT: &str = "/compact";
+
 /// A message as it came in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct UserLine {

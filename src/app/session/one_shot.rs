@@ -212,6 +212,11 @@ impl OneShot {
         self.ways = ways;
     }
 
+    /// How many requests to the model the next answer may take.
+    pub(crate) fn limit_requests(&mut self, most: usize) {
+        self.ways.max_requests = Some(most);
+    }
+
     /// Adds a message that is not answered.
     pub(crate) fn add(&mut self, text: String) {
         self.core.conversation.add_unanswered(text);

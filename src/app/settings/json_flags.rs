@@ -3,13 +3,25 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde_json::{Map, Value};
+
 use super::CliArgs;
-use super::caller_servers::{self, CallerServer};
+use super::caller_servers::CallerServers;
 use super::flag::{Flag, FlagGroup, ValueMode, flag, text};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::json_schema::schema::Schema;
+use crate::llm::provider::Effort;
 use crate::model_call::user_facts::CallerPrompt;
+
+/// Tokens for thinking up to which an effort is meant.
+const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
+
+/// The effort that is meant by so many tokens for thinking.
+pub(crate) fn effort_for(tokens: u64) -> Effort {
+    let mut fitting = EFFORTS.iter().filter(|(most, _)| tokens <= *most);
+    fitting.next().map_or(Effort::High, |(_, effort)| *effort)
+}
 
 /// Largest text of a prompt that a file has, in bytes.
 const PROMPT_CAP: u64 = 1 << 20;
@@ -42,11 +54,15 @@ pub(crate) struct JsonFlags {
     pub max_turns: Option<usize>,
     pub prompt: CallerPrompt,
     /// The JSON Schema that the answer must fit.
-    pub schema: Option<serde_json::Value>,
+    pub schema: Option<Value>,
     /// The conversation is not kept.
     pub keeps_nothing: bool,
-    /// Servers in the calling program.
-    pub servers: Vec<CallerServer>,
+    /// Servers that the calling program brings along.
+    pub servers: CallerServers,
+    /// There are no others.
+    pub has_no_other_servers: bool,
+    /// Values for what servers ask for.
+    pub answers: Option<Map<String, Value>>,
     /// Folders beside the working directory.
     pub added_dirs: Vec<PathBuf>,
     /// The model that answers when the chosen one fails.
@@ -83,7 +99,7 @@ impl JsonFlags {
                     .next("Give both."),
             );
         }
-        if !flags.servers.is_empty() && !flags.reads_lines {
+        if !flags.servers.own.is_empty() && !flags.reads_lines {
             return Err(Problem::input(
                 "--mcp-config names servers in the calling program, and without --input-format stream-json it cannot answer.",
             )
@@ -94,6 +110,7 @@ impl JsonFlags {
             (flags.prompt.instead.is_some(), "--system-prompt"),
             (flags.prompt.appended.is_some(), "--append-system-prompt"),
             (flags.keeps_nothing, "--no-session-persistence"),
+            (flags.answers.is_some(), "--answers"),
         ];
         let mut only_alone = only_alone.iter().filter(|(given, _)| *given);
         if let Some((_, name)) = only_alone.next().filter(|_| !args.non_interactive) {
@@ -299,10 +316,28 @@ pub(super) static FLAGS: &[Flag] = &[
         |args, value| match text(value, "--thinking")?.as_str() {
             "adaptive" | "enabled" => Ok(()),
             "disabled" => {
-                args.model.effort = Some(crate::llm::provider::Effort::Low);
+                args.model.effort = Some(Effort::Low);
                 Ok(())
             }
             other => Err(no_form("--thinking", other, "adaptive, disabled")),
+        },
+    )
+    .hidden(),
+    flag(
+        "max-thinking-tokens",
+        FlagGroup::Program,
+        ValueMode::Any("N"),
+        "The effort for which so many tokens are usual.",
+        |args, value| {
+            let value = text(value, "--max-thinking-tokens")?;
+            let most = value.parse().map_err(|_| {
+                Problem::input(format!(
+                    "--max-thinking-tokens wants a number of tokens, not \"{}\".",
+                    shown(&value)
+                ))
+            })?;
+            args.model.effort = Some(effort_for(most));
+            Ok(())
         },
     )
     .hidden(),
@@ -357,22 +392,34 @@ pub(super) static FLAGS: &[Flag] = &[
         "mcp-config",
         FlagGroup::Program,
         ValueMode::Any("JSON|FILE"),
-        "Servers of the Model Context Protocol in the calling program.",
-        |args, value| {
-            let servers = caller_servers::of_flag(&text(value, "--mcp-config")?)?;
-            args.json.servers.extend(servers);
-            Ok(())
-        },
-    )
-    .hidden(),
+        "Servers of the Model Context Protocol for this run, as in mcp.json, or in the calling program; repeatable.",
+        |args, value| args.json.servers.add_flag(&text(value, "--mcp-config")?),
+    ),
     flag(
         "strict-mcp-config",
         FlagGroup::Program,
         ValueMode::Nothing,
-        "Only the servers of --mcp-config: there are no others.",
-        |_, _| Ok(()),
-    )
-    .hidden(),
+        "Use no servers but those of --mcp-config and initialize.",
+        |args, _| {
+            args.json.has_no_other_servers = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "answers",
+        FlagGroup::Program,
+        ValueMode::Any("JSON"),
+        "Values by the names of fields for what servers of the Model Context Protocol ask for, where nobody is there.",
+        |args, value| {
+            let value = text(value, "--answers")?;
+            let values = serde_json::from_str(&value).map_err(|error| {
+                Problem::input(format!("--answers is no object of JSON: {error}."))
+                    .next("Give {\"FIELD\":\"VALUE\"}.")
+            })?;
+            args.json.answers = Some(values);
+            Ok(())
+        },
+    ),
     unbuilt("betas", ValueMode::Any("LIST")),
     unbuilt("plugin-dir", ValueMode::Any("DIR")),
     unbuilt("agents", ValueMode::Any("JSON")),

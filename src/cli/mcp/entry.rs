@@ -20,6 +20,7 @@ use crate::mcp::config::entry::ServerEntry;
 use crate::mcp::config::expand::Variables;
 use crate::mcp::config::files;
 use crate::store::trusted_projects::{ProjectFolder, TrustKind, TrustedProjects};
+use crate::tools::engine::project_trust::RunTrust;
 
 /// The server of this name, and its credentials; with `signs_in` the user signs in when the server wants it.
 ///
@@ -63,7 +64,11 @@ pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
     let (servers, faults) = files::read_all(&settings.env, folder);
     faults.iter().for_each(|fault| say(&fault.one_line()));
     let server = files::find(servers, name)?;
-    if server.source == Source::Project {
+    let is_trusted = matches!(
+        settings.access.trust,
+        RunTrust::Everything | RunTrust::Servers
+    );
+    if server.source == Source::Project && !is_trusted {
         let trusted = TrustedProjects::read(&Paths::new(&settings.env))?;
         let agrees = folder.is_some_and(|folder| {
             trusted.agrees(
@@ -78,13 +83,21 @@ pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
                 one_line(name),
                 server.target()
             ))
-            .next("Agree to it in a conversation in this folder, or add it to your own file: marvin mcp add."));
+            .next("Agree to it in a conversation in this folder, or give --trust-project-mcp before mcp."));
         }
     }
-    let (entry, notices) = server.resolve(Variables {
+    let resolved = server.resolve(Variables {
         env: &settings.env,
         folder,
         is_literal: false,
+    });
+    let (entry, notices) = resolved.map_err(|problem| Problem {
+        what: format!(
+            "The MCP server {} cannot be used: {}",
+            one_line(name),
+            problem.what
+        ),
+        ..problem
     })?;
     for notice in notices {
         say(&format!("{}: {notice}", one_line(name)));

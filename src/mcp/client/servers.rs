@@ -207,7 +207,7 @@ pub(crate) fn owned_tool(
 }
 
 /// A tool as a caller is told of it.
-fn told_tool(raw: &str, tool: &Value) -> Value {
+pub(crate) fn told_tool(raw: &str, tool: &Value) -> Value {
     let rules = rules(tool);
     let hints = rules.annotations();
     json!({
@@ -331,7 +331,7 @@ impl Servers {
     }
 
     /// The same with what each says of itself and has.
-    pub(crate) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Vec<Value> {
         let all = self.all();
         let status = |server: &Arc<Server>| {
             let state = server.state();

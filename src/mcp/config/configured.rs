@@ -61,8 +61,8 @@ impl Kind {
     }
 }
 
-/// An entry of a file.
-#[derive(Debug, Clone)]
+/// An entry of a file, or of the command line.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ConfiguredServer {
     pub name: String,
     pub source: Source,

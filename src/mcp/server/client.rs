@@ -20,9 +20,26 @@ const MAX_OPEN: usize = 64;
 #[derive(Default)]
 pub(super) struct Client {
     era: Mutex<Option<Era>>,
-    running: Mutex<HashMap<RpcId, Running>>,
+    requests: Mutex<Requests>,
     changed: Condvar,
     pub peer: Arc<Peer>,
+}
+
+#[derive(Default)]
+struct Requests {
+    running: HashMap<RpcId, Running>,
+    /// Answers that are being written; their ids may be used again.
+    answered: usize,
+}
+
+/// An answer that is being written.
+pub(super) struct Answering<'a>(&'a Client);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.requests).answered -= 1;
+        self.0.changed.notify_all();
+    }
 }
 
 struct Running {
@@ -97,7 +114,7 @@ impl Client {
         is_open: bool,
         all: &Cancel,
     ) -> Result<Cancel, RpcError> {
-        let mut requests = lock(&self.running);
+        let requests = &mut lock(&self.requests).running;
         let refused = |words: &str| Err(RpcError::new(RpcError::INVALID_REQUEST, words));
         if requests.contains_key(id) {
             return refused("A request with this id is being worked on.");
@@ -118,18 +135,29 @@ impl Client {
 
     /// Whether the client has not taken a request back, so that it wants an answer.
     pub(super) fn is_wanted(&self, id: &RpcId) -> bool {
-        lock(&self.running).contains_key(id)
+        lock(&self.requests).running.contains_key(id)
+    }
+
+    /// Takes note that a request is answered from now on; `None` when the client has taken it back.
+    pub(super) fn answers(&self, id: &RpcId) -> Option<Answering<'_>> {
+        let mut requests = lock(&self.requests);
+        if requests.running.remove(id).is_none() {
+            self.changed.notify_all();
+            return None;
+        }
+        requests.answered += 1;
+        Some(Answering(self))
     }
 
     /// Forgets a request.
     pub(super) fn ended(&self, id: &RpcId) {
-        lock(&self.running).remove(id);
+        lock(&self.requests).running.remove(id);
         self.changed.notify_all();
     }
 
     /// The client takes a request back.
     pub(super) fn take_back(&self, id: &RpcId) {
-        let taken = lock(&self.running).remove(id);
+        let taken = lock(&self.requests).running.remove(id);
         if let Some(taken) = taken {
             taken.stop.fire();
         }
@@ -149,10 +177,34 @@ impl Client {
 
     /// Waits until nothing is being worked on, but for requests that stay open unless `open_too`.
     pub(super) fn wait(&self, open_too: bool, limit: Duration) {
-        let is_busy = |running: &mut HashMap<RpcId, Running>| {
-            running.values().any(|request| open_too || !request.is_open)
+        let is_busy = |requests: &mut Requests| {
+            let mut running = requests.running.values();
+            requests.answered > 0 || running.any(|request| open_too || !request.is_open)
         };
-        let running = lock(&self.running);
-        drop(self.changed.wait_timeout_while(running, limit, is_busy));
+        let requests = lock(&self.requests);
+        drop(self.changed.wait_timeout_while(requests, limit, is_busy));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_may_be_used_again_as_soon_as_it_is_answered_and_the_end_waits_for_the_answer() {
+        let (client, all, id) = (Client::default(), Cancel::new(), RpcId::Number(1.into()));
+        let begin = || client.begun(&id, false, &all);
+        assert!(begin().is_ok() && begin().is_err());
+        let answering = client.answers(&id);
+        assert!(answering.is_some() && begin().is_ok());
+        client.take_back(&id);
+        assert!(client.answers(&id).is_none());
+        let is_written = || {
+            client.wait(false, Duration::ZERO);
+            lock(&client.requests).answered == 0
+        };
+        assert!(!is_written());
+        drop(answering);
+        assert!(is_written());
     }
 }

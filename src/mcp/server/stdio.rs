@@ -138,10 +138,9 @@ impl Connection {
         let connection = Arc::clone(self);
         let run = move || {
             let answer = connection.server.answer(&admitted);
-            if connection.client.is_wanted(&id) {
+            if let Some(_answering) = connection.client.answers(&id) {
                 connection.lines.send(Incoming::answer(&id, &answer));
             }
-            connection.client.ended(&id);
         };
         match lasting {
             Lasting::Instant => run(),

@@ -25,15 +25,14 @@ impl SessionServers {
         setup: &ServerSetup,
         session: &SessionContext,
     ) -> Vec<Arc<SessionServer>> {
-        let (configured, faults) = files::read_all(&session.env, setup.folder.as_deref());
+        let (configured, faults) = match setup.has_only_brought {
+            true => (Vec::new(), Vec::new()),
+            false => files::read_all(&session.env, setup.folder.as_deref()),
+        };
         for fault in faults {
             self.note(fault.one_line());
         }
-        let brought = self
-            .brought
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let brought = self.brought();
         let is_new = |server: &ConfiguredServer| brought.iter().all(|own| own.name != server.name);
         let configured: Vec<_> = configured.into_iter().filter(is_new).collect();
         let configured: Vec<_> = brought.into_iter().chain(configured).collect();

@@ -38,13 +38,15 @@ pub(crate) struct ServerSetup {
     pub folder: Option<PathBuf>,
     /// This executable, which ends a server's process with Marvin.
     pub executable: Option<PathBuf>,
+    /// No file is read: there are only the servers that are brought along.
+    pub has_only_brought: bool,
 }
 
 /// The configured servers of a session. Without a setup there are none.
 pub(crate) struct SessionServers {
     setup: Option<ServerSetup>,
     questions: RwLock<Option<Arc<dyn Questions>>>,
-    /// Those that the program brings along which drives the session.
+    /// Those of the command line, and of the program that drives the session.
     brought: RwLock<Vec<ConfiguredServer>>,
     /// Who shows at once what servers say of their own accord.
     teller: RwLock<Option<Teller>>,
@@ -112,9 +114,16 @@ impl SessionServers {
             .unwrap_or_else(PoisonError::into_inner) = Some(questions);
     }
 
-    /// Servers of the program that drives this session; they win over those of the files. To be told before any is used.
+    /// Adds servers of the command line or of the program that drives this session; they win over those of the files. To be told before any is used.
     pub(crate) fn bring(&self, servers: Vec<ConfiguredServer>) {
-        *self.brought.write().unwrap_or_else(PoisonError::into_inner) = servers;
+        let mut brought = self.brought.write().unwrap_or_else(PoisonError::into_inner);
+        brought.retain(|own| servers.iter().all(|server| server.name != own.name));
+        brought.extend(servers);
+    }
+
+    fn brought(&self) -> Vec<ConfiguredServer> {
+        let brought = self.brought.read().unwrap_or_else(PoisonError::into_inner);
+        brought.clone()
     }
 
     /// Signs in to a server, and asks it anew; false when it asks for no sign-in.

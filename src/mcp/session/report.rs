@@ -1,12 +1,14 @@
 //! How the servers of a session are, in lines for the user and as data for programs.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::server::{Phase, SessionServer};
 use super::{SessionServers, tools};
 use crate::base::text::{clip, counted, plural};
+use crate::mcp::client::servers::told_tool;
 use crate::mcp::client::text::clipped;
 
 /// Lines of what a server wrote last.
@@ -39,9 +41,39 @@ impl SessionServers {
 
     /// Name and state of each, in a word that programs know.
     pub(crate) fn states(&self) -> Vec<Value> {
-        let state = |server: &std::sync::Arc<SessionServer>| json!({"name": server.name, "status": word(&server.phase())});
+        let state = |server: &Arc<SessionServer>| json!({"name": server.name, "status": word(&server.phase())});
         self.known().iter().map(state).collect()
     }
+
+    /// The same with what each says of itself and has. Before the first message those are told that were brought along.
+    pub(crate) fn status(&self) -> Vec<Value> {
+        if self.known().is_empty() {
+            let brought = self.brought().into_iter();
+            let waits = brought.map(|server| json!({"name": server.name, "status": "pending"}));
+            return waits.collect();
+        }
+        self.known().iter().map(|server| status(server)).collect()
+    }
+}
+
+fn status(server: &SessionServer) -> Value {
+    let phase = server.phase();
+    let mut fields = Map::from_iter([
+        ("name".to_owned(), Value::from(server.name.as_str())),
+        ("status".to_owned(), Value::from(word(&phase))),
+    ]);
+    if let Phase::Failed(words) = phase {
+        fields.insert("error".to_owned(), Value::from(words));
+    }
+    if let Some(snapshot) = server.snapshot() {
+        fields.insert("serverInfo".to_owned(), snapshot.info.clone());
+        let tools = snapshot.tools.iter().filter_map(|tool| {
+            let name = tool.get("name").and_then(Value::as_str)?;
+            Some(told_tool(name, tool))
+        });
+        fields.insert("tools".to_owned(), tools.collect());
+    }
+    Value::Object(fields)
 }
 
 fn row(server: &SessionServer) -> [String; 3] {

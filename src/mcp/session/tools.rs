@@ -9,6 +9,7 @@ use super::SessionServers;
 use super::server::SessionServer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::clip;
+use crate::chat::event::{DenialReason, Event};
 use crate::chat::tokens;
 use crate::mcp::client::names;
 use crate::mcp::client::servers::{ServerTool, owned_tool};
@@ -146,10 +147,17 @@ fn agree(
         return Ok(());
     }
     if matches!(ctx.approval, Approval::Approve | Approval::Deny) {
-        return Err(Problem::refused(format!(
+        let problem = Problem::refused(format!(
             "{name} may change something, and nobody can be asked about it here."
         ))
-        .next(format!("Allow it with --allowed-tools {name}.")));
+        .next(format!("Allow it with --allowed-tools {name}."));
+        ctx.listener.emit(Event::Denied {
+            id: ctx.call.clone(),
+            name: name.to_owned(),
+            reason: DenialReason::Other,
+            message: problem.one_line(),
+        });
+        return Err(problem);
     }
     let mut shown = String::new();
     // Each is cut by itself, so that a long one hides no other.

@@ -17,9 +17,9 @@ pub(super) fn is_agreed(session: &SessionContext, configured: &ConfiguredServer)
 impl SessionServers {
     /// Whether the project has servers to which nobody agreed yet.
     pub(super) fn waits_for_trust(&self, session: &SessionContext) -> bool {
-        let folder = self
-            .setup
-            .as_ref()
+        let setup = self.setup.as_ref();
+        let folder = setup
+            .filter(|setup| !setup.has_only_brought)
             .and_then(|setup| setup.folder.as_deref());
         let servers = folder.and_then(|folder| ServerFile::of_project(folder).read().ok());
         let mut servers = servers.into_iter().flatten();

@@ -20,12 +20,7 @@ impl SessionId {
     /// Reads a UUID, in either case.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        let fits = text.len() == 36
-            && text.bytes().enumerate().all(|(at, byte)| match at {
-                8 | 13 | 18 | 23 => byte == b'-',
-                _ => byte.is_ascii_hexdigit(),
-            });
-        fits.then(|| Self(text.to_ascii_lowercase()))
+        ids::is_uuid(text).then(|| Self(text.to_ascii_lowercase()))
     }
 
     /// The whole id.

@@ -75,11 +75,16 @@ pub fn for_history(raw: &str) -> String {
     if serde_json::from_str::<Map<String, Value>>(trimmed).is_ok() {
         return trimmed.to_owned();
     }
-    let map = object(trimmed, 0).unwrap_or_else(|_| {
+    let map = meant_object(trimmed).unwrap_or_else(|| {
         let start = text::clip(raw, MAX_BROKEN_CHARS);
         Map::from_iter([("input".to_owned(), Value::from(start))])
     });
     Value::Object(map).to_string()
+}
+
+/// The object that an argument text is meant as, whatever tool it is for.
+pub(crate) fn meant_object(raw: &str) -> Option<Map<String, Value>> {
+    object(raw.trim(), 0).ok()
 }
 
 /// The object in `raw`, or a description of what it is instead. Decodes nested strings up to twice.

@@ -291,6 +291,9 @@ mod tests {
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
         assert_eq!(parse_groups("git").unwrap(), Some(vec!["git"]));
         assert_eq!(parse_groups("git, default").unwrap(), None);
+        // Names of other programs' tools, as their callers write them.
+        let meant = parse_groups("Read,Bash").unwrap();
+        assert_eq!(meant, Some(vec!["read_file", "run_command"]));
         assert_eq!(
             offered(&[("MARVIN_TOOLS", "read_file,run_command")]),
             ["read_file", "run_command"]

@@ -19,6 +19,8 @@ pub(super) struct OpenMessage {
     /// The index of the next block.
     next: usize,
     block: Option<OpenBlock>,
+    /// It is no answer of the model: its request failed for this reason.
+    error: Option<&'static str>,
     pub(super) usage: Tokens,
     /// The model has come to its end, and calls may follow.
     stop: Option<StopReason>,
@@ -94,6 +96,7 @@ impl AnswerLines {
             id: format!("msg_{}", ids::hex(12)),
             next: 0,
             block: None,
+            error: None,
             usage: std::mem::take(&mut state.usage),
             stop: None,
         };
@@ -186,7 +189,27 @@ impl AnswerLines {
             kind: "assistant",
             message: MessageFields::new(&message.id, &state.model, [block], message.usage),
             parent_tool_use_id: (),
+            error: message.error,
         });
+    }
+
+    /// A request has failed: a message of its own says it in words, with the kind of failure.
+    pub(in crate::app::json_stream) fn request_failed(&self, error: &'static str, words: &str) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        if !state.is_open {
+            return;
+        }
+        self.close_message(state);
+        self.open_message(state);
+        if let Some(message) = &mut state.message {
+            message.error = Some(error);
+        }
+        // What the result tells is what the model said.
+        let said = std::mem::take(&mut state.tally.text);
+        self.piece(state, false, words);
+        self.close_message(state);
+        state.tally.text = said;
     }
 
     pub(super) fn close_message(&self, state: &mut TurnState) {

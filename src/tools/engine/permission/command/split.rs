@@ -65,7 +65,9 @@ pub(super) fn holds_another(text: &str) -> bool {
                 if chars.peek() == Some(&'\n') {
                     return true;
                 }
-                if escapes {
+                // A mark counts with a backslash too: a program such as find may give it to another shell.
+                let is_mark = |next: &char| matches!(next, ';' | '&' | '|' | '`' | '<' | '>' | '$');
+                if escapes && !chars.peek().is_some_and(is_mark) {
                     chars.next();
                 }
             }
@@ -569,6 +571,9 @@ mod tests {
             "a $[b]",
             "a \\\nb",
             "a \"\\x$(b)\"",
+            "a\\;b",
+            "a \\$(b)",
+            "a \"\\`b\"",
         ] {
             assert!(holds_another(text), "{text}");
         }
@@ -577,7 +582,7 @@ mod tests {
             "a b",
             "a ';' '$(b)' '`b`' '<>' '\n'",
             "a \"b c\"",
-            "a \\; \\$\\(",
+            "a \\$b \\(\\'\\\\",
             "a $b",
             "a x#y",
             "git commit -m 'Fix `x` (2); done'",
