@@ -39,17 +39,25 @@ pub(crate) fn has_sandboxed() -> bool {
     has_left
 }
 
+/// Ends those that run in a sandbox of commands, as [`has_sandboxed`] sees them.
+pub(crate) fn end_sandboxed(grace: Duration) {
+    #[cfg(target_os = "linux")]
+    linux::end_sandboxed(grace);
+    #[cfg(not(target_os = "linux"))]
+    let _ = grace;
+}
+
 /// Ends processes below this one, politely and after `grace` by force: every one, if [`adopt`] was called; else those that commands in the sandbox have left behind,
 /// since nobody looks any more at what they change.
 pub(crate) fn end_all(grace: Duration) {
     #[cfg(target_os = "linux")]
     if ENDS.load(Ordering::Relaxed) {
         linux::end_all(grace);
-    } else if HAS_LEFT.load(Ordering::Relaxed) {
-        linux::end_sandboxed(grace);
+        return;
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = grace;
+    if HAS_LEFT.load(Ordering::Relaxed) {
+        end_sandboxed(grace);
+    }
 }
 
 /// Ends those that are not in the process group of this one, as [`end_all`]: the group has its signal already.

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::linked_worktree::LinkedWorktree;
+use super::linked_worktree::{LinkedWorktree, pointer};
 use super::noted_files::{
     Noted, NotedFiles, Noting, Role, contents, difference, keep_copies, names, open_base, put_back,
     remove_new,
@@ -236,7 +236,7 @@ impl GitWatch {
         let Some(own) = own.parent() else {
             return false;
         };
-        let named = fs::read_to_string(own.join("commondir")).unwrap_or_default();
+        let named = pointer(&own.join("commondir")).unwrap_or_default();
         let above = own.parent().filter(|above| above.ends_with(WORKTREES));
         let repository = above.and_then(Path::parent);
         repository.is_some_and(|repository| {
@@ -334,6 +334,16 @@ impl GitWatch {
                 noting.file(path, Role::GitFile);
                 if let Ok(repository) = self.led_to(path) {
                     note_repository(&mut noting, &repository);
+                    // That of a linked worktree takes its configuration and hooks from the one around it.
+                    let around = repository
+                        .parent()
+                        .filter(|above| above.ends_with(WORKTREES));
+                    let around = around
+                        .and_then(Path::parent)
+                        .filter(|around| *around != own);
+                    if let Some(around) = around {
+                        note_repository(&mut noting, around);
+                    }
                 }
             }
         }
@@ -623,6 +633,9 @@ mod tests {
         put("split/HEAD", "ref: refs/heads/main\n");
         put("split/commondir", "../elsewhere\n");
         put("linked/.git", "gitdir: ../data\n");
+        put("hidden/config", "[core]\n\tfsmonitor = evil\n");
+        put("hidden/worktrees/x/commondir", "../..\n");
+        put("linked2/.git", "gitdir: ../hidden/worktrees/x\n");
         put("away/.git", "gitdir: /evil\n");
         put(".git/worktrees/good/commondir", "../..\n");
         put(".git/worktrees/bad/commondir", "../../../elsewhere\n");
@@ -639,6 +652,7 @@ mod tests {
             "bare/hooks/post-commit",
             "data/config",
             "data/hooks/post-commit",
+            "hidden/config",
             "new/deep/.git/config",
             "new/deep/.git/hooks/post-commit",
             "plain/.git/config",

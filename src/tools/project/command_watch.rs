@@ -93,6 +93,13 @@ impl CommandWatch {
         let mut remarks = self.remarks;
         let settled = undo(ctx, &self.watch, "The command");
         remarks.push_str(&settled.remarks);
+        let was_put_back = !settled.is_kept && !settled.remarks.is_empty();
+        if was_put_back && descendants::has_sandboxed() && !self.watch.changes().git.is_empty() {
+            // What was left behind changes it again at once: as long as it lives nothing stays put back.
+            descendants::end_sandboxed(descendants::GRACE);
+            let again = undo(ctx, &self.watch, "A process that the command left behind");
+            remarks.push_str(&again.remarks);
+        }
         if descendants::has_sandboxed() {
             let left = ctx.session.modules.get::<LeftBehind>();
             // As it was before the command: what was left behind may have changed something again since it was put back.
