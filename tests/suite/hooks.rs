@@ -528,5 +528,4 @@ fn a_turn_that_a_hook_ends_says_why() {
     let done = run().line("--output-format json").run().expect(0);
     let result: Value = serde_json::from_str(done.text()).unwrap();
     assert_eq!(result["result"], "Enough for today.");
-    assert!(!home.has("work/ran"));
 }
