@@ -335,9 +335,9 @@ fn tickets(ctx: &ToolContext, root: &Root) -> Outcome<Folder> {
         let dir = root.path().display();
         match is_known {
             true => problem.next(format!("An agent works for a ticket of its project, {dir}.")),
-            false => Problem::missing(format!(
-                "An agent works for a ticket of its project, and this conversation is in none: its tickets are the user's own."
-            ))
+            false => Problem::missing(
+                "An agent works for a ticket of its project, and this conversation is in none: its tickets are the user's own.",
+            )
             .next(format!("Make {dir} the project with set_working_dir, then create the ticket there.")),
         }
     })

@@ -458,7 +458,7 @@ fn servers_over_the_transport_of_2024_give_their_results_however_their_bytes_are
         // It is found where the entry does not name it.
         let configure = |at: usize| {
             let mut entry = json!({"url": server.url("/sse")});
-            if at % 2 == 0 {
+            if at.is_multiple_of(2) {
                 entry["type"] = "sse".into();
             }
             home.write(

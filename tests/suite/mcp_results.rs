@@ -44,7 +44,7 @@ fn run(
     let server = playing([calls("cam__shot", json!({})), says("Done.")]);
     let done = home
         .marvin()
-        .with_provider(provider, &server.url("/v1"), model)
+        .with_provider(provider, server.url("/v1"), model)
         .args(["--non-interactive", "--prompt", "look"])
         .args(flags.to_vec())
         .run();

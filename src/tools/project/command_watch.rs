@@ -124,7 +124,9 @@ pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     descendants::end_all(descendants::GRACE);
     let mut ctx = ToolContext::new(Arc::clone(session), Cancel::new(), Arc::new(NullSink));
     ctx.approval = Approval::Deny;
-    let remarks = left.values().map(|watch| undo(&ctx, watch, LEFT_BEHIND).remarks);
+    let remarks = left
+        .values()
+        .map(|watch| undo(&ctx, watch, LEFT_BEHIND).remarks);
     let remarks: String = remarks.collect();
     let lines = remarks.lines().filter(|line| !line.is_empty());
     let lines = lines.map(|line| line.trim_matches(['[', ']']));
