@@ -124,7 +124,9 @@ pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     descendants::end_all(descendants::GRACE);
     let mut ctx = ToolContext::new(Arc::clone(session), Cancel::new(), Arc::new(NullSink));
     ctx.approval = Approval::Deny;
-    let remarks = left.values().map(|watch| undo(&ctx, watch, LEFT_BEHIND).remarks);
+    let remarks = left
+        .values()
+        .map(|watch| undo(&ctx, watch, LEFT_BEHIND).remarks);
     let remarks: String = remarks.collect();
     let lines = remarks.lines().filter(|line| !line.is_empty());
     let lines = lines.map(|line| line.trim_matches(['[', ']']));
@@ -132,11 +134,8 @@ pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Where the user's own configuration of git is, if no variable says otherwise; see git-config(1).
+/// Where the user's own configuration of git usually is; see git-config(1).
 fn user_config(env: &Env) -> Vec<PathBuf> {
-    if let Some(own) = env.get("GIT_CONFIG_GLOBAL") {
-        return vec![PathBuf::from(own)];
-    }
     let home = env.get("HOME").map(PathBuf::from);
     let config = env.get("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
