@@ -134,11 +134,8 @@ pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Where the user's own configuration of git is, if no variable says otherwise; see git-config(1).
+/// Where the user's own configuration of git usually is; see git-config(1).
 fn user_config(env: &Env) -> Vec<PathBuf> {
-    if let Some(own) = env.get("GIT_CONFIG_GLOBAL") {
-        return vec![PathBuf::from(own)];
-    }
     let home = env.get("HOME").map(PathBuf::from);
     let config = env.get("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
