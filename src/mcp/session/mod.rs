@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -30,6 +30,9 @@ use crate::mcp::client::questions::Questions;
 use crate::mcp::config::configured::ConfiguredServer;
 use crate::tools::engine::context::SessionContext;
 use server::SessionServer;
+
+/// How long it may take to read which servers there are.
+const READING: Duration = Duration::from_millis(100);
 
 /// What a session's servers have of the program around them.
 #[derive(Default)]
@@ -185,10 +188,14 @@ impl SessionServers {
         })
     }
 
-    /// Whether one of them may say or ask something by itself; until the files were read that is not known.
+    /// Whether one of them may say or ask something by itself. Waits a little for the thread that reads the files: the user may first have to be
+    /// asked about those of the project.
     pub(crate) fn may_speak(&self) -> bool {
-        let is_known = self.servers.get().is_some();
-        self.setup.is_some() && (!is_known || self.known().iter().any(|own| own.is_opened()))
+        let begun = Instant::now();
+        while self.setup.is_some() && self.servers.get().is_none() && begun.elapsed() < READING {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.known().iter().any(|own| own.is_opened())
     }
 
     /// Those that are known by now, without reading anything.

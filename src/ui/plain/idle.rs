@@ -16,7 +16,8 @@ use super::key_watch::KeyWatch;
 const LOOK: Duration = Duration::from_millis(200);
 
 impl PlainUi {
-    /// Shows `prompt`, and what happens until a key is pressed or a signal comes.
+    /// Shows `prompt`, and what happens until a key is pressed or a signal comes. Without servers nothing is shown: between this and rustyline's reading, Ctrl-C would
+    /// find a terminal that nobody reads, and end the process.
     pub(super) fn wait_for_typing(&mut self, prompt: &str) {
         if !self.reader.edits_lines() || self.ahead.has_any() || !self.session.may_be_told() {
             return;
