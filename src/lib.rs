@@ -105,7 +105,7 @@
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
-//! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]), nor does a daemon that left its group ([`proc::descendants`]); none that a project's tests started outlives their run in a pipeline.
+//! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]), nor does a daemon that left its group ([`proc::descendants`]); none that a project's tests started outlives their run in a pipeline, and none that a command in a sandbox left behind outlives Marvin.
 //! - Servers of the Model Context Protocol end with the session that uses them ([`mcp::session`]), whose end is before every exit.
 //! - A command that a model wrote and nobody read runs in [`proc::sandbox`], or does not run. What Marvin starts by itself is taken from no folder that such a command may change ([`proc::writable_by_commands`]).
 //! - The Copilot CLI ends with Marvin: [`llm::copilot::close_all`] runs before every exit, and a killed Marvin closes its standard input.
