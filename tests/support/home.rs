@@ -1,8 +1,8 @@
 //! A home of its own for each test: empty folders, an environment with only PATH, and Marvin run in it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -46,9 +46,16 @@ impl Home {
     }
 
     /// Writes a program below the home.
+    ///
+    /// A process of its own writes it: what another test starts at this moment inherits the files that are open here, and a program that
+    /// somebody might still write to is not executed (ETXTBSY).
     pub fn program(&self, path: &str, script: impl AsRef<[u8]>) -> PathBuf {
-        let file = self.write(path, script);
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a program");
+        let text = self.write(&format!("{path}.text"), script);
+        let file = self.path().join(path);
+        let mut install = Command::new("install");
+        install.args(["-m", "755"]).args([&text, &file]);
+        assert!(install.status().expect("install").success(), "{path}");
+        fs::remove_file(text).expect("the text of a program");
         file
     }
 

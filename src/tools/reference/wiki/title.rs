@@ -38,12 +38,12 @@ impl Title {
         let (language, text) = match from_address(given.trim()) {
             Some((language, text)) => (Some(language), text),
             None => {
-                let (language, text) = split(given);
+                let given = normalize(given);
+                let (language, text) = split(&given);
                 (language, text.to_owned())
             }
         };
-        let text = text.split('#').next().unwrap_or_default();
-        let text = normalize(text);
+        let text = normalize(text.split('#').next().unwrap_or_default());
         let title = Self {
             language: language.filter(|own| own != "en"),
             text,
@@ -74,7 +74,7 @@ impl Title {
                 || c.is_control()
                 || *c == '\u{fffd}'
         };
-        if text.is_empty() {
+        if after_colons(text).is_empty() {
             Some("it is empty".to_owned())
         } else if let Some(c) = text.chars().find(bad) {
             Some(format!("it holds \"{}\"", escape_controls(&c.to_string())))
@@ -132,9 +132,9 @@ pub(super) fn base(language: Option<&str>) -> String {
 
 /// Splits a language prefix off a title or a query.
 pub(super) fn split(given: &str) -> (Option<String>, &str) {
-    let given = given.trim().trim_start_matches(':');
+    let given = after_colons(given.trim());
     match given.split_once(':') {
-        Some((code, rest)) if !rest.trim().is_empty() => {
+        Some((code, rest)) if !after_colons(rest).is_empty() => {
             let code = code.trim().to_lowercase();
             match LANGUAGES.contains(&code.as_str()) {
                 true => (Some(code), rest.trim()),
@@ -143,6 +143,11 @@ pub(super) fn split(given: &str) -> (Option<String>, &str) {
         }
         _ => (None, given),
     }
+}
+
+/// What stands behind the colons at the start, which are no part of a title.
+fn after_colons(text: &str) -> &str {
+    text.trim_start_matches(|c: char| c == ':' || c.is_whitespace())
 }
 
 /// Language and title in an article's address.
@@ -167,8 +172,8 @@ fn domain(service: &Service) -> Option<&'static str> {
 /// Underscores become spaces, and white space one space; text-direction marks are removed, as in MediaWiki.
 fn normalize(text: &str) -> String {
     let text = text.replace('_', " ");
-    let title_hash = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
-    let text = text.replace(title_hash, "");
+    let direction_mark = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
+    let text = text.replace(direction_mark, "");
     single_spaced(&text)
 }
 
@@ -219,8 +224,22 @@ mod tests {
     #[test]
     fn what_no_article_is_called_is_refused() {
         for given in [
-            "", " _ ", "#History", "a|b", "[[a]]", "{a}", "<b>", "a\u{0}b", "..", "a/../b", "./a",
-            "~~~~", "de: ",
+            "",
+            " _ ",
+            "#History",
+            "a|b",
+            "[[a]]",
+            "{a}",
+            "<b>",
+            "a\u{0}b",
+            "..",
+            "a/../b",
+            "./a",
+            "~~~~",
+            "de: ",
+            ":",
+            "\u{200e}:",
+            "\u{200e}: :",
         ] {
             // "de:" alone is a title with a colon.
             if given == "de: " {
