@@ -49,6 +49,10 @@ bench-decode:
 size: build
     scripts/size.sh
 
+# Lists anew what short runs enter, for the linker; needs valgrind. Worth it when much has moved: `just bench run` shows the peak.
+order:
+    scripts/start_order.py
+
 # Builds the static binary.
 musl:
     scripts/musl.sh
