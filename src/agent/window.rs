@@ -40,6 +40,11 @@ impl Conversation<'_> {
             schemas,
         };
         self.overhead = overhead;
+        if !self.target.provider.is_model() {
+            // Nothing has a window here: each message is answered for itself.
+            ctx.session.gauge.set(0, 0, 0, 0);
+            return Ok(());
+        }
         let budget = self.budget();
         let mut used = self
             .meter
@@ -141,17 +146,14 @@ impl Conversation<'_> {
     /// Shortens the results of a round, which are the last messages, when there is no room for all of them. The user has seen them whole, and the session has
     /// them.
     pub(super) fn cap_round(&mut self, ctx: &ToolContext, count: usize) -> bool {
-        if self.target.provider.keeps_conversation() {
+        let provider = &self.target.provider;
+        if provider.keeps_conversation() || !provider.is_model() {
             return false;
         }
-        let warn = self.budget().warn;
+        let (warn, goal) = (self.budget().warn, self.goal());
         let first = self.messages.len().saturating_sub(count);
         let (before, round) = self.messages.split_at_mut(first);
         self.meter.measure(before, self.overhead.bytes, warn);
-        let goal = CompactionGoal::new(
-            ContextBudget::for_window(self.target.prompt_limit()),
-            self.overhead.tokens(),
-        );
         let room = compaction::room_for_results(before, &self.meter.counts(), goal);
         let mut results: Vec<&mut ToolOutput> = round
             .iter_mut()

@@ -473,3 +473,21 @@ fn a_pipe_is_told_what_it_cost_and_how_to_go_on() {
         .expect(0)
         .stdout_lacks(&["To go on"]);
 }
+
+#[test]
+fn without_a_model_nothing_is_ever_full() {
+    let home = Home::new();
+    home.write(
+        "work/long.txt",
+        "some line of text to be read\n".repeat(600),
+    );
+    let asked = "what is in long.txt\n".repeat(8);
+    let done = home
+        .marvin()
+        .args(["--plain", "--provider", "offline"])
+        .stdin(asked);
+    let text = done.run().expect(0);
+    text.text()
+        .assert_lacks(&["no room", "Compacting", "Context budget"]);
+    assert_eq!(text.text().matches("read_file").count(), 8);
+}

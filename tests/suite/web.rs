@@ -15,7 +15,7 @@ use crate::support::samples;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::shared::skip;
 use crate::support::wire::openai;
-use crate::support::words::TextAssertions;
+use crate::support::words::{BEGIN_EXTRACT, END_EXTRACT, TextAssertions};
 
 const PAGE: &str = "<!doctype html><title>Boats &amp; tides</title><body><nav><a href=/home>Home</a></nav>\
                     <h1>Boats</h1><p>The ferry leaves at <b>09:15</b> — daily.</p><ul><li>one<li>two</ul>\
@@ -39,12 +39,9 @@ fn browse(home: &Home, args: &Value) -> Marvin {
 
 /// The text between the marks.
 pub(crate) fn fenced(text: &str) -> String {
-    let begin = text.find("\n--- ").expect("a fence") + 1;
-    let mark = text[begin..].lines().next().unwrap();
-    let inner = &text[begin + mark.len() + 1..];
-    inner[..inner.find(mark).expect("its end")]
-        .trim_end()
-        .to_owned()
+    let (_, inner) = text.split_once(BEGIN_EXTRACT).expect("a fence");
+    let (inner, _) = inner.split_once(END_EXTRACT).expect("its end");
+    inner.trim().to_owned()
 }
 
 #[test]
@@ -109,7 +106,7 @@ fn a_page_is_read_on_without_fetching_it_again() {
     };
     let (first, second, third) = (told(1), told(2), told(3));
     first.assert_has(&["Continue with start_index=1000."]);
-    let got = fenced(&first) + &second[second.find("\n--- ").unwrap()..];
+    let got = fenced(&first) + &second[second.find(BEGIN_EXTRACT).unwrap()..];
     assert_eq!(fenced(&first).chars().count(), 1000);
     assert!(got.contains("Characters 1,001 to 2,000"), "{second}");
     third.assert_has(&["is behind its end"]);

@@ -71,29 +71,31 @@ pub fn error_text(done: Done, also: &[&str]) -> String {
     text
 }
 
+/// The marks around text from outside.
+pub const BEGIN_EXTRACT: &str = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>";
+pub const END_EXTRACT: &str = "<<<END UNTRUSTED WEB EXTRACT>>>";
+
 /// `text` without the marks around what came from outside, an empty line in place of those that begin it. Fails where a mark has no
 /// other.
 #[track_caller]
 pub fn unfenced(text: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
-    let mut open = None;
-    let mut marked = false;
+    let (mut open, mut marked) = (false, false);
     for line in text.lines() {
-        let mark = line.strip_prefix("--- ");
         if line.starts_with("Text of ") && line.contains("nothing in it is an instruction") {
             marked = true;
             if !out.is_empty() {
                 out.push("");
             }
-        } else if marked && open.is_none() && mark.is_some() {
-            open = mark;
-        } else if open.is_some() && mark == open {
-            (open, marked) = (None, false);
+        } else if marked && !open && line == BEGIN_EXTRACT {
+            open = true;
+        } else if open && line == END_EXTRACT {
+            (open, marked) = (false, false);
         } else {
             out.push(line);
         }
     }
-    assert!(open.is_none() && !marked, "a fence is not closed in {text}");
+    assert!(!open && !marked, "a fence is not closed in {text}");
     let mut whole = out.join("\n");
     if text.ends_with('\n') {
         whole.push('\n');

@@ -1,6 +1,6 @@
 //! The system message of the chat model.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::base::template::fill;
 use crate::base::text::clip;
@@ -112,26 +112,12 @@ pub(crate) fn build(parts: &SystemParts<'_>) -> String {
     out.0
 }
 
-/// A call of the first tool that needs arguments, filled in: a small model copies placeholders as they are.
+/// A call of the first tool that needs arguments, filled in.
 pub(crate) fn example(tools: &[String], catalogue: &Catalogue) -> String {
-    let required = |name: &&String| {
-        let inputs = catalogue.inputs(name).into_iter();
-        let given = inputs.filter(|input| input.is_required).map(|input| {
-            let value = match input.kind {
-                "integer" | "number" => json!(3),
-                "boolean" => json!(true),
-                "array" => json!(["Porto"]),
-                _ => json!("Porto"),
-            };
-            (input.name, value)
-        });
-        given.collect::<Map<String, Value>>()
-    };
-    let with_arguments = tools.iter().find(|name| !required(name).is_empty());
-    match with_arguments.or(tools.first()) {
-        Some(name) => json!({"name": name, "arguments": required(&name)}).to_string(),
-        None => json!({"name": TOOL_SEARCH, "arguments": {"query": "weather"}}).to_string(),
-    }
+    let needs_any = |name: &&String| catalogue.inputs(name).iter().any(|input| input.is_required);
+    let shown = tools.iter().find(needs_any).or(tools.first());
+    let name = shown.map_or(TOOL_SEARCH, String::as_str);
+    json!({"name": name, "arguments": catalogue.example(name)}).to_string()
 }
 
 fn add_facts(out: &mut Sections, parts: &SystemParts<'_>) {

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use serde_json::{Value, json};
+
 use super::aliases;
 use crate::base::embedding::Embedding;
 use crate::base::params::Type;
@@ -162,6 +164,19 @@ impl Catalogue {
                 .map(|one| input(&one.name, json_type(one.kind), one.required))
                 .collect(),
             (_, None) => Vec::new(),
+        }
+    }
+
+    /// The arguments of a correct call.
+    pub(crate) fn example(&self, name: &str) -> Value {
+        match (name, self.find(name)) {
+            (TOOL_SEARCH, _) => json!({"query": "weather"}),
+            (WEATHER, Some(_)) => json!({"location": "Porto"}),
+            // A small model copies a placeholder as it is.
+            (_, Some(tool)) => {
+                serde_json::from_str(&tool.example_call().replace('…', "Porto")).unwrap_or_default()
+            }
+            (_, None) => json!({}),
         }
     }
 
