@@ -481,7 +481,7 @@ fn without_a_model_nothing_is_ever_full() {
         "work/long.txt",
         "some line of text to be read\n".repeat(300),
     );
-    let asked = "what is in long.txt\n".repeat(20);
+    let asked = "what is in long.txt\n".repeat(10);
     let done = home
         .marvin()
         .args(["--plain", "--provider", "offline"])
@@ -489,5 +489,5 @@ fn without_a_model_nothing_is_ever_full() {
     let text = done.run().expect(0);
     text.text()
         .assert_lacks(&["no room", "Compacting", "Context budget"]);
-    assert_eq!(text.text().matches("read_file").count(), 20);
+    assert_eq!(text.text().matches("read_file").count(), 10);
 }
