@@ -487,6 +487,9 @@ impl<'a> Conversation<'a> {
         reply.calls = calls.iter().map(|call| kept(call, &call.args)).collect();
         reply.calls.extend(cut.iter().map(begun));
         if !reply.text.is_empty() || !reply.calls.is_empty() {
+            if let Some(log) = &self.log {
+                log.note_thought(&reply.thinking);
+            }
             self.messages.push(reply.into_message());
         }
     }

@@ -188,9 +188,12 @@ impl Problem {
         line.replace(['\n', '\r'], " ")
     }
 
-    /// The text of a failed tool result: what, next steps, then the facts below.
+    /// The text of a failed tool result: what, next steps, then the facts below. What somebody said who declined is no error.
     pub fn for_model(&self) -> String {
-        let mut text = format!("Error: {}", self.what);
+        let mut text = match self.kind {
+            ProblemKind::Declined => self.what.clone(),
+            _ => format!("Error: {}", self.what),
+        };
         for hint in &self.next {
             text.push('\n');
             text.push_str(hint);

@@ -76,7 +76,7 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
                         continue;
                     }
                     let rest = parser.raw_args().map_err(wrong)?.collect();
-                    return subcommand(command, typed, &given, rest);
+                    return subcommand(command, typed, &given, rest, false);
                 }
                 typed.prompt.words.push(utf8(word, "the prompt")?);
                 continue;
@@ -123,7 +123,7 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
     if let Some(command) = named {
         // A program has started it and decides, as in every run in which nobody is there.
         typed.non_interactive = true;
-        return subcommand(command, typed, &given, rest);
+        return subcommand(command, typed, &given, rest, true);
     }
     together(&typed)?;
     Ok(CliCommand::Run(Box::new(typed)))
@@ -144,6 +144,7 @@ fn subcommand(
     mut typed: CliArgs,
     given: &[GivenFlag],
     rest: Vec<OsString>,
+    flags_follow: bool,
 ) -> Outcome<CliCommand> {
     if typed.command.version {
         return Ok(CliCommand::Run(Box::new(typed)));
@@ -156,6 +157,12 @@ fn subcommand(
     };
     if let Some(useless) = given.iter().find(is_useless) {
         let flag = &useless.name;
+        if flags_follow {
+            return Err(
+                Problem::input(format!("marvin {name} has no use for {flag}."))
+                    .next(format!("Leave it out (marvin {name} --help).")),
+            );
+        }
         return Err(Problem::input(format!(
             "marvin {name} has no use for {flag}, which comes before it."
         ))
@@ -259,7 +266,9 @@ fn any_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
 fn unbuilt(name: &str) -> Problem {
     let instead = match name {
         "--settings" => "Give what it sets as flags; marvin help flags lists them.",
-        "--plugin-dir" => "Put tools of your own behind a program that run_command can start.",
+        "--plugin-dir" => {
+            "Give its servers with --mcp-config; its skills and hooks belong in the project's .marvin folder or in your own."
+        }
         _ => "Leave it out.",
     };
     Problem::input(format!("{name} is not supported.")).next(instead)

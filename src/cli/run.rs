@@ -23,6 +23,9 @@ use crate::base::text;
 use crate::chat::usage::Totals;
 use crate::proc::{own_image, supervise};
 
+/// Flags with which nobody is there to be asked.
+const MACHINE_FLAGS: [&str; 4] = ["--non-interactive", "--design-first", "-p", "--print"];
+
 /// What remains to be done after parsing.
 pub(crate) enum CliOutcome {
     /// Exit with this status.
@@ -44,9 +47,11 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
     let machine = args
         .iter()
-        .any(|arg| arg == "--non-interactive" || arg == "--design-first" || arg == "-p")
+        .any(|arg| MACHINE_FLAGS.iter().any(|flag| arg == flag))
+        || has_form(&args, "--input-format", &["stream-json"])
         || args.first().is_some_and(|arg| arg == "acp");
-    let wants_json = wants_json(&args);
+    // As far as can be told of flags that could not be parsed.
+    let wants_json = has_form(&args, "--output-format", &["json", "stream-json"]);
     match parse(args) {
         Ok(CliCommand::Sub(name, args, _)) if args.command.help => {
             report(print(&help::subcommand(name))).into()
@@ -94,10 +99,8 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
     }
 }
 
-/// Whether the caller reads JSON, as far as can be told of flags that could not be parsed.
-fn wants_json(args: &[OsString]) -> bool {
-    let name = "--output-format";
-    let forms = ["json", "stream-json"];
+/// Whether the flag `name` has one of these values.
+fn has_form(args: &[OsString], name: &str, forms: &[&str]) -> bool {
     let joined = args.iter().filter_map(|arg| arg.to_str());
     let mut joined = joined.filter_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
     let mut pairs = args.windows(2);

@@ -184,34 +184,53 @@ impl Default for CallOptions {
 /// Reasoning effort; unless the user chose one, it is high in coding mode and low otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
+    /// No thoughts, where the model can do without.
+    None,
     /// A quick answer.
     Low,
     /// Between the two.
     Medium,
     /// Work on code.
     High,
+    /// More than high, where the model has it.
+    XHigh,
+    /// As much as the model can.
+    Max,
 }
 
 impl From<Effort> for ReasoningEffort {
     fn from(effort: Effort) -> Self {
         match effort {
+            Effort::None => Self::None,
             Effort::Low => Self::Low,
             Effort::Medium => Self::Medium,
             Effort::High => Self::High,
+            Effort::XHigh => Self::XHigh,
+            Effort::Max => Self::Max,
         }
     }
 }
 
 impl Effort {
     /// Each of them, from the least.
-    pub(crate) const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::None,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::XHigh,
+        Self::Max,
+    ];
 
     /// Its word, the same for users and providers.
     pub(crate) const fn word(self) -> &'static str {
         match self {
+            Self::None => "none",
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+            Self::XHigh => "xhigh",
+            Self::Max => "max",
         }
     }
 

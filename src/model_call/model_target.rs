@@ -120,7 +120,7 @@ pub(crate) fn efforts(provider: &str, info: &ModelInfo) -> Vec<Effort> {
     match (info.thinks_told, info.thinks) {
         _ if !local && info.known => Vec::new(),
         // It is told to think, or not to.
-        (true, true) if local => vec![Effort::Low, Effort::High],
+        (true, true) if local => vec![Effort::None, Effort::High],
         (true, false) => Vec::new(),
         _ => all.to_vec(),
     }
@@ -143,10 +143,10 @@ mod tests {
             ("openai", "gpt-6.1-terra", silent, all),
             ("openai", "gpt-4o", silent, &[]),
             ("openai-compat", "nobody/knows", silent, all),
-            ("ollama", "m", told(true), &[Effort::Low, Effort::High]),
+            ("ollama", "m", told(true), &[Effort::None, Effort::High]),
             ("ollama", "m", told(false), &[]),
             ("ollama", "m", silent, all),
-            ("ollama", "gpt-oss:20b", told(true), all),
+            ("ollama", "gpt-oss:20b", told(true), &Effort::ALL[1..4]),
             ("llama-server", "default", silent, all),
             ("offline", "offline", silent, &[]),
         ] {

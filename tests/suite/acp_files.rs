@@ -121,6 +121,14 @@ fn files_are_read_and_written_through_an_editor_that_can() {
         &mut editor,
         r#"call apply_patch {"path": "a.txt", "old_str": "un", "new_str": "now "}"#,
     );
+    // What stands there may have changed while somebody was asked: once for the question, once for the edit.
+    let reads = |editor: &Editor| {
+        let lines = editor.lines().into_iter();
+        lines
+            .filter(|line| line["method"] == "fs/read_text_file")
+            .count()
+    };
+    assert_eq!(reads(&editor), 4);
     let wrote = editor.line("a write", |line| line["method"] == "fs/write_text_file");
     assert_eq!(wrote["params"]["content"], "now saved\n");
     assert_eq!(
@@ -141,6 +149,14 @@ fn files_are_read_and_written_through_an_editor_that_can() {
         "{failed}"
     );
     assert!(!home.work().join("no.txt").exists());
+    // Where nobody is asked a call reads once.
+    let mode = json!({"sessionId": session, "modeId": "edit"});
+    editor.call("session/set_mode", mode);
+    ended(
+        &mut editor,
+        r#"call apply_patch {"path": "a.txt", "old_str": "un", "new_str": "now "}"#,
+    );
+    assert_eq!(reads(&editor), 5);
 }
 
 #[test]

@@ -61,6 +61,24 @@ fn what_was_said_is_shown_again_and_goes_on() {
 }
 
 #[test]
+fn what_the_model_thought_is_shown_again_before_what_it_said() {
+    let (home, server) = (Home::new(), obedient_model());
+    let session = begun(&home, &server, &["hello", "ponder"]);
+    let mut editor = Editor::begin(&home, &server);
+    editor.call("session/load", place(&home, &session));
+    let thoughts = editor.updates(&session, "agent_thought_chunk");
+    assert_eq!(thoughts.len(), 1, "{thoughts:?}");
+    assert_eq!(thoughts[0]["content"]["text"], "Let me see.");
+    let said = editor.updates(&session, "agent_message_chunk");
+    assert_eq!(said[1]["content"]["text"], "Pondered.");
+    assert_eq!(thoughts[0]["messageId"], said[1]["messageId"]);
+    // It is for the client alone.
+    editor.prompt(&session, "more");
+    let sent = last_sent(&server).to_string();
+    assert!(!sent.contains("Let me see."), "{sent}");
+}
+
+#[test]
 fn the_command_line_goes_on_with_them_and_they_with_it() {
     let (home, server) = (Home::new(), obedient_model());
     let session = begun(&home, &server, &["hello"]);

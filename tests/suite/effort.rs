@@ -62,7 +62,7 @@ fn a_wrong_effort_is_refused_with_the_nearest_before_anything_is_sent() {
         run.fails(&[
             "no effort \"hihg\"",
             "Did you mean \"high\"?",
-            "low, medium, high",
+            "none, low, medium, high, xhigh, max",
         ]);
     }
     assert_eq!(server.requests().len(), 0);

@@ -220,6 +220,11 @@ pub fn obedient_model() -> Server {
                 let (tool, args) = rest.split_once(' ').unwrap();
                 calls(tool, serde_json::from_str(args).unwrap())
             }
+            _ if user == "ponder" => {
+                let thought = openai::chunk(json!({"reasoning_content": "Let me see."}), None);
+                let said = openai::chunk(json!({"content": "Pondered."}), Some("stop"));
+                Answer::sse([openai::data(&thought), openai::data(&said)])
+            }
             _ if user == "slow" => {
                 let piece = openai::chunk(json!({"content": "slow"}), None);
                 Answer::sse([openai::data(&piece)]).stall()

@@ -7,6 +7,7 @@ use super::params::not_found;
 use super::session::AcpSession;
 use super::tool_call::set;
 use crate::formats::json_rpc::RpcError;
+use crate::llm::models::{Efforts, ReasoningEffort};
 use crate::llm::provider::Effort;
 use crate::proc::sandbox::policy::SandboxMode;
 use crate::proc::sandbox::session_sandbox::SessionSandbox;
@@ -46,10 +47,11 @@ pub(super) fn all(session: &AcpSession) -> Value {
     let of_mode = Effort::of_mode(true);
     let now = choice.effort.unwrap_or(of_mode);
     // What the model does not take is sent as the nearest that it does.
-    let now = match efforts.contains(&now) {
-        true => Some(&now),
-        false => efforts.last(),
-    };
+    let words: Vec<ReasoningEffort> = efforts.iter().map(|effort| (*effort).into()).collect();
+    let told = Efforts::of(&words).nearest(now.into());
+    let now = efforts
+        .iter()
+        .find(|effort| Some((**effort).into()) == told);
     if let Some(now) = now {
         let values: Vec<Value> = efforts
             .iter()
@@ -84,9 +86,12 @@ fn sandbox(sandbox: &SessionSandbox) -> Value {
 
 fn name(effort: Effort) -> &'static str {
     match effort {
+        Effort::None => "None",
         Effort::Low => "Low",
         Effort::Medium => "Medium",
         Effort::High => "High",
+        Effort::XHigh => "Very high",
+        Effort::Max => "Highest",
     }
 }
 

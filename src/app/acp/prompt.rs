@@ -113,6 +113,8 @@ impl PromptMessage {
 
     fn image(&mut self, data: &str) -> Result<(), RpcError> {
         let bytes = STANDARD.decode(data).map_err(|error| {
+            let error = error.to_string();
+            let error = error.trim_end_matches('.');
             wrong(
                 "prompt",
                 format!("An image of the prompt is not base64: {error}."),

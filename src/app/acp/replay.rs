@@ -12,11 +12,13 @@ use crate::store::sessions::Replay;
 
 /// Tells of everything that was said.
 pub(super) fn show(replay: &Replay, session: &AcpSession) {
-    let say = |kind, text: &str| {
-        session.updates.update(&chunk(kind, &message_id(), text));
-    };
     let entries = transcript::entries(replay, &session.context.clock);
     for (n, entry) in entries.into_iter().enumerate() {
+        let message = message_id();
+        let say = |kind, text: &str| session.updates.update(&chunk(kind, &message, text));
+        if let Some(thought) = &entry.thought {
+            say(ChunkKind::Thought, thought);
+        }
         match entry.content {
             TranscriptContent::User(text) => say(ChunkKind::User, &text),
             TranscriptContent::Assistant(text) => say(ChunkKind::Message, &text),

@@ -228,7 +228,7 @@ impl JsonRun {
                     is_own = true;
                     next = (words, Vec::new());
                 }
-                NextTry::Again(_) | NextTry::Exhausted => break Err(misfit()),
+                NextTry::Again(why) | NextTry::Exhausted(why) => break Err(misfit(&why)),
             }
         };
         caller.set_turn(None);
@@ -428,8 +428,10 @@ fn recipient(target: &ModelTarget) -> Recipient {
     }
 }
 
-fn misfit() -> Failure {
-    let problem = Problem::limit("No answer of the model fitted the JSON schema.").next(
+fn misfit(why: &str) -> Failure {
+    let why = format!("{}.", why.trim_end_matches('.'));
+    let problem = Problem::limit("No answer of the model fitted the JSON schema.").next(why);
+    let problem = problem.next(
         "Ask for less at once, or choose a model that calls tools more reliably: --model NAME.",
     );
     Failure::new(FailureKind::Misfit, problem)

@@ -7,10 +7,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::CallEnd;
 use crate::formats::json_schema::check::Misfit;
 use crate::formats::json_schema::schema::Schema;
 use crate::tools::engine::context::SessionContext;
-use crate::tools::engine::owned_tool::OwnedTool;
+use crate::tools::engine::owned_tool::{NO_OBJECT, OwnedTool};
 use crate::tools::engine::result::{Effect, ToolOk};
 use crate::tools::engine::rules::READ;
 
@@ -34,6 +35,8 @@ pub(super) struct StructuredAnswer {
 struct AnswerState {
     value: Option<Value>,
     tries: u32,
+    /// What was wrong with the last try.
+    why: String,
 }
 
 /// What is to be done after the model has answered.
@@ -43,8 +46,8 @@ pub(super) enum NextTry {
     Done(Value),
     /// Tell the model this and let it answer once more.
     Again(String),
-    /// It has tried often enough.
-    Exhausted,
+    /// It has tried often enough; the last time this was wrong.
+    Exhausted(String),
 }
 
 impl StructuredAnswer {
@@ -68,7 +71,7 @@ impl StructuredAnswer {
             module: TOOL.to_owned(),
             summary: "Gives the answer. Call it once, at the end, with the whole answer in this form; nothing else that you say is read.".to_owned(),
             schema: parameters,
-            rules: READ.of_run().direct(),
+            rules: READ.of_run().direct().takes_any_arguments(),
             phrases: Arc::new([]),
             run: Box::new(move |_, args| given.call(args)),
         })?;
@@ -94,18 +97,25 @@ impl StructuredAnswer {
 
     /// The model calls the tool.
     fn call(&self, args: &Map<String, Value>) -> Outcome<ToolOk> {
-        let value = match self.is_wrapped {
-            true => args.get(WRAPPED).cloned().unwrap_or_default(),
-            false => Value::Object(args.clone()),
+        let whole = args.get(NO_OBJECT).and_then(Value::as_str);
+        let tried = match whole.map(serde_json::from_str) {
+            Some(Ok(value)) => self.take(value),
+            Some(Err(error)) => self.failed(format!("The arguments are no JSON: {error}.")),
+            None if self.is_wrapped => self.take(args.get(WRAPPED).cloned().unwrap_or_default()),
+            None => self.take(Value::Object(args.clone())),
         };
-        match self.take(value) {
+        match tried {
             NextTry::Done(_) => {
                 Ok(ToolOk::from("The answer fits.".to_owned()).and(Effect::Answered))
             }
             NextTry::Again(words) => Err(Problem::input(words).next("Call it again.")),
-            NextTry::Exhausted => {
-                let words = "The answer does not fit, and there is no further try.";
-                Ok(ToolOk::from(words.to_owned()).and(Effect::Answered))
+            NextTry::Exhausted(words) => {
+                let words = format!("{words}\nThere is no further try.");
+                let told = ToolOk {
+                    end: CallEnd::Failure,
+                    ..ToolOk::from(words)
+                };
+                Ok(told.and(Effect::Answered))
             }
         }
     }
@@ -123,21 +133,22 @@ impl StructuredAnswer {
     fn failed(&self, words: String) -> NextTry {
         let mut state = self.state();
         state.tries += 1;
+        state.why.clone_from(&words);
         match state.tries < MAX_TRIES {
             true => NextTry::Again(words),
-            false => NextTry::Exhausted,
+            false => NextTry::Exhausted(words),
         }
     }
 
     /// What follows when a turn has ended whose last text was `said`.
     pub(super) fn after(&self, said: &str) -> NextTry {
-        let (value, tries) = {
+        let (value, tries, why) = {
             let state = self.state();
-            (state.value.clone(), state.tries)
+            (state.value.clone(), state.tries, state.why.clone())
         };
         match value {
             Some(value) => NextTry::Done(value),
-            None if tries >= MAX_TRIES => NextTry::Exhausted,
+            None if tries >= MAX_TRIES => NextTry::Exhausted(why),
             None => match value_in(said) {
                 Some(value) => self.take(value),
                 None => self.failed(
@@ -168,9 +179,9 @@ fn value_in(text: &str) -> Option<Value> {
         return Some(value);
     }
     let mut fences = whole.split("```");
-    let (_, block, after) = (fences.next()?, fences.next()?, fences.next()?);
-    // One block: what is before it, it, and what is behind it.
-    if fences.next().is_some() && after.contains('{') {
+    let (_, block, _) = (fences.next()?, fences.next()?, fences.next()?);
+    // One block: what is before it, it, and what is behind it. Of several nobody knows which is meant.
+    if fences.next().is_some() {
         return None;
     }
     let (_, inner) = block.split_once('\n')?;
@@ -213,6 +224,10 @@ mod tests {
                 "```json\n{\"n\":1}\n```\nor {\n```json\n{\"n\":2}\n```",
                 None,
             ),
+            (
+                "For instance\n```json\n{\"n\":0}\n```\nbut it is\n```json\n{\"n\":6}\n```",
+                None,
+            ),
             ("It is {\"n\":1}.", None),
             ("```json\n{\"n\":\n```", None),
             ("", None),
@@ -229,9 +244,30 @@ mod tests {
         };
         assert!(words.contains("/n: expected integer"), "{words}");
         assert!(matches!(answer.after("No."), NextTry::Again(words) if words.contains("no JSON")));
-        assert_eq!(answer.after("No."), NextTry::Exhausted);
+        assert!(
+            matches!(answer.after("No."), NextTry::Exhausted(words) if words.contains("no JSON"))
+        );
         answer.begin();
         assert_eq!(answer.after("{\"n\":2}"), NextTry::Done(json!({"n": 2})));
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_tries_too_and_may_be_the_answer() {
+        let whole = |raw: &str| Map::from_iter([(NO_OBJECT.to_owned(), json!(raw))]);
+        let answer = StructuredAnswer::new(&json!({"type": "array"})).unwrap();
+        assert!(answer.call(&whole("{bad")).is_err());
+        let done = answer.call(&whole("[1, 2]")).unwrap();
+        assert_eq!(done.effects, [Effect::Answered]);
+        assert_eq!(answer.after(""), NextTry::Done(json!([1, 2])));
+        answer.begin();
+        assert!(answer.call(&whole("5")).is_err());
+        assert!(answer.call(&whole("{bad")).is_err());
+        let last = answer.call(&whole("5")).unwrap();
+        assert_eq!(
+            (last.end, &last.effects[..]),
+            (CallEnd::Failure, &[Effect::Answered][..])
+        );
+        assert!(last.text.contains("expected array"), "{}", last.text);
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub(crate) struct TranscriptEntry {
     /// Local date and time.
     pub time: String,
     pub content: TranscriptContent,
+    /// What the model thought before it.
+    #[serde(skip)]
+    pub thought: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,6 +66,7 @@ pub(crate) fn entries(replay: &Replay, clock: &Clock) -> Vec<TranscriptEntry> {
         let entry = |content| TranscriptEntry {
             time: local_time(&row.time, &now),
             content,
+            thought: None,
         };
         let notice = match &row.item {
             TranscriptItem::Message(n) => match replay.message(*n) {
@@ -71,6 +75,7 @@ pub(crate) fn entries(replay: &Replay, clock: &Clock) -> Vec<TranscriptEntry> {
                     continue;
                 }
                 Some(Message::Assistant(said)) => {
+                    let first = out.len();
                     if !said.text.trim().is_empty() {
                         out.push(entry(TranscriptContent::Assistant(said.text.clone())));
                     }
@@ -83,6 +88,9 @@ pub(crate) fn entries(replay: &Replay, clock: &Clock) -> Vec<TranscriptEntry> {
                             record: None,
                         };
                         out.push(entry(TranscriptContent::Call(Box::new(past))));
+                    }
+                    if let Some(entry) = out.get_mut(first) {
+                        entry.thought = replay.thought(*n).map(str::to_owned);
                     }
                     continue;
                 }
@@ -147,6 +155,7 @@ pub(crate) fn latest(mut entries: Vec<TranscriptEntry>, export: &str) -> Vec<Tra
                 "{} before these: {export}",
                 plural(over, "more message")
             )),
+            thought: None,
         },
     );
     shown

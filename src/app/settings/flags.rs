@@ -206,7 +206,7 @@ static FLAGS: &[Flag] = &[
         "effort",
         FlagGroup::Model,
         ValueMode::Value("LEVEL"),
-        "How hard the model thinks: low, medium or high; unless set, high for work on code and low otherwise.",
+        "How hard the model thinks: none, low, medium, high, xhigh or max; unless set, high for work on code and low otherwise.",
         |args, value| {
             args.model.effort = Some(Effort::parse(&text(value, "--effort")?)?);
             Ok(())
@@ -360,7 +360,7 @@ static FLAGS: &[Flag] = &[
     flag(
         "max-cost",
         FlagGroup::Run,
-        ValueMode::Value("USD"),
+        ValueMode::Any("USD"),
         "Make no further model call once this much is spent.",
         |args, value| {
             let value = text(value, "--max-cost")?;

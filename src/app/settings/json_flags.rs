@@ -15,7 +15,11 @@ use crate::llm::provider::Effort;
 use crate::model_call::user_facts::CallerPrompt;
 
 /// Tokens for thinking up to which an effort is meant.
-const EFFORTS: [(u64, Effort); 2] = [(4_096, Effort::Low), (16_384, Effort::Medium)];
+const EFFORTS: [(u64, Effort); 3] = [
+    (0, Effort::None),
+    (4_096, Effort::Low),
+    (16_384, Effort::Medium),
+];
 
 /// The effort that is meant by so many tokens for thinking.
 pub(crate) fn effort_for(tokens: u64) -> Effort {
@@ -204,7 +208,7 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(
         "max-turns",
         FlagGroup::Program,
-        ValueMode::Value("N"),
+        ValueMode::Any("N"),
         "The most requests to the model for a message.",
         |args, value| {
             let value = text(value, "--max-turns")?;
@@ -312,11 +316,11 @@ pub(super) static FLAGS: &[Flag] = &[
         "thinking",
         FlagGroup::Program,
         ValueMode::Value("MODE"),
-        "adaptive, or disabled for the least effort.",
+        "adaptive, or disabled for no thoughts where the model can do without.",
         |args, value| match text(value, "--thinking")?.as_str() {
             "adaptive" | "enabled" => Ok(()),
             "disabled" => {
-                args.model.effort = Some(Effort::Low);
+                args.model.effort = Some(Effort::None);
                 Ok(())
             }
             other => Err(no_form("--thinking", other, "adaptive, disabled")),

@@ -20,9 +20,11 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
         .map_err(|error| match error {
             regex::Error::Syntax(words) => {
                 let last = words.lines().last().unwrap_or_default();
-                last.trim_start_matches("error: ").to_owned()
+                last.trim_start_matches("error: ")
+                    .trim_end_matches('.')
+                    .to_owned()
             }
-            error => error.to_string(),
+            error => error.to_string().trim_end_matches('.').to_owned(),
         })
 }
 

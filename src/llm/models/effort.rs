@@ -94,7 +94,12 @@ impl Efforts {
     pub(crate) fn budget() -> Self {
         Self {
             control: EffortControl::Budget,
-            ..Self::usual()
+            ..Self::of(&[
+                ReasoningEffort::None,
+                ReasoningEffort::Low,
+                ReasoningEffort::Medium,
+                ReasoningEffort::High,
+            ])
         }
     }
 

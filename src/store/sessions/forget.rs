@@ -154,10 +154,16 @@ impl<'a> Forgetting<'a> {
                 time,
                 message,
                 call,
+                thought,
                 ..
             } => {
                 self.end_answer();
                 self.message(message.to_mut(), time);
+                // Thoughts about an answer that goes say the same.
+                let is_changed = self.gone.len() > before;
+                let says = |thought: &mut String| is_changed || self.goes(thought, time);
+                let thought = thought.take_if(says);
+                self.gone.extend(thought.filter(|_| !is_changed));
                 let display = call.as_mut().and_then(|call| {
                     let says = |display: &mut Display| {
                         let json = serde_json::to_string(display).unwrap_or_default();

@@ -72,6 +72,7 @@ impl MessageList {
             time: time.to_owned(),
             message: Cow::Borrowed(message),
             call: None,
+            thought: None,
         }
     }
 

@@ -13,12 +13,13 @@ use super::id::SessionId;
 use super::list::MessageList;
 use super::pieces::Pieces;
 use super::record::{
-    CallRecord, ContextCause, Record, SessionHeader, SessionPlace, Spent, TurnEnding, TurnRecord,
-    VERSION,
+    CallRecord, ContextCause, MAX_THOUGHT_BYTES, Record, SessionHeader, SessionPlace, Spent,
+    TurnEnding, TurnRecord, VERSION,
 };
 use super::replay::{Replay, first_words};
 use super::store::SessionStore;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::head;
 use crate::chat::message::Message;
 
 /// The session of a conversation. Nothing is on disk before the first message. Clones share it.
@@ -69,6 +70,8 @@ struct LogState {
     list: MessageList,
     /// The answer that arrives, as far as it is not on disk.
     pieces: Pieces,
+    /// What the model thought before the answer of which there is no record yet.
+    thought: Option<String>,
     /// The messages that wait to be sent, as they are on disk.
     waiting: Vec<String>,
     first: String,
@@ -113,6 +116,7 @@ impl SessionLog {
             file: None,
             list: MessageList::default(),
             pieces: Pieces::default(),
+            thought: None,
             waiting: Vec::new(),
             first: String::new(),
             name: None,
@@ -317,6 +321,7 @@ impl TurnLog {
                 state.waiting = waiting;
             }
             state.pieces.clear();
+            state.thought = None;
             state.model = Some((by.0.to_owned(), by.1.to_owned()));
             if let (true, Message::User(user)) = (state.first.is_empty(), message) {
                 state.first = first_words(&user.text);
@@ -363,17 +368,28 @@ impl TurnLog {
         })
     }
 
+    /// Notes what the model thought before the answer that is written next.
+    pub(crate) fn note_thought(&self, thought: &str) {
+        let thought = head(thought, MAX_THOUGHT_BYTES).trim();
+        let is_current = |turn: u64| self.shared.turn.load(Ordering::SeqCst) == turn;
+        if is_current(self.turn) {
+            self.shared.lock().thought = (!thought.is_empty()).then(|| thought.to_owned());
+        }
+    }
+
     /// Writes what has changed in `messages`, the list that the model sees. Returns a notice as [`TurnLog::say`] does.
     pub(crate) fn sync(&self, messages: &[Message], cause: ContextCause) -> Option<String> {
         self.write(|state| {
             let mut list = state.list.clone();
-            let records = list.follow(messages, cause, &state.store.utc());
+            let mut records = list.follow(messages, cause, &state.store.utc());
             if records.is_empty() {
                 return Ok(Written::Nothing);
             }
+            let has_answer = add_thought(&mut records, state.thought.as_ref());
             state.write(records)?;
             state.list = list;
             state.pieces.clear();
+            state.thought.take_if(|_| has_answer);
             Ok(Written::Records)
         })
     }
@@ -557,6 +573,19 @@ impl LogState {
         self.workspaces_on_disk = self.workspaces.len();
         Ok(())
     }
+}
+
+/// Adds what the model thought to the answer among the records; false when there is none.
+fn add_thought(records: &mut [Record<'_>], thought: Option<&String>) -> bool {
+    let answer = records.iter_mut().rev().find_map(|record| match record {
+        Record::Message {
+            message, thought, ..
+        } if matches!(**message, Message::Assistant(_)) => Some(thought),
+        _ => None,
+    });
+    answer
+        .map(|of_answer| *of_answer = thought.cloned())
+        .is_some()
 }
 
 fn line(out: &mut Vec<u8>, record: &Record<'_>) -> Outcome<()> {

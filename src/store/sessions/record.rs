@@ -166,6 +166,9 @@ pub(crate) struct CallRecord {
     pub display: Option<Display>,
 }
 
+/// Bytes of the thoughts before one answer that are kept.
+pub(super) const MAX_THOUGHT_BYTES: usize = 256 << 10;
+
 impl CallRecord {
     /// The same without a visual form that is too large to be kept.
     pub(super) fn limited(mut self) -> Self {
@@ -205,6 +208,10 @@ pub(crate) enum Record<'a> {
             deserialize_with = "known_call"
         )]
         call: Option<Box<CallRecord>>,
+        /// What the model thought before it wrote an answer. An editor shows it again, and no model is sent it. The file is private and has all that thoughts are
+        /// about, messages and results, so it keeps them too; for some providers it has to anyway, in [`crate::chat::message::ProviderState`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thought: Option<String>,
     },
     /// What the model sees from now on. What is missing stays visible for the user; what is new here is not shown.
     Context {

@@ -44,6 +44,8 @@ pub struct Replay {
     messages: HashMap<u64, Message>,
     /// What is known of the calls of results, by the results' numbers.
     calls: HashMap<u64, CallRecord>,
+    /// What the model thought before answers, by their numbers.
+    thoughts: HashMap<u64, String>,
     order: Vec<u64>,
     rows: Vec<TranscriptRow>,
     /// Numbers of the user's messages, the latest last.
@@ -131,6 +133,7 @@ impl Replay {
                 time,
                 message,
                 call,
+                thought,
             } => {
                 self.see(&time);
                 self.pieces = None;
@@ -141,6 +144,9 @@ impl Replay {
                     self.order.push(n);
                     if let Some(call) = call {
                         self.calls.insert(n, *call);
+                    }
+                    if let Some(thought) = thought {
+                        self.thoughts.insert(n, thought);
                     }
                     self.row(time, TranscriptItem::Message(n));
                     if is_user {
@@ -280,6 +286,11 @@ impl Replay {
     /// What the user saw of the call whose result has this number; `None` when it was written without that.
     pub(crate) fn call(&self, n: u64) -> Option<&CallRecord> {
         self.calls.get(&n)
+    }
+
+    /// What the model thought before the answer with this number.
+    pub(crate) fn thought(&self, n: u64) -> Option<&str> {
+        self.thoughts.get(&n).map(String::as_str)
     }
 
     /// Messages of the user and of Marvin that have a record.

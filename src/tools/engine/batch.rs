@@ -14,7 +14,7 @@ use crate::base::cancel::Cancel;
 use crate::base::pauses::Pauses;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::display::Display;
-use crate::chat::event::{CallState, Event};
+use crate::chat::event::Event;
 use crate::chat::message::ToolCall;
 use crate::net::service::AnsweredBy;
 use crate::tools::engine::result::ToolOk;
@@ -212,7 +212,6 @@ impl<'a> CallPhase<'a> {
             ..self.ctx.clone()
         };
         let send = self.send.clone();
-        ctx.say_state(CallState::Running);
         let started = Instant::now();
         thread::Builder::new()
             .name("tool".to_owned())

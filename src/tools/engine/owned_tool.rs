@@ -17,6 +17,9 @@ use crate::base::params::example_call;
 use crate::base::problem::Outcome;
 use crate::llm::provider::{Offered, Phrases, object_schema};
 
+/// The name under which a tool that takes any arguments gets the text of those that are no object: one that no schema has.
+pub(crate) const NO_OBJECT: &str = "\0";
+
 /// The function of a registered tool.
 pub(crate) type OwnedRun =
     Box<dyn Fn(&ToolContext, &Map<String, Value>) -> Outcome<ToolOk> + Send + Sync>;
@@ -128,7 +131,12 @@ impl ToolRef {
     pub(crate) fn parse_arguments(&self, raw: &str) -> Outcome<ParsedArguments> {
         match self {
             Self::BuiltIn(tool) => parse_arguments(tool, raw),
-            Self::Owned(tool) => parse_owned_arguments(&tool.name, raw),
+            Self::Owned(tool) => match parse_owned_arguments(&tool.name, raw) {
+                Err(_) if tool.rules.takes_any_arguments => Ok(ParsedArguments::Named(
+                    Map::from_iter([(NO_OBJECT.to_owned(), Value::from(raw))]),
+                )),
+                parsed => parsed,
+            },
         }
     }
 

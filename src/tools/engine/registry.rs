@@ -13,7 +13,7 @@ use super::result_cap::capped;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::chat::display::Display;
-use crate::chat::event::CallEnd;
+use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
@@ -308,7 +308,8 @@ pub(crate) fn finish_call(
     took: Duration,
 ) -> FinishedCall {
     let (failed, done) = match outcome {
-        Ok(done) => (false, done),
+        // A tool whose failure ends the turn.
+        Ok(done) => (done.end == CallEnd::Failure, done),
         Err(problem) => {
             let end = match problem.kind {
                 ProblemKind::Declined => CallEnd::Declined,
@@ -372,6 +373,8 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         return Err(refusal);
     }
     let cleared = gate::clear(ctx, &tool, tool.parse_arguments(raw_args)?)?;
+    // Not before: what is asked about does not run, and what is refused never did.
+    ctx.say_state(CallState::Running);
     let agreed;
     let ctx = match cleared.is_agreed {
         true => {

@@ -61,6 +61,8 @@ pub struct Rules {
     pub of_run: bool,
     /// Whether requests carry it before a search has found it.
     pub placement: Placement,
+    /// A tool of the run takes arguments that are no object too, and says itself what is wrong with them.
+    pub takes_any_arguments: bool,
     /// Calls that come one after the other run side by side where each can write in a place of its own, unless one of these arguments is given.
     pub beside_unless: Option<&'static [&'static str]>,
     /// Sub-agents have it too, unless their caller selected other groups.
@@ -154,6 +156,7 @@ impl Rules {
             parallel: false,
             of_run: false,
             placement: Placement::ByKind,
+            takes_any_arguments: false,
             beside_unless: None,
             in_children: false,
             long: false,
@@ -302,6 +305,12 @@ impl Rules {
     /// Every request carries it.
     pub const fn direct(mut self) -> Self {
         self.placement = Placement::Direct;
+        self
+    }
+
+    /// Arguments that are no object come to it under [`super::owned_tool::NO_OBJECT`].
+    pub const fn takes_any_arguments(mut self) -> Self {
+        self.takes_any_arguments = true;
         self
     }
 

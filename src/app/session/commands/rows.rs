@@ -83,7 +83,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     ),
     taking(
         &["effort"],
-        "[low|medium|high]",
+        "[LEVEL]",
         "show or change how hard the model thinks",
         CommandHandler::Model(|model, call| model.change_effort(call.rest, call.run, call.orders)),
     ),

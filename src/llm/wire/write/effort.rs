@@ -77,7 +77,10 @@ pub(crate) fn is_told_unchosen(dialect: Dialect, info: &ModelInfo) -> bool {
 fn unknown(dialect: Dialect, request: &Request<'_>) -> Option<Thinking> {
     let local = dialect.row.local;
     match dialect.wire {
-        Wire::Ollama => Some(Thinking::Switch(request.effort != Effort::Low)),
+        Wire::Ollama => Some(Thinking::Switch(!matches!(
+            request.effort,
+            Effort::None | Effort::Low
+        ))),
         // The names of OpenAI's models say whether they think.
         Wire::Responses => None,
         Wire::Completions | Wire::Anthropic
@@ -98,11 +101,14 @@ pub(crate) fn remark(dialect: Dialect, request: &Request<'_>) -> Option<String> 
     let wanted = request.effort.word();
     let efforts: Efforts = request.info.efforts;
     match Thinking::of(dialect, request) {
+        // A model that never thinks does what was asked.
+        None if request.effort == Effort::None && !request.info.thinks => None,
         None => Some(remarks::no_effort(provider, request)),
         Some(Thinking::Word(effort)) if effort != request.effort.into() => Some(format!(
             "{model} at {provider} does not take effort \"{wanted}\"; it is told \"{}\".",
             effort.word()
         )),
+        Some(Thinking::Switch(false)) if request.effort == Effort::None => None,
         Some(Thinking::Switch(on)) if efforts.control() == EffortControl::Switch => Some(format!(
             "{model} at {provider} can only think or not; at effort \"{wanted}\" it {}.",
             if on { "thinks" } else { "does not" }
@@ -212,19 +218,29 @@ fn gemini(dialect: Dialect, request: &Request<'_>) -> Option<Gemini> {
         },
     );
     let thinking_config = if request.model.contains("gemini-2.5") {
-        ThinkingConfig::ThinkingBudget(budget_tokens(effort))
+        ThinkingConfig::ThinkingBudget(gemini_budget(request.model, effort))
     } else {
         match told {
             Some(Thinking::Word(word)) if chosen.is_some() || gemini_3(request.model) => {
                 ThinkingConfig::ThinkingLevel(word.word())
             }
-            Some(Thinking::Budget(effort)) => ThinkingConfig::ThinkingBudget(budget_tokens(effort)),
+            Some(Thinking::Budget(effort)) => {
+                ThinkingConfig::ThinkingBudget(gemini_budget(request.model, effort))
+            }
             _ => return None,
         }
     };
     Some(Gemini {
         google: GoogleExtra { thinking_config },
     })
+}
+
+/// The same for a model of Google: 2.5 Pro cannot do without thoughts, and 128 is the least that it takes (<https://ai.google.dev/gemini-api/docs/thinking>).
+fn gemini_budget(model: &str, effort: Effort) -> u64 {
+    match effort {
+        Effort::None if model.contains("pro") => 128,
+        effort => budget_tokens(effort),
+    }
 }
 
 /// True for models of the third generation.
@@ -235,9 +251,10 @@ pub(super) fn gemini_3(model: &str) -> bool {
 /// Tokens that thoughts may take. Medium and high are what Google gives these words (<https://ai.google.dev/gemini-api/docs/openai#thinking>).
 fn budget_tokens(effort: Effort) -> u64 {
     match effort {
+        Effort::None => 0,
         Effort::Low => 2048,
         Effort::Medium => 8192,
-        Effort::High => 24_576,
+        Effort::High | Effort::XHigh | Effort::Max => 24_576,
     }
 }
 
@@ -276,6 +293,9 @@ impl AnthropicThinking {
         };
         match Thinking::of(dialect, request) {
             None => Self::default(),
+            Some(Thinking::Word(ReasoningEffort::None) | Thinking::Budget(Effort::None)) => {
+                mode(AnthropicMode::Disabled)
+            }
             Some(Thinking::Word(effort)) => Self {
                 thinking: Some(AnthropicMode::Adaptive),
                 output_config: Some(OutputConfig {
@@ -321,8 +341,9 @@ impl Think {
         }
         let asked = request.options.think.map(Self::Switch);
         match Thinking::of(dialect, request) {
+            Some(Thinking::Word(ReasoningEffort::None)) => Some(Self::Switch(false)),
             Some(Thinking::Word(effort)) => Some(Self::Level(effort.word())),
-            Some(Thinking::Budget(_)) => Some(Self::Switch(true)),
+            Some(Thinking::Budget(effort)) => Some(Self::Switch(effort != Effort::None)),
             Some(Thinking::Switch(on)) => Some(Self::Switch(on)),
             None => asked,
         }

@@ -66,6 +66,7 @@ fn a_session_that_has_forgotten_something_goes_on() {
     log.rename("my porto trip").unwrap();
     turn.say(&messages, &user("and tea?"), BY);
     messages.extend([user("and tea?"), reply("Tea is a drink.")]);
+    turn.note_thought("After porto now tea.");
     turn.sync(&messages, ContextCause::Change);
     // What arrives in pieces, and messages that wait.
     let pieces = log.begin_turn();
@@ -80,6 +81,7 @@ fn a_session_that_has_forgotten_something_goes_on() {
     assert_eq!(problem.kind, ProblemKind::Refused, "it is open: {problem}");
     log.close();
     let before = folder.replay(&log);
+    assert!(folder.text(&log).contains("After porto now tea."));
     let path = folder.store.path(&id);
     let changed = fs::metadata(&path).unwrap().modified().unwrap();
 

@@ -247,7 +247,6 @@ fn ask(
     turns::question_is_asked(ctx, &question.title);
     ctx.say_state(CallState::Waiting);
     let answer = ctx.pauses.during(|| approver.ask(&question, &ctx.stop));
-    ctx.say_state(CallState::Running);
     let approval = match answer {
         Ok(CallAnswer::Allow(approval)) => approval,
         Ok(CallAnswer::Deny { message, interrupt }) => {

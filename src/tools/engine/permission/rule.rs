@@ -59,9 +59,16 @@ impl Rule {
     /// # Errors
     /// The name fits no tool, or the tool takes no such content.
     pub(crate) fn new(name: &str, content: Option<&str>, known: &[KnownTool]) -> Outcome<Self> {
-        let content = content
-            .map(str::trim)
-            .filter(|content| !matches!(*content, "" | "*" | ":*"));
+        let content = content.map(str::trim);
+        // A script whose variable is empty means no command, and surely not all of them.
+        if let Some(content @ ("" | ":*")) = content {
+            let shown = clip(&escape_controls(name), 100);
+            return Err(Problem::input(format!(
+                "The rule {shown}({content}) names nothing that it could be about."
+            ))
+            .next(format!("For all calls of it give {shown} alone.")));
+        }
+        let content = content.filter(|content| *content != "*");
         let text = match content {
             Some(content) => format!("{name}({content})"),
             None => name.to_owned(),

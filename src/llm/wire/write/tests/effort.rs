@@ -214,6 +214,53 @@ fn a_budget_is_smaller_than_the_limit_of_the_reply() {
 }
 
 #[test]
+fn no_effort_is_no_thoughts_where_the_model_can_do_without() {
+    let gemini = |tokens: u64| json!({"extra_body": {"google": {"thinking_config": {"thinking_budget": tokens}}}});
+    for (model, wanted) in [
+        (
+            ("openai", "gpt-5.1"),
+            json!({"reasoning": {"effort": "none", "summary": "auto"}}),
+        ),
+        // It always thinks.
+        (
+            ("openai", "gpt-5"),
+            json!({"reasoning": {"effort": "minimal", "summary": "auto"}}),
+        ),
+        (
+            ("anthropic", "claude-sonnet-4-5"),
+            json!({"thinking": {"type": "disabled"}}),
+        ),
+        (
+            ("anthropic", "claude-sonnet-5-5"),
+            json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
+        ),
+        (
+            ("openrouter", "anthropic/claude-sonnet-4.5"),
+            json!({"reasoning": {"effort": "none"}}),
+        ),
+        (
+            ("groq", "qwen/qwen3-32b"),
+            json!({"reasoning_effort": "none"}),
+        ),
+        (
+            ("mistral", "mistral-medium-latest"),
+            json!({"reasoning_effort": "none"}),
+        ),
+        (
+            ("moonshot", "kimi-k2.6"),
+            json!({"thinking": {"type": "disabled"}}),
+        ),
+        (("gemini", "gemini-2.5-flash"), gemini(0)),
+        (("gemini", "gemini-2.5-pro"), gemini(128)),
+        (("ollama", "gpt-oss:20b"), json!({"think": "low"})),
+        (("ollama", "qwen3:8b"), json!({"think": false})),
+        (("openai", "gpt-4o"), json!({})),
+    ] {
+        assert_eq!(told(model, Effort::None), wanted, "{model:?}");
+    }
+}
+
+#[test]
 fn a_temperature_is_not_sent_beside_thinking() {
     let with = |provider, model, chosen| {
         asked(

@@ -63,10 +63,7 @@ fn a_list_is_separated_outside_of_parentheses() {
                 "read_file",
             ],
         ),
-        (
-            "Bash(*) Bash() read_file( )",
-            &["Bash", "Bash", "read_file"],
-        ),
+        ("Bash(*) read_file(*)", &["Bash", "read_file"]),
         (
             "mcp__calc__add calc__* a__b",
             &["mcp__calc__add", "calc__*", "a__b"],
@@ -98,6 +95,15 @@ fn what_is_wrong_is_told_with_the_place() {
     fails("git_*(x)", "no command, path or name");
     fails("calc__add(x)", "no command, path or name");
     fails("git_log(x)", "no command, path or name");
+    // What a script writes whose variable is empty is not the whole shell.
+    for blank in [
+        "run_command()",
+        "run_command( )",
+        "Bash(:*)",
+        "create_file()",
+    ] {
+        fails(blank, "names nothing");
+    }
     fails("run_command(rm*)", "rm:*");
     fails("create_file(/etc/**)", "relative to the working directory");
     fails("create_file(a[)", "cannot be used");
