@@ -34,7 +34,10 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// A word is neither.
 pub(crate) fn points(list: &str) -> Outcome<Vec<&'static str>> {
     let words = list.split(',').map(str::trim);
-    words.filter(|word| !word.is_empty()).map(point).collect()
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    // Whoever gives the flag wants to be asked.
+    let named = if words.is_empty() { vec![""] } else { words };
+    named.into_iter().map(point).collect()
 }
 
 /// The phase that a point or the name of a phase means.
@@ -228,6 +231,10 @@ mod tests {
     #[test]
     fn points_and_phases_are_read_and_slips_are_named() {
         assert_eq!(points("design, tests,3").unwrap(), ["1b_review", "2b", "3"]);
+        for nothing in ["", " , "] {
+            let problem = points(nothing).unwrap_err().one_line();
+            assert!(problem.contains("spec, design, tests"), "{problem}");
+        }
         let problem = points("desing").unwrap_err().one_line();
         assert!(
             problem.contains("desing") && problem.contains("design"),

@@ -67,12 +67,13 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let earlier = RunRecord::read(&places)?;
     let recorded = state::recorded(&places)?;
     // Another task is another feature.
-    let is_next = places.feature().is_none() && next_task::begins(&request.task, earlier.as_ref());
+    let is_next = places.feature().is_none()
+        && next_task::begins(&request.task, earlier.as_ref(), recorded.as_deref());
     let (done, earlier, recorded) = match is_next {
         true => (earlier, None, None),
         false => (None, earlier, recorded),
     };
-    refuse_other_task(&request, earlier.as_ref(), recorded.as_deref())?;
+    refuse_other_task(&request, earlier.as_ref())?;
     let mut run = Run {
         ctx: ctx.clone(),
         program: request.program.clone(),
@@ -99,7 +100,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     };
     request.steering.check()?;
     if let Some(from) = request.steering.from {
-        steering::check_from(&run, from)?;
+        steering::check_from(from, recorded.as_deref())?;
     }
     steering::note_edits(&run)?;
     let is_left = is_next || request.steering.from.is_some() || is_anything_left(&run, &request)?;
@@ -108,7 +109,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         announce(&run, &request, true)?;
         return finish(&run, &request, Ok(RunOutcome::Done));
     }
-    let own_repository = own_repository(&run, earlier.as_ref())?;
+    let own_repository = own_repository(&run, earlier.as_ref().or(done.as_ref()))?;
     let mut tree = working_tree::share(run.root())?;
     if request.branch.is_none()
         && let Some(earlier) = earlier.as_ref().filter(|earlier| !earlier.finished)
@@ -284,14 +285,15 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<Opti
             }
         }
     }
+    review_edited(run, &phases, record)?;
     Ok(None)
 }
 
-/// Reviews documents of finished phases again that the user has edited since.
+/// Reviews documents of finished phases again that the user has edited since, and has those written again that are gone.
 fn review_edited(run: &Run, done: &[&'static Phase], record: &mut RunRecord) -> Outcome<()> {
     steering::note_edits(run)?;
     for phase in done {
-        if rewritten(run, phase).is_some() && missing_document(run, phase).is_none() {
+        if missing_document(run, phase).is_some() || rewritten(run, phase).is_some() {
             do_phase(run, phase, record)?;
         }
     }
@@ -317,12 +319,18 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     }
     // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
     let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));
+    if !run.root().path().is_dir() {
+        // What its children said is no help.
+        return committed.and(outcome);
+    }
     if let (Err(_), Err(problem)) = (&outcome, &committed) {
         // What failed first is the reason to tell; the record stays that of an interrupted run.
         run.warn(problem.one_line());
         return outcome;
     }
     committed?;
+    // Whoever edited a document on which the phase did not work.
+    steering::note_edits_beside(run, phase)?;
     steering::save_documents(run)?;
     mark("")?;
     outcome
@@ -428,17 +436,10 @@ impl RunRequest {
 }
 
 /// A run continues only with the task it was started with; another one would mix two programs.
-fn refuse_other_task(
-    request: &RunRequest,
-    earlier: Option<&RunRecord>,
-    recorded: Option<&str>,
-) -> Outcome<()> {
+fn refuse_other_task(request: &RunRequest, earlier: Option<&RunRecord>) -> Outcome<()> {
     let Some(earlier) = earlier.filter(|earlier| earlier.task.trim() != request.task.trim()) else {
         return Ok(());
     };
-    if recorded.is_none() && earlier.working.is_empty() {
-        return Ok(());
-    }
     if let Some(feature) = request.places.feature() {
         return Err(Problem::refused(format!(
             "The feature {feature} is for another task: \"{}\".",

@@ -7,6 +7,7 @@ use super::child::{self, ChildTask};
 use super::context::writer_task;
 use super::documents::{self, Document};
 use super::phase::{self, PHASES, Phase, PhaseWork};
+use super::places::DocumentKind;
 use super::review::history::History;
 use super::review::{self, code, document};
 use super::tier::Tier;
@@ -81,21 +82,17 @@ pub(super) enum GateDecision {
     Pause(Pause),
 }
 
-/// Makes sure that the run has come as far as `from`.
+/// Makes sure that the run has come as far as `from`: `recorded` is its state.
 ///
 /// # Errors
 /// It has not: then there is nothing to do again.
-pub(super) fn check_from(run: &Run, from: &str) -> Outcome<()> {
+pub(super) fn check_from(from: &str, recorded: Option<&str>) -> Outcome<()> {
     let before = phase::position(from).and_then(|at| PHASES.get(at.checked_sub(1)?));
-    let recorded = state::recorded(&run.places)?;
-    let is_reached = match before {
-        Some(before) => state::is_done(&run.places, before.name)?,
-        None => true,
-    };
+    let is_reached = before.is_none_or(|before| state::reaches(recorded, before.name));
     if is_reached && recorded.is_some() {
         return Ok(());
     }
-    let last = match &recorded {
+    let last = match recorded {
         Some(recorded) => format!("The last one that is done is {recorded}."),
         None => "Nothing is done yet.".to_owned(),
     };
@@ -159,8 +156,23 @@ pub(super) fn go_back(run: &Run, from: &str) -> Outcome<String> {
 /// # Errors
 /// It cannot be recorded.
 pub(super) fn note_edits(run: &Run) -> Outcome<()> {
+    note_edits_but(run, &[])
+}
+
+/// The same while `working` is in progress: of the documents on which that does not work.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(super) fn note_edits_beside(run: &Run, working: &Phase) -> Outcome<()> {
+    note_edits_but(run, working.documents)
+}
+
+fn note_edits_but(run: &Run, own: &[DocumentKind]) -> Outcome<()> {
     for phase in PHASES.iter().filter(|phase| !phase.steps.is_empty()) {
         for (position, kind) in phase.documents.iter().enumerate() {
+            if own.contains(kind) {
+                continue;
+            }
             let path = run.places.document(*kind);
             let is_reviewed = document::is_reviewed(run, phase, position)?;
             if is_reviewed && phase_record::mark_edited(run, &path)? {

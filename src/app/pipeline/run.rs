@@ -51,10 +51,20 @@ pub(crate) fn run(
         (Some(name), "") => recorded_task(&root, name)?,
         _ => task,
     };
+    let steering = Steering {
+        until: flags.until,
+        from: flags.from,
+        approve: flags.approve.clone(),
+        prompt: TerminalPrompt::of(settings).map(|prompt| Arc::new(prompt) as _),
+    };
+    steering.check()?;
     let workplace = match flags.in_place || flags.branch.is_some() {
         true => None,
-        // Uncommitted changes of a worktree, too, may be meant.
-        false => start::for_run(&quiet, &root, &task, feature, !flags.allow_dirty)?,
+        // Uncommitted changes of a worktree, too, may be meant; and only a run that was begun can go back.
+        false => {
+            let may_make = !flags.allow_dirty && flags.from.is_none();
+            start::for_run(&quiet, &root, &task, feature, may_make)?
+        }
     };
     let (worktree, places) = match (workplace, feature) {
         (Some(place), _) => {
@@ -85,12 +95,7 @@ pub(crate) fn run(
         max_cost: settings.model.max_cost,
         program,
         supervisor: settings.process.executable.clone(),
-        steering: Steering {
-            until: flags.until,
-            from: flags.from,
-            approve: flags.approve.clone(),
-            prompt: TerminalPrompt::of(settings).map(|prompt| Arc::new(prompt) as _),
-        },
+        steering,
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &places, display, topic, stop);

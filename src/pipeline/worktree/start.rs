@@ -206,12 +206,24 @@ fn has_run(root: &Arc<Root>, task: &str, feature: Option<&FeatureName>) -> Outco
         record if feature.is_some() => record.is_some() || recorded.is_some(),
         Some(record) => {
             let is_begun = recorded.is_some() || !record.working.is_empty();
-            record.made_repository
-                || record.task.trim() == task.trim()
-                || (!record.finished && is_begun)
+            record.task.trim() == task.trim()
+                || (!record.finished && is_begun && !was_merged(root, &record.task)?)
         }
         None => recorded.is_some() || run_record::is_running(root),
     })
+}
+
+/// Whether what there is of the run of `task` in the folder was merged from a worktree, finished or not: another one is not in its way.
+fn was_merged(root: &Root, task: &str) -> Outcome<bool> {
+    let Some(found) = repository_on_disk::find(root.path())? else {
+        return Ok(false);
+    };
+    Ok(record::all(found.common()).iter().any(|record| {
+        record.kind == WorktreeKind::Run
+            && record.task.trim() == task.trim()
+            && record.origin == root.path()
+            && !record.merged.is_empty()
+    }))
 }
 
 /// What a new worktree is for.
@@ -381,8 +393,8 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         });
     }
     let forget = format!(
-        "To begin the task from its start: marvin pipeline worktrees --remove {} --force, then this command again",
-        record.name
+        "To begin the task from its start: {}, then this command again",
+        record.command(&format!("worktrees --remove {} --force", record.name))
     );
     if record.path.symlink_metadata().is_ok() {
         return Err(Problem::refused(format!(

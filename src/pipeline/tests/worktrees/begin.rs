@@ -78,9 +78,10 @@ fn a_run_is_in_the_folder_itself_where_one_was_begun_or_nothing_is_committed() {
     assert!(begun(FIRST, "", true, false), "the same task, done");
     assert!(begun("Other", "2a", false, false), "another is in progress");
     assert!(
-        begun("Other", "", true, true),
-        "a repository of the pipeline's own"
+        !begun("Other", "", true, true),
+        "another one is done in a repository that it made"
     );
+    assert!(!begun("Other", "", false, false), "another came to nothing");
     let held =
         run_record::lock(&RunPlaces::at(&project.top()), &project.stage.run.ctx.stop).unwrap();
     fs::remove_file(project.top().join(".marvin/logs/pipeline.json")).unwrap();

@@ -7,6 +7,7 @@ use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::worktree::merge::{MergeForm, MergeOrder};
 use crate::pipeline::worktree::state::WorkState;
 use crate::pipeline::worktree::{record, resolve};
@@ -281,4 +282,32 @@ fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
     project.specify(&second, "Add a --yaml flag").unwrap();
     assert_eq!(project.stage.read(".marvin/spec.md"), of_first);
     assert!(second.places.root.path().join(".marvin/spec.md").exists());
+}
+
+#[test]
+fn a_merge_of_unfinished_work_is_in_nobodys_way_and_its_run_goes_on() {
+    let project = Project::new();
+    let place = project.workplace(FIRST);
+    project.specify(&place, FIRST).unwrap();
+    project.merge_with(None, MergeForm::Squash, true).unwrap();
+    // The same command goes on where the work is now.
+    assert!(project.place("", FIRST).unwrap().is_none());
+    let ctx = &project.stage.run.ctx;
+    ctx.session
+        .working_dir
+        .set(Root::open(&project.top()).unwrap(), true);
+    let request = RunRequest {
+        task: FIRST.to_owned(),
+        ..project.stage.request_until("1a_review")
+    };
+    let before = project.stage.labels().len();
+    run::run(ctx, request).unwrap();
+    let labels = project.stage.labels().split_off(before);
+    assert!(!labels.is_empty(), "it is reviewed");
+    assert!(
+        labels.iter().all(|label| !label.ends_with("-writer")),
+        "{labels:?}"
+    );
+    // Another task has a place of its own.
+    assert!(project.place("", "Add a --yaml flag").unwrap().is_some());
 }
