@@ -147,6 +147,18 @@ pub(crate) fn wait(places: &RunPlaces, phase: &str) -> Outcome<()> {
     change(places, |all| phase.clone_into(&mut all.waiting)).map(drop)
 }
 
+/// Forgets that a run waited, unless it is to wait at this point now.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(crate) fn keep_awaited(places: &RunPlaces, points: &[&str]) -> Outcome<()> {
+    let waiting = read(places)?.waiting;
+    if waiting.is_empty() || points.contains(&waiting.as_str()) {
+        return Ok(());
+    }
+    change(places, |all| all.waiting.clear()).map(drop)
+}
+
 /// Records an approval, unless there is one. Returns the one that counts: the first.
 ///
 /// # Errors
@@ -260,6 +272,11 @@ mod tests {
         assert_eq!(both.0, both.1);
         let all = read(&places).unwrap();
         assert_eq!((all.approved.len(), all.waiting.as_str()), (1, ""));
+        wait(&places, "2b").unwrap();
+        keep_awaited(&places, &["1b_review", "2b"]).unwrap();
+        assert_eq!(read(&places).unwrap().waiting, "2b");
+        keep_awaited(&places, &["1b_review"]).unwrap();
+        assert_eq!(read(&places).unwrap().waiting, "");
         withdraw(&places, |phase| phase == "2b").unwrap();
         assert!(read(&places).unwrap().of("1b_review").is_some());
         withdraw(&places, |phase| phase == "1b_review").unwrap();

@@ -51,7 +51,7 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
                 name: SUBJECT,
             },
             number,
-            &repository::head(run)?,
+            &repository::head(run).unwrap_or_default(),
             &[Judged::of(TESTER, &report.text, verdict)],
         );
         if verdict == Verdict::Satisfied {

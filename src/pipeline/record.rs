@@ -59,6 +59,8 @@ pub(crate) struct RunRecord {
     pub made_repository: bool,
     /// Every phase that was asked for is done.
     pub finished: bool,
+    /// Its work was merged from a worktree, and it has not been started since.
+    pub merged: bool,
 }
 
 impl RunRecord {

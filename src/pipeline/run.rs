@@ -22,6 +22,9 @@ use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
+/// The last phase.
+const LAST: &str = "5";
+
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct RunRequest {
@@ -60,6 +63,7 @@ pub(crate) struct RunRequest {
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome> {
     check_depth(&ctx.session)?;
+    check_may_write(ctx)?;
     let places = request.places.clone();
     let _lock = record::lock(&places, &ctx.stop)?;
     record::wait_for_children(&places, &ctx.stop)?;
@@ -69,6 +73,20 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     // Another task is another feature.
     let is_next = places.feature().is_none()
         && next_task::begins(&request.task, earlier.as_ref(), recorded.as_deref());
+    let is_anothers = request.ticket.is_none()
+        && places.feature().is_none()
+        && earlier.is_none()
+        && recorded.is_some()
+        && epic::is_anothers(ctx, &places.root, &request.task);
+    let earlier = match is_anothers {
+        // It came with the repository, without the record of its run.
+        true => Some(RunRecord {
+            finished: state::reaches(recorded.as_deref(), LAST),
+            ..RunRecord::default()
+        }),
+        false => earlier,
+    };
+    let is_next = is_next || is_anothers && earlier.as_ref().is_some_and(|one| one.finished);
     let (done, earlier, recorded) = match is_next {
         true => (earlier, None, None),
         false => (None, earlier, recorded),
@@ -151,6 +169,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         record.begun = earlier.begun;
     }
     record.write(&run.places)?;
+    approval::keep_awaited(&run.places, &request.steering.approve)?;
     let _alive = Heartbeat::start(&run.places)?;
     // An earlier start in this process is in the ledger.
     let here = ctx.session.ledger.totals().cost;
@@ -178,6 +197,17 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         });
     drop(tree);
     finish(&run, &request, outcome)
+}
+
+/// Makes sure that children can write: they inherit what binds this process.
+fn check_may_write(ctx: &ToolContext) -> Outcome<()> {
+    match ctx.session.policy.readonly {
+        true => Err(Problem::refused(
+            "This process may only read (MARVIN_READONLY=1), and so may its children: they could write nothing of what is asked for.",
+        )
+        .next("Start the run without MARVIN_READONLY.")),
+        false => Ok(()),
+    }
 }
 
 /// Whether the repository is the run's own: there is none yet, or an earlier start of the run made it. Recorded before it is made.
@@ -448,9 +478,12 @@ fn refuse_other_task(request: &RunRequest, earlier: Option<&RunRecord>) -> Outco
         .next("Give the same prompt to continue it, or none.")
         .next("For another task give a name of its own: --feature NAME"));
     }
+    let other = match earlier.task.as_str() {
+        "" => "one that is not recorded here; its epic is in the tickets".to_owned(),
+        task => format!("\"{}\"", first_line(task)),
+    };
     Err(Problem::refused(format!(
-        "The pipeline was run in this directory for another task: \"{}\".",
-        first_line(&earlier.task)
+        "The pipeline was run in this directory for another task: {other}."
     ))
     .next("Give the same prompt to continue it.")
     .next(format!(

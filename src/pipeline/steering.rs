@@ -38,8 +38,15 @@ impl Steering {
     /// Makes sure that the flags can be meant together.
     ///
     /// # Errors
-    /// It was to stop before the phase that was to be done again.
+    /// It was to stop before the phase that was to be done again, or to wait when everything is done.
     pub(crate) fn check(&self) -> Outcome<()> {
+        let last = PHASES.last().map_or("", |phase| phase.name);
+        if self.approve.contains(&last) {
+            return Err(Problem::input(format!(
+                "After phase {last} nothing is left that could wait for approval."
+            ))
+            .next("Name an earlier point with --approve; the end of a run tells what there is to look at."));
+        }
         match (self.from, self.until) {
             (Some(from), Some(until)) if phase::position(from) > phase::position(until) => {
                 Err(Problem::input(format!(

@@ -77,10 +77,13 @@ pub(crate) fn run(
         }
         (None, Some(name)) => (None, features::begin_in_place(&quiet, &root, name)?),
         (None, None) => {
-            start::check_in_place(&root, &task, flags.from.is_some() && !flags.in_place)?;
+            start::check_in_place(&quiet, &root, &task)?;
             (None, RunPlaces::of_project(root))
         }
     };
+    if worktree.is_none() && !flags.in_place && flags.branch.is_none() {
+        start::check_merged(&places, &task, flags.from.is_some())?;
+    }
     let root = Arc::clone(&places.root);
     let request = RunRequest {
         places: places.clone(),

@@ -348,9 +348,6 @@ fn a_marker_counts_alone_on_the_last_line_only() {
     assert_eq!(stage.labels(), ["smoke-tester"; 3]);
     assert_eq!(stage.warnings(), [] as [&str; 0]);
     assert_eq!(runs(&stage), 0, "nothing was changed");
-    let found = findings::read(&stage.run.places).unwrap();
-    let states: Vec<_> = found.iter().map(|one| one.state).collect();
-    assert_eq!(states, [FindingState::Resolved]);
 }
 
 #[test]
@@ -468,6 +465,9 @@ fn a_quality_fixer_may_say_that_nothing_is_to_be_changed() {
     );
     assert_eq!(stage.warnings(), [] as [&str; 0]);
     assert_eq!(runs(&stage), 0, "nothing was changed");
+    let found = findings::read(&stage.run.places).unwrap();
+    let states: Vec<_> = found.iter().map(|one| one.state).collect();
+    assert_eq!(states, [FindingState::Resolved]);
 }
 
 #[test]

@@ -88,11 +88,11 @@ fn a_commit_of_a_run_in_a_folder_leaves_the_rest_of_the_repository_as_it_is() {
     git(&stage, &["rm", "-q", "two/old.txt"]);
     git(&stage, &["add", "two/a.txt", "two/new ü.txt"]);
     stage.put("two/a.txt", "changed\n");
-    let theirs = || {
-        let status = git(&stage, &["status", "--porcelain", "--", "two"]);
-        (status, git(&stage, &["ls-files", "--stage", "two"]))
+    let theirs = |stage: &Stage| {
+        let status = git(stage, &["status", "--porcelain", "--", "two"]);
+        (status, git(stage, &["ls-files", "--stage", "two"]))
     };
-    let before = theirs();
+    let before = theirs(&stage);
     stage.put("one/b.txt", "step\n");
     stage.run.places = RunPlaces::at(&stage.path("one"));
     repository::checkpoint(&stage.run, "A step").unwrap();
@@ -104,7 +104,7 @@ fn a_commit_of_a_run_in_a_folder_leaves_the_rest_of_the_repository_as_it_is() {
     assert_has(&nothing, &["nothing to commit"]);
     let made = git(&stage, &["log", "-2", "--name-only", "--format=%s"]);
     assert_eq!(made, "Of a child\n\none/c.txt\nA step\n\none/b.txt\n");
-    assert_eq!(theirs(), before);
+    assert_eq!(theirs(&stage), before);
 }
 
 #[test]

@@ -154,7 +154,11 @@ pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<Stri
     let cleaned = clean_up(tree, status, order.form == MergeForm::All).unwrap_or_else(|problem| {
         format!("Its worktree could not be removed: {}", problem.one_line())
     });
-    Ok(format!("{what}\n{cleaned}"))
+    let unsigned = match tree.git.drops_signatures() {
+        false => String::new(),
+        true => "\nYour git signs commits (commit.gpgSign); this one is not signed. To sign it: git commit --amend --no-edit -n -S".to_owned(),
+    };
+    Ok(format!("{what}{unsigned}\n{cleaned}"))
 }
 
 /// Keeps the logs, and removes what is merged.
@@ -232,10 +236,13 @@ fn keep_logs(tree: &UserTree<'_>, status: &WorktreeStatus) {
             let bytes = from.read(&from.check(&path)?, MAX_LOG_BYTES)?;
             to.put(&to.check(&path)?, &bytes)?;
         }
-        // One that is not done goes on where its work is now.
         let places = RunPlaces::of_feature(Arc::new(to), &status.record.feature);
-        if let Some(mut run) = RunRecord::read(&places)?.filter(|run| !run.finished) {
+        if status.record.kind == WorktreeKind::Run
+            && let Some(mut run) = RunRecord::read(&places)?
+        {
+            // One that is not done may go on where its work is now.
             run.branch = tree.git.head()?.0.unwrap_or_default();
+            run.merged = true;
             run.write(&places)?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::pipeline::record::{self as run_record, RunRecord};
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::worktree::merge::{MergeForm, MergeOrder};
 use crate::pipeline::worktree::state::WorkState;
-use crate::pipeline::worktree::{record, resolve};
+use crate::pipeline::worktree::{record, resolve, start};
 
 #[test]
 fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
@@ -270,6 +270,11 @@ fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
     let place = project.workplace(FIRST);
     project.run(&place, FIRST).unwrap();
     project.merge(None, MergeForm::Squash).unwrap();
+    // Done, it is found; to go back in it would commit on the user's branch.
+    let here = RunPlaces::at(&project.top());
+    start::check_merged(&here, FIRST, false).unwrap();
+    let problem = start::check_merged(&here, FIRST, true).unwrap_err();
+    assert_has(&words(&problem), &["is merged", "--in-place"]);
     let of_first = project.stage.read(".marvin/spec.md");
     let second = project.workplace("Add a --yaml flag");
     for path in [
@@ -290,8 +295,13 @@ fn a_merge_of_unfinished_work_is_in_nobodys_way_and_its_run_goes_on() {
     let place = project.workplace(FIRST);
     project.specify(&place, FIRST).unwrap();
     project.merge_with(None, MergeForm::Squash, true).unwrap();
-    // The same command goes on where the work is now.
+    // Another task has a place of its own.
+    assert!(project.place("", "Add a --yaml flag").unwrap().is_some());
+    // The same command may go on where the work is now, if the user says so.
     assert!(project.place("", FIRST).unwrap().is_none());
+    let here = RunPlaces::at(&project.top());
+    let problem = start::check_merged(&here, FIRST, false).unwrap_err();
+    assert_has(&words(&problem), &["is merged", "--in-place"]);
     let ctx = &project.stage.run.ctx;
     ctx.session
         .working_dir
@@ -308,6 +318,5 @@ fn a_merge_of_unfinished_work_is_in_nobodys_way_and_its_run_goes_on() {
         labels.iter().all(|label| !label.ends_with("-writer")),
         "{labels:?}"
     );
-    // Another task has a place of its own.
-    assert!(project.place("", "Add a --yaml flag").unwrap().is_some());
+    start::check_merged(&here, FIRST, true).unwrap();
 }
