@@ -169,7 +169,6 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         record.begun = earlier.begun;
     }
     record.write(&run.places)?;
-    approval::keep_awaited(&run.places, &request.steering.approve)?;
     let _alive = Heartbeat::start(&run.places)?;
     // An earlier start in this process is in the ledger.
     let here = ctx.session.ledger.totals().cost;
@@ -340,6 +339,7 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     run.budget_left()?;
     tell_what_is_missing(run, phase)?;
     mark(phase.name)?;
+    approval::pass(&run.places, phase.name)?;
     let outcome = work(run, phase);
     // Stopped: whatever a child was writing is left, and the record says so.
     run.ctx.stop.check()?;

@@ -46,6 +46,7 @@ pub(crate) fn run(
     let tiers = tiers(&quiet, settings)?;
     let program = program(settings)?;
     let root = quiet.root()?;
+    refuse_place(&quiet, &root)?;
     let feature = flags.feature.as_ref();
     let task = match (feature, task.trim()) {
         (Some(name), "") => recorded_task(&root, name)?,
@@ -120,6 +121,22 @@ pub(crate) fn run(
         ..SummaryFacts::default()
     }));
     outcome.and(written)
+}
+
+/// Refuses to build in the root of the file system, and to make a repository of the home folder: its first commit would take everything there.
+fn refuse_place(ctx: &ToolContext, root: &Root) -> Outcome<()> {
+    let is_root = root.path() == Path::new("/");
+    let home = ctx.session.paths.home().ok();
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let is_home = home.as_deref() == Some(root.path()) && !repository::exists(root)?;
+    match is_root || is_home {
+        true => Err(Problem::refused(format!(
+            "{} is no folder of a project.",
+            root.path().display()
+        ))
+        .next("Name one with --working-dir.")),
+        false => Ok(()),
+    }
 }
 
 /// The task of a feature that was begun, for a run that is started without a prompt.

@@ -132,6 +132,25 @@ fn the_same_task_goes_on_where_it_is_and_another_one_has_a_place_of_its_own() {
 }
 
 #[test]
+fn a_run_in_place_is_not_begun_beside_a_worktree_that_has_its_task() {
+    let project = Project::new();
+    project.workplace(FIRST);
+    let root = Arc::new(Root::open(&project.top()).unwrap());
+    let check = |task: &str| start::check_in_place(&project.stage.run.ctx, &root, task);
+    let problem = check(FIRST).unwrap_err();
+    let dir = project.top().display().to_string();
+    assert_has(
+        &words(&problem),
+        &[
+            "A run of this task was begun in a worktree",
+            "marvin pipeline merge add-a-json-flag --force --working-dir ",
+            &dir,
+        ],
+    );
+    check("Add a --yaml flag").unwrap();
+}
+
+#[test]
 fn a_branch_called_marvin_is_no_obstacle() {
     let project = Project::new();
     project.git(&["branch", "marvin"]);
