@@ -3,10 +3,12 @@
 use super::record::RunRecord;
 use super::{Run, first_line};
 use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::Root;
 use crate::formats::front_matter::NewTicket;
 use crate::store::tickets::change;
 use crate::store::tickets::folder::Folder;
 use crate::store::tickets::location::TicketLocation;
+use crate::tools::engine::context::ToolContext;
 
 fn location(run: &Run) -> Outcome<TicketLocation> {
     match &run.tickets {
@@ -58,6 +60,17 @@ fn unrecorded(run: &Run, place: &TicketLocation) -> Option<String> {
         .into_iter()
         .find(|ticket| ticket.title == title && ticket.parent.is_empty() && !ticket.is_closed());
     found.map(|ticket| ticket.id)
+}
+
+/// Whether a state without the record of its run is another task's, as far as the tickets know: there are epics, and none of them is of this one.
+pub(crate) fn is_anothers(ctx: &ToolContext, root: &Root, task: &str) -> bool {
+    let place = TicketLocation::from(&ctx.session.env, root.path()).check_inside();
+    let tickets = place.and_then(|place| place.open()?.load(&ctx.stop));
+    let mut tickets = tickets.unwrap_or_default();
+    // As those of runs are made.
+    tickets.retain(|ticket| ticket.parent.is_empty() && ticket.priority == "0");
+    let title = first_line(task);
+    !tickets.is_empty() && tickets.iter().all(|ticket| ticket.title != title)
 }
 
 /// Closes the run's ticket.
