@@ -426,6 +426,20 @@ fn packages_are_not_asked_for_without_a_network() {
     assert!(!home.has("work/ran"));
 }
 
+#[test]
+fn a_model_that_nobody_watches_works_in_no_folder_of_programs() {
+    let home = Home::new();
+    home.write(".local/bin/program", "");
+    let server = playing([
+        calls("set_working_dir", json!({"path": "~/.local/bin"})),
+        calls("run_command", json!({"command": "touch evil"})),
+        says("Done."),
+    ]);
+    unread(&home, &server).dir(home.path()).run().expect(0);
+    last_sent(&server, 1).assert_has(&["programs are run from there"]);
+    assert!(!home.has(".local/bin/evil"));
+}
+
 fn git(home: &Home, dir: &str, words: &str) {
     let mut command = std::process::Command::new("git");
     command

@@ -258,7 +258,12 @@ impl SessionSandbox {
             report: None,
         };
         Ok(Some(CommandSandbox {
-            set: self.variables(choice, (&tmp, &caches), LinkedWorktree::of(dir).as_ref(), env),
+            set: self.variables(
+                choice,
+                (&tmp, &caches),
+                LinkedWorktree::of(dir).as_ref(),
+                env,
+            ),
             policy,
         }))
     }
@@ -269,7 +274,14 @@ impl SessionSandbox {
         let Some(choice) = fence.filter(|choice| choice.mode == SandboxMode::WorkspaceWrite) else {
             return Vec::new();
         };
-        let mut writable = vec![dir.to_owned()];
+        // Where it is too much no command runs.
+        let mut writable = Vec::new();
+        writable.extend(
+            self.folders
+                .objection(dir)
+                .is_none()
+                .then(|| dir.to_owned()),
+        );
         let linked = LinkedWorktree::of(dir);
         writable.extend(linked.iter().flat_map(LinkedWorktree::writable));
         writable.extend(choice.writable.iter().filter(|path| path.exists()).cloned());
