@@ -80,9 +80,12 @@ run() {
         "--prompt-file=$prompt"
         "--working-dir=${INPUT_WORKING_DIRECTORY:-.}"
         "--sandbox=${INPUT_SANDBOX:-workspace-write}"
-        "--sandbox-network=${INPUT_SANDBOX_NETWORK:-on}"
         "--max-cost=${INPUT_MAX_COST:-1}"
     )
+    # Nothing reaches the network in read-only, and "on" is what the action says unless it is told otherwise.
+    if [ "${INPUT_SANDBOX:-}" != read-only ] || [ "${INPUT_SANDBOX_NETWORK:-on}" != on ]; then
+        arguments+=("--sandbox-network=${INPUT_SANDBOX_NETWORK:-on}")
+    fi
     local name value
     for name in model provider allowed-tools disallowed-tools max-turns json-schema append-system-prompt; do
         value=INPUT_$(printf '%s' "$name" | tr 'a-z-' 'A-Z_')

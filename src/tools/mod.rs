@@ -68,6 +68,7 @@ pub(crate) mod project {
     pub(crate) mod packages;
     #[cfg(test)]
     mod patch_cases;
+    mod program_folders;
     pub(crate) mod project_text;
     pub(crate) mod reviews;
     pub(crate) mod scratch;

@@ -164,6 +164,10 @@ fn a_command_leaves_the_sandbox_only_when_the_editors_user_says_so() {
     let marvin = marvin.args(["--sandbox", "workspace-write"]);
     let mut editor = Editor::begin_with(marvin.env("MARVIN_SANDBOX_EXCLUDE_TMP", "1"), json!({}));
     let session = editor.open(&home);
+    // It is fenced, or asked about.
+    editor.answers(|_| panic!("a question"));
+    editor.prompt(&session, "run touch inside");
+    assert!(home.has("work/inside"));
     let outside = |word: &str| {
         let command = format!("echo {word} >> ../out.txt");
         let args =

@@ -426,6 +426,20 @@ fn packages_are_not_asked_for_without_a_network() {
     assert!(!home.has("work/ran"));
 }
 
+#[test]
+fn a_model_that_nobody_watches_works_in_no_folder_of_programs() {
+    let home = Home::new();
+    home.write(".local/bin/program", "");
+    let server = playing([
+        calls("set_working_dir", json!({"path": "~/.local/bin"})),
+        calls("run_command", json!({"command": "touch evil"})),
+        says("Done."),
+    ]);
+    unread(&home, &server).dir(home.path()).run().expect(0);
+    last_sent(&server, 1).assert_has(&["programs are run from there"]);
+    assert!(!home.has(".local/bin/evil"));
+}
+
 fn git(home: &Home, dir: &str, words: &str) {
     let mut command = std::process::Command::new("git");
     command
@@ -444,13 +458,16 @@ fn git(home: &Home, dir: &str, words: &str) {
     assert!(done.status.success(), "{words}: {done:?}");
 }
 
+const REBASE: &str = "git -c user.name=A -c user.email=a@b.c rebase main";
 const COMMITS: &str = "git -c user.name=A -c user.email=a@b.c commit -qm one";
 
 #[test]
 fn commits_are_made_and_what_git_runs_is_put_back() {
     let home = Home::new();
     git(&home, "work", "init -q -b main");
-    let evil = "echo evil > .git/hooks/post-commit; git config core.fsmonitor evil; echo x > .envrc; echo 1 > a";
+    git(&home, "work", "config core.hooksPath .githooks");
+    home.write("work/.githooks/pre-push", "");
+    let evil = "echo evil | tee .git/hooks/post-commit > .githooks/pre-push; git config core.fsmonitor evil; echo x > .envrc; echo 1 > a";
     let told = result(
         &home,
         &format!("{evil}; git add a && {COMMITS} && git log --oneline"),
@@ -458,16 +475,18 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
     );
     told.assert_has(&[
         " one\n",
-        ".git/config, .git/hooks/post-commit: put back; a command may not change what git runs.",
+        ".git/config, .git/hooks/post-commit, .githooks/pre-push: put back; a command may not change what git runs.",
         "The command changed .envrc",
     ]);
     assert!(!home.has("work/.git/hooks/post-commit"));
     assert!(!home.read("work/.git/config").contains("evil"));
+    assert_eq!(home.read("work/.githooks/pre-push"), "");
 
     // A linked worktree commits into the repository that it shares, and cannot change what that runs.
     git(&home, "work", "worktree add -q ../linked -b side");
+    git(&home, "work", "commit -q --allow-empty -m two");
     let command = format!(
-        "echo 2 > b; git add b && {COMMITS} && git checkout -qb more && git log --oneline | head -1; echo evil > ../work/.git/hooks/post-commit; echo evil >> ../work/.git/config"
+        "echo 2 > b; git add b && {COMMITS} && git checkout -qb more && git log --oneline | head -1; {REBASE} 2>&1; git status; git log --format=%s; echo evil > ../work/.git/hooks/post-commit; echo evil >> ../work/.git/config"
     );
     let server = commands(&[&command]);
     unread(&home, &server)
@@ -479,7 +498,8 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
         "hooks/post-commit: Permission denied",
         ".git/config: Permission denied",
     ]);
-    told.assert_has(&[" one\n"]);
+    told.assert_has(&[" one\n", "nothing to commit", "\none\ntwo\none\n"]);
+    assert!(!told.contains("cherry-pick"), "{told}");
     // A repository that does not name the folder opens nothing.
     git(&home, "linked", "rev-parse HEAD");
     home.write(

@@ -61,6 +61,11 @@ impl CallApprover for ClientApprover {
         })
     }
 
+    /// In a conversation a command is asked about, or it is fenced.
+    fn wants_fenced_commands(&self) -> bool {
+        false
+    }
+
     fn ask_outside(&self, call: &str, command: &str, stop: &Cancel) -> Option<Outcome<CallAnswer>> {
         let known = self.updates.call(call);
         let id = known.map_or_else(|| call.to_owned(), |known| known.id);

@@ -70,7 +70,7 @@ pub(crate) struct GitWatch {
     linked: Option<LinkedWorktree>,
     /// The repositories that lie in the workspace or in an added folder, beside that of the workspace itself.
     repositories: RepositorySearch,
-    /// Files and folders of the workspace that git's configuration names.
+    /// Files and folders of the workspace that git's configuration names: programs, folders of hooks, and further configuration.
     named: Vec<PathBuf>,
     /// By path: in the workspace, or absolute.
     git: NotedFiles,
@@ -128,6 +128,9 @@ impl GitWatch {
         };
         watch.git = watch.git_now(None);
         watch.named = watch.named();
+        if !watch.named.is_empty() {
+            watch.git = watch.git_now(None);
+        }
         watch.told = watch.told_now(None);
         watch
     }
@@ -356,6 +359,13 @@ impl GitWatch {
                 noting.file(program, Role::Whole);
             }
         }
+        for path in &self.named {
+            let found = fs::symlink_metadata(self.places.dir.join(path));
+            match found.is_ok_and(|found| found.is_dir()) {
+                true => noting.folder(path, 1),
+                false => noting.file(path, Role::Whole),
+            }
+        }
         noting.noted
     }
 
@@ -372,13 +382,6 @@ impl GitWatch {
         }
         for folder in &places.folders {
             noting.folder(folder, 3);
-        }
-        for path in &self.named {
-            let found = fs::symlink_metadata(places.dir.join(path));
-            match found.is_ok_and(|found| found.is_dir()) {
-                true => noting.folder(path, 1),
-                false => noting.file(path, Role::Whole),
-            }
         }
         noting.noted
     }

@@ -12,6 +12,10 @@ pub(super) fn enter(_policy: &Policy) -> Result<(), String> {
     landlock_abi().map(drop)
 }
 
+pub(super) fn try_steps(_policy: &Policy, _abi: u32) -> Result<(), String> {
+    landlock_abi().map(drop)
+}
+
 pub(super) fn close_inherited(_kept: Option<&File>) -> Result<(), String> {
     Ok(())
 }

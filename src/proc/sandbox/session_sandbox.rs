@@ -33,6 +33,14 @@ const CACHES: [(&str, &str, &str); 3] = [
     ("GOCACHE", "go-build", ".cache/go-build"),
 ];
 
+/// In a linked worktree nothing deletes a reference: that locks a file beside the configuration of the repository around it. A rebase of the usual kind deletes one for each
+/// commit, and where it cannot, the worktree seems to be in the middle of a cherry-pick; this kind does without. See git-config(1).
+const REBASE: [(&str, &str); 3] = [
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "rebase.backend"),
+    ("GIT_CONFIG_VALUE_0", "apply"),
+];
+
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SandboxChoice {
@@ -250,7 +258,12 @@ impl SessionSandbox {
             report: None,
         };
         Ok(Some(CommandSandbox {
-            set: self.variables(choice, &tmp, &caches, env),
+            set: self.variables(
+                choice,
+                (&tmp, &caches),
+                LinkedWorktree::of(dir).as_ref(),
+                env,
+            ),
             policy,
         }))
     }
@@ -261,7 +274,14 @@ impl SessionSandbox {
         let Some(choice) = fence.filter(|choice| choice.mode == SandboxMode::WorkspaceWrite) else {
             return Vec::new();
         };
-        let mut writable = vec![dir.to_owned()];
+        // Where it is too much no command runs.
+        let mut writable = Vec::new();
+        writable.extend(
+            self.folders
+                .objection(dir)
+                .is_none()
+                .then(|| dir.to_owned()),
+        );
         let linked = LinkedWorktree::of(dir);
         writable.extend(linked.iter().flat_map(LinkedWorktree::writable));
         writable.extend(choice.writable.iter().filter(|path| path.exists()).cloned());
@@ -289,8 +309,8 @@ impl SessionSandbox {
     fn variables(
         &self,
         choice: &SandboxChoice,
-        tmp: &Path,
-        caches: &Path,
+        (tmp, caches): (&Path, &Path),
+        linked: Option<&LinkedWorktree>,
         env: &Env,
     ) -> Vec<(String, String)> {
         let mut set = vec![
@@ -307,6 +327,9 @@ impl SessionSandbox {
         if !choice.network {
             // npm would look names up again for half a minute.
             set.push(("npm_config_fetch_retries".to_owned(), "0".to_owned()));
+        }
+        for (name, value) in linked.iter().flat_map(|_| REBASE) {
+            set.push((name.to_owned(), value.to_owned()));
         }
         for (name, own, beneath_home) in CACHES {
             let named = env.get(name).map(PathBuf::from);

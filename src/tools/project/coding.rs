@@ -12,7 +12,7 @@ use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
 use crate::tools::project::search::{SearchQuery, search};
-use crate::tools::project::secret_folders;
+use crate::tools::project::{program_folders, secret_folders};
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
 tools! { "coding", in_children;
@@ -110,6 +110,7 @@ fn approved_folder(ctx: &ToolContext, path: &str) -> Outcome<Root> {
         None => false,
     };
     if !is_inside {
+        program_folders::check(&root, ctx)?;
         ctx.approve(ApprovalRequest::new(
             "Work in this directory?",
             "change the working directory",

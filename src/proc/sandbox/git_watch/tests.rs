@@ -322,7 +322,7 @@ fn repositories_in_the_workspace_and_beside_it_are_watched_too() {
 }
 
 #[test]
-fn what_the_configuration_names_in_the_workspace_is_told() {
+fn what_the_configuration_names_in_the_workspace_is_put_back() {
     let (_dir, path) = repository();
     let user = path.join("user.gitconfig");
     fs::write(&user, "[core]\n\thooksPath = made\n").unwrap();
@@ -362,10 +362,7 @@ fn what_the_configuration_names_in_the_workspace_is_told() {
     ] {
         fs::write(path.join(file), "after").unwrap();
     }
-    let mut changes = watch.changes();
-    assert_eq!(changes.git, paths(&[]));
-    changes.told.sort();
-    let told = [
+    let changed = [
         ".githooks/pre-push",
         "linked/pre-commit",
         "made/pre-commit",
@@ -373,5 +370,14 @@ fn what_the_configuration_names_in_the_workspace_is_told() {
         "tools/text",
         "tools/watch",
     ];
-    assert_eq!(changes.told, paths(&told));
+    let changes = watch.changes();
+    assert_eq!(changes.git, paths(&changed));
+    assert_eq!(changes.told, paths(&[]));
+    assert_eq!(undo(&watch), paths(&[]));
+    for file in &changed {
+        let now = fs::read_to_string(path.join(file)).ok();
+        let before = (!file.ends_with("pre-commit")).then_some("before");
+        assert_eq!(now.as_deref(), before, "{file}");
+    }
+    assert_eq!(fs::read_to_string(path.join("less")).unwrap(), "after");
 }

@@ -138,7 +138,6 @@ const TYPES: u64 = 16;
 
 /// Sets the filter for this thread and whatever it becomes.
 pub(super) fn apply(policy: &Policy, abi: u32) -> Result<(), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("the filter of system calls: {error}");
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| failed(&error))?;
     let rules = [
         (
@@ -168,16 +167,33 @@ pub(super) fn apply(policy: &Policy, abi: u32) -> Result<(), String> {
     Ok(())
 }
 
+/// Sets a filter that lets every call through.
+pub(super) fn apply_nothing() -> Result<(), String> {
+    apply_filter(&[statement(ANSWER, 0, 0, ALLOW)]).map_err(|error| failed(&error))
+}
+
+fn failed(error: &dyn std::fmt::Display) -> String {
+    format!("the filter of system calls: {error}")
+}
+
+/// An instruction of a filter; see <https://docs.kernel.org/networking/filter.html>.
+fn statement(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+/// The instruction that ends a filter, and its answer to a call that may be made.
+const ANSWER: u16 = 0x06;
+const ALLOW: u32 = 0x7fff_0000;
+
 /// Refuses every call whose number has the bit of x32.
 fn refuse_x32() -> Vec<sock_filter> {
-    let statement = |code: u16, jt: u8, jf: u8, k: u32| sock_filter { code, jt, jf, k };
-    let (load, jump_if_at_least, answer) = (0x20, 0x35, 0x06);
+    let (load, jump_if_at_least) = (0x20, 0x35);
     vec![
         // The number is the first word of what a filter sees.
         statement(load, 0, 0, 0),
         statement(jump_if_at_least, 0, 1, 0x4000_0000),
-        statement(answer, 0, 0, 0x0005_0000 | libc::EPERM.unsigned_abs()),
-        statement(answer, 0, 0, 0x7fff_0000),
+        statement(ANSWER, 0, 0, 0x0005_0000 | libc::EPERM.unsigned_abs()),
+        statement(ANSWER, 0, 0, ALLOW),
     ]
 }
 

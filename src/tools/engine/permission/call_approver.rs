@@ -50,6 +50,11 @@ pub(crate) trait CallApprover: Send + Sync {
     /// There is no answer, which is a refusal; or `stop` fired.
     fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer>;
 
+    /// Whether it is asked about commands that the sandbox holds, where a mode asks about programs.
+    fn wants_fenced_commands(&self) -> bool {
+        true
+    }
+
     /// Waits for the answer to whether the command of a call may run outside the sandbox, which its call as a whole does not say; `None` where that is not asked.
     ///
     /// # Errors

@@ -212,8 +212,13 @@ fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<C
         }
         Decision::Refuse(denial) => Err(refuse(ctx, &call, &denial)),
         Decision::Ask { mode } => {
-            if permissions.approver().is_some() {
-                return ask(ctx, tool, &call, mode_words(&call, mode), args);
+            if let Some(approver) = permissions.approver() {
+                let is_command = matches!(call.subject, CallSubject::Command(_));
+                let is_fenced = is_command && ctx.session.sandbox.fence().is_some();
+                return match is_fenced && !approver.wants_fenced_commands() {
+                    true => Ok(ClearedCall::new(args, false)),
+                    false => ask(ctx, tool, &call, mode_words(&call, mode), args),
+                };
             }
             match ctx.approval {
                 // On a terminal the tools that need it ask by themselves.
