@@ -231,7 +231,7 @@ fn first_line(tool: &ToolRef) -> &str {
 fn engine_tool(name: &'static str, about: &'static str, schema: &'static str) -> Offered {
     Offered {
         name: name.into(),
-        about_json: Cow::Owned(serde_json::Value::from(about).to_string()),
+        about_json: Cow::Owned(Value::from(about).to_string()),
         params_json: schema.into(),
         phrases: Phrases::BuiltIn(&[]),
     }
