@@ -186,8 +186,8 @@ impl UsedServer {
         Ok(listed.items)
     }
 
-    /// Keeps what the server offers and how it was spoken to: the next command begins with that, and conversations offer its tools. Without `prompts` those that
-    /// are known stay.
+    /// Keeps what the server offers and how it was spoken to: the next command begins with that, and conversations offer its tools. Without `prompts` those
+    /// that are known stay.
     pub(super) fn remember(&self, facts: &ServerFacts, tools: &[Value], prompts: Option<&[Value]>) {
         let known = known(&self.entry, self.sign_in.as_deref(), &self.paths);
         let prompts = match (prompts, &known) {

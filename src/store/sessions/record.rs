@@ -208,8 +208,8 @@ pub(crate) enum Record<'a> {
             deserialize_with = "known_call"
         )]
         call: Option<Box<CallRecord>>,
-        /// What the model thought before it wrote an answer. An editor shows it again, and no model is sent it. The file is private and has all that thoughts are
-        /// about, messages and results, so it keeps them too; for some providers it has to anyway, in [`crate::chat::message::ProviderState`].
+        /// What the model thought before it wrote an answer. An editor shows it again, and no model is sent it. The file is private and has all that
+        /// thoughts are about, messages and results, so it keeps them too; for some providers it has to anyway, in [`crate::chat::message::ProviderState`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thought: Option<String>,
     },
