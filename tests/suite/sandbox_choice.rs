@@ -435,7 +435,7 @@ fn a_model_that_nobody_watches_works_in_no_folder_of_programs() {
         calls("run_command", json!({"command": "touch evil"})),
         says("Done."),
     ]);
-    unread(&home, &server).dir(home.path()).run().expect(0);
+    unread(&home, &server).dir(&home.path()).run().expect(0);
     last_sent(&server, 1).assert_has(&["programs are run from there"]);
     assert!(!home.has(".local/bin/evil"));
 }
