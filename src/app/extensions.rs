@@ -1,9 +1,11 @@
 //! What the user's own files and a project bring into a session, hooks first: read when a session is opened, as far as it is trusted.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::settings::Settings;
+use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, escape_controls, one_line};
 use crate::disk::atomic;
@@ -76,8 +78,21 @@ pub(crate) fn user_hooks(paths: &Paths) -> Option<ReadHooks> {
     match atomic::read(&path, MAX_FILE_BYTES) {
         Ok(None) => None,
         Ok(Some(bytes)) => Some(ReadHooks::new(&bytes)),
-        Err(problem) => Some(ReadHooks::unreadable(problem)),
+        Err(problem) => Some(ReadHooks {
+            wants_blocking: file::wants_blocking(&beginning(&path)),
+            ..ReadHooks::unreadable(problem)
+        }),
     }
+}
+
+/// As much of a file as a hooks file may have, if it can be read at all.
+fn beginning(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = open::read(path) {
+        // What came before an error counts.
+        let _cut = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The hooks file of a project, if there is one. A link that leads out of the project is none.

@@ -345,20 +345,20 @@ fn a_file_with_a_fault_is_refused_and_may_close_what_changes_something() {
     ]);
     assert!(home.has("work/a.md"));
     fs::remove_file(home.work().join("a.md")).unwrap();
-    fs::write(
-        &path,
-        "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"onFailure\": \"block\",",
-    )
-    .unwrap();
-    let server = script();
-    let done = home.ask(&working(&server), "work").run().expect(0);
-    done.stderr_has(&["tools that change something are refused until it is fixed"]);
-    assert!(!home.has("work/a.md"));
-    assert!(last_sent(&server, 1).contains("cannot be used"));
-    assert!(
-        !last_sent(&server, 2).contains("cannot be used"),
-        "reading is open"
-    );
+    // Cut off, or longer than what is read of it.
+    for more in [0, 2 << 20] {
+        let begun = "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"onFailure\": \"block\",";
+        fs::write(&path, format!("{begun}{}", " ".repeat(more))).unwrap();
+        let server = script();
+        let done = home.ask(&working(&server), "work").run().expect(0);
+        done.stderr_has(&["tools that change something are refused until it is fixed"]);
+        assert!(!home.has("work/a.md"));
+        assert!(last_sent(&server, 1).contains("cannot be used"));
+        assert!(
+            !last_sent(&server, 2).contains("cannot be used"),
+            "reading is open"
+        );
+    }
     // Ten megabytes are not read.
     fs::write(&path, " ".repeat(10 << 20)).unwrap();
     let done = home.marvin().arg("hooks").run().expect(0);

@@ -1,5 +1,5 @@
-//! Folders from which others run programs or read what they run. Commands in the sandbox may change the working directory, so a model that nobody watches does not
-//! choose one of these.
+//! Folders from which others run programs or read what they run. Commands in the sandbox may change the working directory, so a model that nobody
+//! watches does not choose one of these.
 
 use std::path::{Path, PathBuf};
 
