@@ -352,6 +352,9 @@ mod tests {
             &["--permission-mode", "dontask"],
             "Did you mean \"dontAsk\"?",
         );
+        for model in [&["--model", "-x"], &["--fallback-model", "-x"]] {
+            assert!(typed(model).is_ok(), "{model:?}");
+        }
     }
 
     #[test]
