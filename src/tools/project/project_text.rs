@@ -56,19 +56,20 @@ impl<'a> ProjectText<'a> {
         let Some((editor, stop)) = self.editor.filter(|(editor, _)| editor.reads()) else {
             return Ok(None);
         };
-        let Some(rel) = self.without_links(rel) else {
+        let is_own = |rel: &RelPath| rel.parts().any(|part| OWN_PARTS.contains(&part));
+        let Some(real) = self.without_links(rel) else {
             return Ok(None);
         };
-        if rel.parts().any(|part| OWN_PARTS.contains(&part)) {
+        if is_own(rel) || is_own(&real) {
             return Ok(None);
         }
-        let mut file = self.root.open_read(&rel)?;
+        let mut file = self.root.open_read(&real)?;
         let mut start = Vec::new();
         let looked = (&mut file).take(LOOKED_AT).read_to_end(&mut start);
         if looked.is_err() || start.contains(&0) {
             return Ok(None);
         }
-        editor.read(&self.root.path().join(rel.as_str()), stop)
+        editor.read(&self.root.path().join(real.as_str()), stop)
     }
 
     /// The path of the file itself, which an editor knows it by. None where links lead out of the folder or to nothing.
