@@ -361,6 +361,9 @@ mod tests {
             &["--permission-mode", "dontask"],
             "Did you mean \"dontAsk\"?",
         );
+        for model in [&["--model", "-x"], &["--fallback-model", "-x"]] {
+            assert!(typed(model).is_ok(), "{model:?}");
+        }
     }
 
     #[test]

@@ -37,14 +37,14 @@ static MODES: &[AcpMode] = &[
     AcpMode {
         id: "ask",
         name: "Ask",
-        about: "Reads run; changes of files, programs and what reaches outside are asked about.",
+        about: "Reads run, on the web too; changes of files, programs and what acts outside are asked about.",
         mode: PermissionMode::Default,
         who: OfferedTo::All,
     },
     AcpMode {
         id: "edit",
         name: "Edit",
-        about: "Changes of files run too; programs and what reaches outside are asked about.",
+        about: "Changes of files run too; programs and what acts outside are asked about.",
         mode: PermissionMode::AcceptEdits,
         who: OfferedTo::All,
     },

@@ -11,6 +11,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::permission::call_approver::{
     CallAnswer, CallApproval, CallApprover, CallQuestion,
 };
+use crate::tools::engine::permission::call_facts::KnownTool;
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::engine::permission::rule::Rule;
@@ -106,18 +107,30 @@ impl CallerApprover {
     }
 
     fn rules(&self, rules: Option<&Value>) -> Outcome<Vec<Rule>> {
-        let tools = self.0.session.registry().all();
-        let known = known_tools(&tools);
-        let mut all = Vec::new();
-        for rule in rules.and_then(Value::as_array).into_iter().flatten() {
-            let (name, content) = (text(rule, "toolName"), text(rule, "ruleContent"));
-            let written = match content {
-                "" => name.to_owned(),
-                content => format!("{name}({content})"),
-            };
-            all.extend(Rule::parse_list(&written, &known)?);
-        }
-        Ok(all)
+        let known = known_tools(&self.0.session.registry().all());
+        let rules = rules.and_then(Value::as_array).into_iter().flatten();
+        rules.map(|rule| added_rule(rule, &known)).collect()
+    }
+}
+
+/// A rule of the calling program. Its content may be a command that the model wrote, so it is taken whole and not read as a list of rules.
+fn added_rule(rule: &Value, known: &[KnownTool]) -> Outcome<Rule> {
+    let content = match rule.get("ruleContent") {
+        None | Some(Value::Null) => None,
+        Some(content) => Some(content.as_str().unwrap_or_default()),
+    };
+    if content.is_some_and(|content| content.trim().is_empty()) {
+        return Err(Problem::input(
+            "a rule with an empty ruleContent is about nothing; without ruleContent it is about every call of the tool.",
+        ));
+    }
+    let rule = Rule::new(text(rule, "toolName"), content, known)?;
+    // A Marvin that this one starts gets it in a list.
+    match Rule::parse_list(rule.text(), known)?.as_slice() {
+        [again] if again.text() == rule.text() => Ok(rule),
+        _ => Err(Problem::input(
+            "a rule whose ruleContent has parentheses that do not fit together cannot be kept.",
+        )),
     }
 }
 
@@ -138,4 +151,41 @@ pub(super) fn set_mode(
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::engine::permission::call_facts::SubjectKind;
+
+    #[test]
+    fn a_rule_of_the_caller_is_one_rule_whatever_its_content_says() {
+        let known = [KnownTool {
+            name: "run_command".to_owned(),
+            subject: Some(SubjectKind::Command),
+        }];
+        let read = |content: Value| {
+            let rule = json!({"toolName": "Bash", "ruleContent": content});
+            added_rule(&rule, &known).map(|rule| rule.text().to_owned())
+        };
+        for (content, text) in [
+            (Value::Null, "Bash"),
+            (json!("git status"), "Bash(git status)"),
+            (json!("echo (a)"), "Bash(echo (a))"),
+            (json!("git log:*"), "Bash(git log:*)"),
+        ] {
+            assert_eq!(read(content).unwrap(), text);
+        }
+        // What the model wrote must not become a second rule, and nothing is not everything.
+        for content in [
+            "echo a), run_command(curl:*",
+            "echo a) Bash",
+            "a)",
+            "(a",
+            "",
+            " ",
+        ] {
+            assert!(read(json!(content)).is_err(), "{content}");
+        }
+    }
 }

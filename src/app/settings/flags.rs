@@ -102,7 +102,7 @@ static FLAGS: &[Flag] = &[
     flag(
         "model",
         FlagGroup::Model,
-        ValueMode::Value("[TIER=]MODEL"),
+        ValueMode::Any("[TIER=]MODEL"),
         "The model, or the model of a tier of work; all=MODEL sets every tier.",
         |args, value| {
             let value = text(value, "--model")?;

@@ -385,7 +385,7 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(
         "fallback-model",
         FlagGroup::Program,
-        ValueMode::Value("MODEL"),
+        ValueMode::Any("MODEL"),
         "Have this model of the same provider answer when the chosen one fails.",
         |args, value| {
             args.json.fallback_model = Some(text(value, "--fallback-model")?);

@@ -56,16 +56,34 @@ impl<'a> ProjectText<'a> {
         let Some((editor, stop)) = self.editor.filter(|(editor, _)| editor.reads()) else {
             return Ok(None);
         };
-        if rel.parts().any(|part| OWN_PARTS.contains(&part)) || self.root.goes_through_link(rel) {
+        let is_own = |rel: &RelPath| rel.parts().any(|part| OWN_PARTS.contains(&part));
+        let Some(real) = self.without_links(rel) else {
+            return Ok(None);
+        };
+        if is_own(rel) || is_own(&real) {
             return Ok(None);
         }
-        let mut file = self.root.open_read(rel)?;
+        let mut file = self.root.open_read(&real)?;
         let mut start = Vec::new();
         let looked = (&mut file).take(LOOKED_AT).read_to_end(&mut start);
         if looked.is_err() || start.contains(&0) {
             return Ok(None);
         }
-        editor.read(&self.root.path().join(rel.as_str()), stop)
+        editor.read(&self.root.path().join(real.as_str()), stop)
+    }
+
+    /// The path of the file itself, which an editor knows it by. None where links lead out of the folder or to nothing.
+    fn without_links(&self, rel: &RelPath) -> Option<RelPath> {
+        if !self.root.goes_through_link(rel) {
+            return Some(rel.clone());
+        }
+        let real = self.root.path().join(rel.as_str()).canonicalize().ok()?;
+        let real = real
+            .strip_prefix(self.root.path().canonicalize().ok()?)
+            .ok()?;
+        let rel = self.root.check(real.to_str()?).ok()?;
+        // Whoever has put a link there since is not followed.
+        (!self.root.goes_through_link(&rel)).then_some(rel)
     }
 
     /// The bytes of a file, at most `max` of them.
@@ -168,7 +186,7 @@ impl<'a> ProjectText<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};
 
     use super::*;
@@ -181,6 +199,7 @@ mod tests {
     #[derive(Default)]
     struct Buffers {
         text: Option<String>,
+        read: Mutex<Vec<PathBuf>>,
         written: Mutex<Vec<(String, String)>>,
     }
 
@@ -193,7 +212,8 @@ mod tests {
             true
         }
 
-        fn read(&self, _: &Path, _: &Cancel) -> Outcome<Option<String>> {
+        fn read(&self, path: &Path, _: &Cancel) -> Outcome<Option<String>> {
+            self.read.lock().unwrap().push(path.to_owned());
             Ok(self.text.clone())
         }
 
@@ -261,7 +281,15 @@ mod tests {
         fs::write(root.join("binary"), b"a\0b").unwrap();
         fs::write(dir.path().join("out"), "secret\n").unwrap();
         std::os::unix::fs::symlink("../out", root.join("link")).unwrap();
-        std::os::unix::fs::symlink("plain", root.join("inside")).unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+        for (to, link) in [
+            ("plain", "inside"),
+            ("../plain", "sub/inside"),
+            ("sub", "folder"),
+            (".git/config", "config"),
+        ] {
+            std::os::unix::fs::symlink(to, root.join(link)).unwrap();
+        }
         fs::write(root.join("plain"), "plain\n").unwrap();
         let buffers = Arc::new(Buffers {
             text: Some("of the editor\n".to_owned()),
@@ -272,8 +300,15 @@ mod tests {
         for path in ["../out", "link", "/etc/hostname", "binary"] {
             assert!(read(path).is_err(), "{path}");
         }
-        // A link within the folder is read on disk.
-        assert_eq!(read("inside").unwrap(), "1. plain\n");
+        // An editor knows the file by its own path, wherever in the folder a link to it or to its folder is.
+        for path in ["inside", "sub/inside", "folder/inside"] {
+            assert_eq!(read(path).unwrap(), "1. of the editor\n", "{path}");
+            let asked = buffers.read.lock().unwrap().pop().unwrap();
+            assert!(asked.ends_with("in/plain"), "{path}: {asked:?}");
+        }
+        // What no editor is asked about is not asked about through a link either.
+        assert_eq!(read("config").unwrap(), "1. [core]\n");
+        assert!(buffers.read.lock().unwrap().is_empty());
         for path in ["inside", "link", ".git/hooks/x", "../x"] {
             let change = serde_json::json!({"path": path, "old_str": "of", "new_str": "x"});
             assert!(call(&ctx, "apply_patch", change).is_err(), "{path}");

@@ -9,7 +9,7 @@ use crate::tools::engine::rules::SideEffect;
 pub(crate) enum PermissionMode {
     /// Everything runs.
     Bypass,
-    /// Programs and what reaches outside are asked about.
+    /// Programs and what acts outside are asked about.
     AcceptEdits,
     /// Everything that changes something is asked about.
     Default,
@@ -30,11 +30,11 @@ pub(crate) enum Verdict {
 /// What a call does, as far as modes distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
-    /// It changes nothing, or only Marvin's own working state.
+    /// It changes nothing, or only Marvin's own working state: also a look-up on the web.
     Read,
     /// It changes files or records of the user.
     Files,
-    /// It runs programs or reaches outside.
+    /// It runs programs or acts outside.
     Outside,
 }
 
@@ -56,7 +56,7 @@ impl CallKind {
         match self {
             Self::Read => "reads",
             Self::Files => "changes files",
-            Self::Outside => "runs programs or reaches outside",
+            Self::Outside => "runs programs or acts outside",
         }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) const MODES: [ModeRow; 5] = {
             AcceptEdits,
             "acceptEdits",
             [Run, Run, Ask],
-            "reads and changes to files run, programs and what reaches outside are asked about",
+            "reads and changes to files run, programs and what acts outside are asked about",
         ),
         row(
             Default,
@@ -214,6 +214,11 @@ mod tests {
             ),
             (
                 "create_ticket",
+                "bypassPermissions acceptEdits default dontAsk plan",
+            ),
+            // What looks something up on the web changes nothing there.
+            (
+                "web_search",
                 "bypassPermissions acceptEdits default dontAsk plan",
             ),
             ("create_file", "bypassPermissions acceptEdits"),
