@@ -57,10 +57,13 @@ pub(crate) fn dial(entry: &ServerEntry, host: ClientHost) -> Arc<dyn Connection>
     Arc::new(connection)
 }
 
-/// Ends all of them side by side, so that one slow server does not hold up the others.
+/// Ends all of them side by side, so that one slow server does not hold up the others. For those that were never used no thread is started.
 pub(crate) fn close_all(connections: &[Arc<dyn Connection>]) {
+    let (open, unused): (Vec<_>, Vec<_>) =
+        (connections.iter()).partition(|connection| connection.is_open());
+    unused.iter().for_each(|connection| connection.close());
     thread::scope(|scope| {
-        for connection in connections {
+        for connection in open {
             let close = || connection.close();
             if thread::Builder::new().spawn_scoped(scope, close).is_err() {
                 connection.close();

@@ -40,7 +40,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// `freshness` is that of the lists; what the server says of itself has its own.
-    pub(super) fn of(
+    pub(crate) fn of(
         facts: &ServerFacts,
         tools: Vec<Value>,
         prompts: Vec<Value>,
@@ -65,7 +65,7 @@ impl Snapshot {
     }
 
     /// Whether it says what `old` says, and holds at most `seconds` longer.
-    pub(super) fn only_prolongs(&self, old: &Self, seconds: i64) -> bool {
+    pub(crate) fn only_prolongs(&self, old: &Self, seconds: i64) -> bool {
         self.fresh_until.saturating_sub(old.fresh_until) <= seconds
             && Self {
                 fresh_until: self.fresh_until,
@@ -122,7 +122,7 @@ pub(crate) fn key(entry: &ServerEntry) -> String {
 }
 
 /// All that is remembered. A file that cannot be understood is as good as none: it is written again.
-pub(super) fn read(paths: &Paths) -> Map<String, Value> {
+pub(crate) fn read(paths: &Paths) -> Map<String, Value> {
     let read = || -> Option<Map<String, Value>> {
         let bytes = atomic::read(&paths.mcp_cache().ok()?, MAX_FILE).ok()??;
         parse(&bytes)
@@ -142,7 +142,7 @@ fn parse(bytes: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// What is remembered under this key for the account that is signed in: what the server offered it, or what it offers everybody.
-pub(super) fn find(all: &Map<String, Value>, key: &str, account: Option<&str>) -> Option<Snapshot> {
+pub(crate) fn find(all: &Map<String, Value>, key: &str, account: Option<&str>) -> Option<Snapshot> {
     let under = |key: &str| Snapshot::read(all.get(key)?);
     match account {
         None => under(key),
@@ -159,7 +159,7 @@ fn of_account(key: &str, account: &str) -> String {
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write(
+pub(crate) fn write(
     paths: &Paths,
     key: &str,
     account: Option<&str>,

@@ -58,6 +58,8 @@ pub(crate) struct SessionServers {
     changed: Condvar,
     stop: Cancel,
     has_begun: AtomicBool,
+    /// A thread reads which servers there are.
+    is_reading: AtomicBool,
     has_joined: AtomicBool,
     has_read_tool: AtomicBool,
 }
@@ -77,6 +79,7 @@ impl Default for SessionServers {
             changed: Condvar::new(),
             stop: Cancel::new(),
             has_begun: AtomicBool::new(false),
+            is_reading: AtomicBool::new(false),
             has_joined: AtomicBool::new(false),
             has_read_tool: AtomicBool::new(false),
         }
@@ -188,11 +191,11 @@ impl SessionServers {
         })
     }
 
-    /// Whether one of them may say or ask something by itself. Waits a little for the thread that reads the files: the user may first have to be
-    /// asked about those of the project.
+    /// Whether one of them may say or ask something by itself. Waits a little for the thread that reads the files; it reads none while the user has yet
+    /// to be asked about those of the project.
     pub(crate) fn may_speak(&self) -> bool {
         let begun = Instant::now();
-        while self.setup.is_some() && self.servers.get().is_none() && begun.elapsed() < READING {
+        while self.is_reading.load(Ordering::Acquire) && begun.elapsed() < READING {
             thread::sleep(Duration::from_millis(1));
         }
         self.known().iter().any(|own| own.is_opened())
@@ -218,6 +221,7 @@ impl SessionServers {
             return;
         }
         let (servers, session) = (Arc::clone(self), Arc::clone(session));
+        self.is_reading.store(true, Ordering::Release);
         let begin = thread::Builder::new()
             .name("mcp".to_owned())
             .spawn(move || {
@@ -225,8 +229,12 @@ impl SessionServers {
                 if !servers.waits_for_trust(&session) {
                     servers.begin(&session);
                 }
+                servers.is_reading.store(false, Ordering::Release);
             });
         // Without a thread they begin with the first message.
+        if begin.is_err() {
+            self.is_reading.store(false, Ordering::Release);
+        }
         self.work().threads.extend(begin);
     }
 

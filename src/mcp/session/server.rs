@@ -236,10 +236,12 @@ impl SessionServer {
         self.state().snapshot.clone()
     }
 
-    /// Nothing is known of it, and nobody asks it.
+    /// Nothing is known of it, and nobody asks it. One that had no tools, and may have some by now, would never be called, and so never asked again.
     pub(super) fn wants_start(&self) -> bool {
         let state = self.state();
-        self.is_opened() && state.snapshot.is_none() && state.phase == Phase::NotStarted
+        let is_known = |snapshot: &Arc<Snapshot>| snapshot.is_fresh() || !snapshot.tools.is_empty();
+        let is_known = state.snapshot.as_ref().is_some_and(is_known);
+        self.is_opened() && !is_known && state.phase == Phase::NotStarted
     }
 
     /// It is to be asked: at once if nothing is known of it, else after a pause, which doubles while changes keep coming.
