@@ -228,6 +228,19 @@ fn a_session_begins_with_a_handshake_and_ends_when_it_is_deleted() {
 #[test]
 fn progress_comes_as_a_stream_and_a_client_that_hangs_up_ends_its_call() {
     let server = Listening::with(Some("t"));
+    // So does the answer to whoever asks for progress, even where there is none to tell.
+    let mut list = request(1, "tools/list", json!({}), MODERN);
+    list["params"]["_meta"]["progressToken"] = 7.into();
+    let headers = format!(
+        "Content-Type: application/json\r\nAuthorization: Bearer t\r\nMCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/list\r\n"
+    );
+    let mut whole = String::new();
+    let mut stream = server.send("POST", &headers, &list.to_string());
+    stream.read_to_string(&mut whole).unwrap();
+    assert!(
+        whole.contains("text/event-stream") && whole.contains("data: {"),
+        "{whole}"
+    );
     let command = "echo $$ > pid; echo begun; sleep 600";
     let mut call = request(
         1,

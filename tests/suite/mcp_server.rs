@@ -193,6 +193,11 @@ fn what_may_not_come_gets_the_error_that_the_protocol_has_for_it() {
         |id: u64, method: &str, params: Value| request(id, method, params, MODERN).to_string();
     let plain = |id: u64, method: &str, params: Value| request(id, method, params, "").to_string();
     let first = modern(100, "tools/list", json!({}));
+    let with_id = |id: Value| {
+        let mut line = request(1, "tools/list", json!({}), MODERN);
+        line["id"] = id;
+        line.to_string()
+    };
     let hello = handshake("2025-11-25").to_string();
     let half = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}});
     for (before, line, id, code) in [
@@ -213,6 +218,8 @@ fn what_may_not_come_gets_the_error_that_the_protocol_has_for_it() {
         ("", "{broken".to_owned(), Value::Null, -32700),
         ("", "[]".to_owned(), Value::Null, -32600),
         ("", "{}".to_owned(), Value::Null, -32600),
+        (&first, with_id(Value::Null), Value::Null, -32600),
+        (&first, with_id(json!(1.5)), json!(1.5), -32600),
         (&first, plain(1, "tools/list", half), json!(1), -32602),
         (&first, modern(1, "ping", json!({})), json!(1), -32601),
         (&first, modern(1, "no/such", json!({})), json!(1), -32601),

@@ -46,6 +46,10 @@ impl Server {
         outlet: Arc<dyn Outlet>,
         all: &Cancel,
     ) -> Result<Admitted, RpcError> {
+        if !is_id(&id) {
+            let words = "The id of a request is a text or a number without a fraction.";
+            return Err(RpcError::new(RpcError::INVALID_REQUEST, words));
+        }
         let era = client.admit(method, &params)?;
         let method = find(method, era).and_then(|method| method.is_there(self.offering()))?;
         let stop = client.begun(&id, method.lasting == Lasting::Open, all)?;
@@ -84,4 +88,13 @@ impl Server {
 /// The era has none.
 pub(super) fn find(method: &str, era: Era) -> Result<&'static Method, RpcError> {
     Method::find(method, era).ok_or_else(|| no_method(method))
+}
+
+/// Whether a client can tell by it to which of its requests an answer belongs.
+fn is_id(id: &RpcId) -> bool {
+    match id {
+        RpcId::Number(number) => !number.is_f64(),
+        RpcId::Text(_) => true,
+        RpcId::Null => false,
+    }
 }

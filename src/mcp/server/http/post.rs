@@ -104,6 +104,7 @@ impl Shared {
         {
             return Some(refused(status(&error, true), &id, error));
         }
+        let wants_progress = is_modern && params.pointer("/_meta/progressToken").is_some();
         let (send, receive) = bounded(PARTS);
         let outlet = Arc::new(Parts(send.clone()));
         let request = (id.clone(), method.as_str(), params);
@@ -122,6 +123,7 @@ impl Shared {
                 .into_iter()
                 .collect(),
             events: None,
+            is_stream: wants_progress,
         };
         let (server, worker) = (Arc::clone(&self.server), Arc::clone(&session));
         let own = id.clone();
@@ -258,6 +260,8 @@ struct Reply<'a> {
     stream: &'a TcpStream,
     headers: Vec<(&'static str, String)>,
     events: Option<EventStream<'a>>,
+    /// The answer comes in a stream even if there is nothing to say before it.
+    is_stream: bool,
 }
 
 impl<'a> Reply<'a> {
@@ -296,6 +300,9 @@ impl<'a> Reply<'a> {
 
     /// Sends the answer where a stream has begun, else it is the response.
     fn end(&mut self, (status, answer): (u16, String)) -> Option<HttpResponse> {
+        if self.is_stream && status == 200 {
+            self.events()?;
+        }
         if let Some(events) = &mut self.events {
             let _ = events.event(&answer);
             return None;

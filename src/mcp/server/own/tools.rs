@@ -10,6 +10,7 @@ use crate::base::json::put;
 use crate::base::text::{capitalize, did_you_mean, one_line};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::{ToolCall, ToolOutput};
+use crate::llm::image_data::Base64;
 use crate::mcp::server::exchange::Exchange;
 use crate::mcp::server::offering::{Answer, invalid_params};
 use crate::tools::engine::batch;
@@ -151,8 +152,12 @@ fn result(output: ToolOutput) -> Value {
         true => serde_json::from_str(&output.text).ok(),
         false => None,
     };
+    let images = output.sent_images().map(|(image, bytes)| {
+        json!({"type": "image", "mimeType": image.kind.media_type(), "data": Base64(bytes)})
+    });
+    let content = std::iter::once(json!({"type": "text", "text": output.text})).chain(images);
     let mut result = json!({
-        "content": [{"type": "text", "text": output.text}],
+        "content": content.collect::<Value>(),
         "isError": output.failed,
     });
     if let Some(data) = data {
@@ -164,6 +169,29 @@ fn result(output: ToolOutput) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::image::Image;
+    use crate::formats::image::ImageKind;
+
+    #[test]
+    fn images_of_a_result_stand_behind_its_text() {
+        let output = ToolOutput {
+            images: vec![Image {
+                name: "a".to_owned(),
+                kind: ImageKind::Png,
+                width: 1,
+                height: 1,
+                bytes: 2,
+                tokens: 0,
+                data: Some(b"hi".as_slice().into()),
+            }],
+            ..ToolOutput::ok("1", "a", "[image a]")
+        };
+        let image = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
+        assert_eq!(
+            result(output)["content"],
+            json!([{"type": "text", "text": "[image a]"}, image])
+        );
+    }
 
     #[test]
     fn what_is_left_out_are_tools() {
