@@ -101,7 +101,10 @@ pub(crate) fn session(
         });
         servers.bring(settings.json.servers.elsewhere.clone());
         if let Some(answers) = settings.json.answers.clone() {
-            servers.set_questions(Arc::new(ScriptedAnswers(answers)));
+            servers.set_questions(Arc::new(ScriptedAnswers {
+                values: answers,
+                tell: say,
+            }));
         }
         session.modules.set(servers);
     }

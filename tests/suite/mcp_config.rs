@@ -71,6 +71,7 @@ fn servers_are_added_changed_and_removed() {
     assert_eq!(mode & 0o777, 0o600);
     mcp(&home, &["disable", "web"]).run().expect(0);
     assert_eq!(list(&home)[1]["disabled"], true);
+    mcp(&home, &["test", "web"]).fails(&["web is disabled", "marvin mcp enable web"]);
     assert_eq!(list(&home)[1]["variables"], json!(["KEY"]));
     mcp(&home, &["enable", "web"]).run().expect(0);
     assert_eq!(

@@ -36,8 +36,9 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
 }
 
 fn result(args: &ServerArgs, server: &UsedServer) -> Outcome<Value> {
-    server.open()?;
+    let facts = server.open()?;
     let tools = server.list(List::Tools)?;
+    server.remember(&facts, &tools, None);
     let name = args.name(1);
     let is_named = |tool: &&Value| tool.get("name").and_then(Value::as_str) == Some(name);
     let tool = tools.iter().find(is_named);

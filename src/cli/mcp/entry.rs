@@ -14,7 +14,6 @@ use crate::base::text::one_line;
 use crate::disk::paths::Paths;
 use crate::mcp::auth::policy::SignInPolicy;
 use crate::mcp::auth::signed_in::SignedIn;
-use crate::mcp::client::credentials::Credentials;
 use crate::mcp::config::configured::Source;
 use crate::mcp::config::entry::ServerEntry;
 use crate::mcp::config::expand::Variables;
@@ -30,17 +29,14 @@ pub(super) fn find(
     name: &str,
     settings: &Settings,
     signs_in: bool,
-) -> Outcome<(ServerEntry, Option<Arc<dyn Credentials>>)> {
-    let entry = entry(name, settings)?;
+) -> Outcome<(ServerEntry, Option<Arc<SignedIn>>)> {
+    let entry = entry(name, settings, true)?;
     let policy = match signs_in {
         true => sign_in_here(&settings.env),
         false => SignInPolicy::Never,
     };
     let credentials = signed_in(&entry, settings, policy)?;
-    Ok((
-        entry,
-        credentials.map(|own| Arc::new(own) as Arc<dyn Credentials>),
-    ))
+    Ok((entry, credentials.map(Arc::new)))
 }
 
 /// What is known of the sign-in to a server; nothing of one that is a program.
@@ -55,15 +51,22 @@ pub(super) fn signed_in(
     SignedIn::of(entry, &settings.env, &Clock::new(&settings.env), policy)
 }
 
-/// The server of this name.
+/// The server of this name; one that is used has to be enabled.
 ///
 /// # Errors
-/// There is none, its entry is wrong, or the user has not agreed to that of a project.
-pub(super) fn entry(name: &str, settings: &Settings) -> Outcome<ServerEntry> {
+/// There is none, its entry is wrong, it is disabled, or the user has not agreed to that of a project.
+pub(super) fn entry(name: &str, settings: &Settings, is_used: bool) -> Outcome<ServerEntry> {
     let folder = target::folder(settings);
     let (servers, faults) = files::read_all(&settings.env, folder);
     faults.iter().for_each(|fault| say(&fault.one_line()));
     let server = files::find(servers, name)?;
+    if is_used && server.is_disabled() {
+        let shown = shlex::try_quote(name).unwrap_or_default();
+        return Err(
+            Problem::refused(format!("The MCP server {} is disabled.", one_line(name)))
+                .next(format!("Enable it: marvin mcp enable {shown}")),
+        );
+    }
     let is_trusted = matches!(
         settings.access.trust,
         RunTrust::Everything | RunTrust::Servers

@@ -58,7 +58,7 @@ fn session(
     let [name] = words else {
         return Err(usage(command, "It needs the name of one server."));
     };
-    let entry = entry::entry(name, settings)?;
+    let entry = entry::entry(name, settings, false)?;
     entry::signed_in(&entry, settings, policy)?.ok_or_else(|| {
         Problem::input(format!(
             "The server \"{}\" is a program, and there is no sign-in to it here.",

@@ -8,9 +8,10 @@ use super::used_server::{ServerArgs, UsedServer};
 use crate::app::settings::Settings;
 use crate::base::json::JsonExt as _;
 use crate::base::problem::Outcome;
-use crate::base::text::{clip, one_line};
+use crate::base::text::one_line;
 use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, ServerFacts};
+use crate::mcp::client::text::clipped;
 
 /// Characters of what a tool is for.
 const MAX_SUMMARY: usize = 100;
@@ -35,6 +36,9 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
         Ok(found) => found,
         Err(problem) => return server.failed(problem),
     };
+    if let [(_, tools), (_, prompts), ..] = lists.as_slice() {
+        server.remember(&facts, tools, Some(prompts));
+    }
     let refused = server.connection.refused_tools();
     match args.is_json {
         true => print_words(&format!(
@@ -89,15 +93,15 @@ fn as_text(
         one_line(name),
         facts.era(),
         facts.version,
-        one_line(server.join(" ").trim()),
+        one_line(&clipped(&server.join(" "), MAX_SUMMARY)),
         counts.join(", ")
     );
     let tools = lists.iter().find(|(name, _)| *name == "tools");
     for tool in tools.into_iter().flat_map(|(_, tools)| tools) {
-        let name = clip(&one_line(tool.text("name").unwrap_or("?")), 64);
+        let name = one_line(&clipped(tool.text("name").unwrap_or("?"), 64));
         let about = tool.text("description").or_else(|| tool.text("title"));
         let about = about.unwrap_or_default().lines().next().unwrap_or_default();
-        let line = format!("  {name}  {}", clip(&one_line(about), MAX_SUMMARY));
+        let line = format!("  {name}  {}", one_line(&clipped(about, MAX_SUMMARY)));
         let _ = writeln!(out, "{}", line.trim_end());
     }
     for (name, why) in refused {

@@ -13,14 +13,18 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::cli::tool::stop_on_signals;
+use crate::disk::paths::Paths;
+use crate::mcp::auth::signed_in::SignedIn;
 use crate::mcp::client::answers::ScriptedAnswers;
 use crate::mcp::client::connection::{
-    Connection, List, Progress, ServerEvent, ServerEvents, ServerFacts, Wait,
+    Connection, Freshness, List, Progress, ServerEvent, ServerEvents, ServerFacts, Wait,
 };
+use crate::mcp::client::credentials::Credentials;
 use crate::mcp::client::dial::{ClientHost, dial};
 use crate::mcp::client::listing;
 use crate::mcp::client::questions::Questions;
 use crate::mcp::config::entry::ServerEntry;
+use crate::mcp::session::cache::{self, Snapshot};
 
 /// How long lists and reads may take.
 const LIST_LIMIT: Duration = Duration::from_secs(30);
@@ -117,6 +121,8 @@ pub(super) struct UsedServer {
     pub entry: ServerEntry,
     pub connection: Arc<dyn Connection>,
     pub stop: Cancel,
+    sign_in: Option<Arc<SignedIn>>,
+    paths: Paths,
     signal: Arc<AtomicU8>,
 }
 
@@ -132,24 +138,28 @@ impl UsedServer {
     /// # Errors
     /// There is none, or its entry is wrong.
     pub(super) fn find(args: &ServerArgs, settings: &Settings) -> Outcome<Self> {
-        let (entry, credentials) = super::entry::find(args.name(0), settings, args.signs_in)?;
+        let (entry, sign_in) = super::entry::find(args.name(0), settings, args.signs_in)?;
         let stop = Cancel::new();
         let signal = stop_on_signals(&stop);
-        let answers = args.answers.clone().map(ScriptedAnswers);
+        let answers = args.answers.clone();
+        let answers = answers.map(|values| ScriptedAnswers { values, tell: say });
+        let paths = Paths::new(&settings.env);
         let host = ClientHost {
             env: settings.env.clone(),
             working_dir: super::entry::working_dir(settings),
             supervisor: settings.process.executable.clone(),
             questions: answers.map(|answers| Arc::new(answers) as Arc<dyn Questions>),
-            credentials,
+            credentials: (sign_in.clone()).map(|own| own as Arc<dyn Credentials>),
             events: Some(Arc::new(Stderr)),
-            spoken: None,
+            spoken: known(&entry, sign_in.as_deref(), &paths).and_then(|known| known.spoken),
         };
         let connection = dial(&entry, host);
         Ok(Self {
             entry,
             connection,
             stop,
+            sign_in,
+            paths,
             signal,
         })
     }
@@ -174,6 +184,33 @@ impl UsedServer {
             ));
         }
         Ok(listed.items)
+    }
+
+    /// Keeps what the server offers and how it was spoken to: the next command begins with that, and conversations offer its tools. Without `prompts` those that
+    /// are known stay.
+    pub(super) fn remember(&self, facts: &ServerFacts, tools: &[Value], prompts: Option<&[Value]>) {
+        let known = known(&self.entry, self.sign_in.as_deref(), &self.paths);
+        let prompts = match (prompts, &known) {
+            (Some(prompts), _) => prompts.to_vec(),
+            (None, Some(known)) => known.prompts.clone(),
+            (None, None) if facts.has(List::Prompts.capability()) => {
+                let until = Instant::now() + LIST_LIMIT;
+                match listing::all(&*self.connection, List::Prompts, until, &self.stop) {
+                    Ok(listed) => listed.items,
+                    Err(_) => return,
+                }
+            }
+            (None, None) => Vec::new(),
+        };
+        let snapshot = Snapshot::of(facts, tools.to_vec(), prompts, Freshness::default());
+        if known.is_some_and(|known| snapshot.only_prolongs(&known, i64::MAX)) {
+            return;
+        }
+        let account = self.sign_in.as_ref().and_then(|own| own.account());
+        let key = cache::key(&self.entry);
+        if let Err(problem) = cache::write(&self.paths, &key, account.as_deref(), &snapshot) {
+            say(&problem.one_line());
+        }
     }
 
     /// How long a read may take.
@@ -210,6 +247,12 @@ impl UsedServer {
             signal => Ok(128 + signal),
         }
     }
+}
+
+/// What is remembered of a server.
+fn known(entry: &ServerEntry, sign_in: Option<&SignedIn>, paths: &Paths) -> Option<Snapshot> {
+    let account = sign_in.and_then(SignedIn::account);
+    cache::find(&cache::read(paths), &cache::key(entry), account.as_deref())
 }
 
 /// Says how far a call is.

@@ -6,8 +6,11 @@ use super::form;
 use super::questions::{Answer, Question, Questions};
 use crate::base::cancel::Cancel;
 
-/// Values by the names of fields, for all forms.
-pub(crate) struct ScriptedAnswers(pub Map<String, Value>);
+/// Values by the names of fields, for all forms, and who is told which of them do not fit.
+pub(crate) struct ScriptedAnswers {
+    pub values: Map<String, Value>,
+    pub tell: fn(&str),
+}
 
 impl Questions for ScriptedAnswers {
     fn takes_forms(&self) -> bool {
@@ -18,14 +21,24 @@ impl Questions for ScriptedAnswers {
         false
     }
 
-    fn ask(&self, _: &str, question: Question<'_>, _: &Cancel) -> Answer {
+    fn ask(&self, server: &str, question: Question<'_>, _: &Cancel) -> Answer {
         let Question::Form { schema, .. } = question else {
             return Answer::Decline;
         };
         let mut values = Map::new();
         for field in form::fields(schema) {
-            let given = self.0.get(&field.name).or(field.default.as_ref());
-            match given.filter(|value| field.check(value).is_ok()) {
+            let given = self.values.get(&field.name);
+            // Neither what does not fit nor something else in its place is what the script said.
+            if let Some(Err(why)) = given.map(|value| field.check(value)) {
+                (self.tell)(&format!(
+                    "The form of the server {server} is declined: what --answers says of \"{}\" does not fit, {why}.",
+                    field.name
+                ));
+                return Answer::Decline;
+            }
+            let default = field.default.as_ref();
+            let default = default.filter(|value| field.check(value).is_ok());
+            match given.or(default) {
                 Some(value) => {
                     values.insert(field.name, value.clone());
                 }
@@ -46,7 +59,10 @@ mod tests {
     #[test]
     fn a_form_gets_what_was_given_and_its_defaults_or_nothing() {
         let answers = json!({"name": "Ada", "other": 1});
-        let answers = ScriptedAnswers(answers.as_object().unwrap().clone());
+        let answers = ScriptedAnswers {
+            values: answers.as_object().unwrap().clone(),
+            tell: |_| {},
+        };
         let ask = |schema: Value| {
             let question = Question::Form {
                 message: "",
@@ -64,6 +80,9 @@ mod tests {
         );
         let wrong = json!({"properties": {"name": {"type": "integer"}}, "required": ["name"]});
         assert_eq!(ask(wrong), Answer::Decline);
+        let optional =
+            json!({"properties": {"name": {"type": "string", "enum": ["Bob"], "default": "Bob"}}});
+        assert_eq!(ask(optional), Answer::Decline);
         let declined = ask(json!({"properties": {"pin": {"type": "string"}}, "required": ["pin"]}));
         assert_eq!(declined, Answer::Decline);
     }
