@@ -288,7 +288,7 @@ impl SessionServers {
 
     /// Ends the servers of this session.
     pub(crate) fn end(&self) {
-        self.finish_looking();
+        self.finish_looking(&self.stop);
         close_all(&self.stop_work());
     }
 

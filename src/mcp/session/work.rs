@@ -80,11 +80,12 @@ impl SessionServers {
     }
 
     /// Lets servers that are there end what they are telling, so that a short run too leaves behind what they offer by now.
-    pub(super) fn finish_looking(&self) {
+    pub(crate) fn finish_looking(&self, stop: &Cancel) {
         let until = Instant::now() + FINISH;
         let mut work = self.work();
         while work.running > 0
             && Instant::now() < until
+            && !stop.is_fired()
             && (work.queue.iter().any(|server| server.is_there())
                 || self.known().iter().any(|server| server.is_looked_at()))
         {
