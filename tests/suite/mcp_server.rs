@@ -220,12 +220,6 @@ fn what_may_not_come_gets_the_error_that_the_protocol_has_for_it() {
         ("", "{}".to_owned(), Value::Null, -32600),
         (&first, with_id(Value::Null), Value::Null, -32600),
         (&first, with_id(json!(1.5)), json!(1.5), -32600),
-        (
-            &first,
-            modern(1, "tools/list", json!({})).replace("2.0", "1.0"),
-            json!(1),
-            -32600,
-        ),
         (&first, plain(1, "tools/list", half), json!(1), -32602),
         (&first, modern(1, "ping", json!({})), json!(1), -32601),
         (&first, modern(1, "no/such", json!({})), json!(1), -32601),
@@ -316,6 +310,12 @@ fn what_may_not_come_gets_the_error_that_the_protocol_has_for_it() {
             plain(1, "logging/setLevel", json!({"level": "loud"})),
             json!(1),
             -32602,
+        ),
+        (
+            &first,
+            modern(1, "tools/list", json!({})).replace("2.0", "1.0"),
+            json!(1),
+            -32600,
         ),
     ] {
         let messages = [before.to_owned(), line.clone()];
