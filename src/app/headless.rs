@@ -34,7 +34,7 @@ use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::image::Image;
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
-use crate::mcp::session as session_servers;
+use crate::mcp::session::{self as session_servers, SessionServers};
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::proc::descendants;
@@ -393,6 +393,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         warn(notice);
     }
     let written = stream.finish();
+    let servers = session.modules.get::<SessionServers>();
+    servers.finish_looking(&stop);
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
         // The signal cancelled the turn; the turn itself only reports a cancellation.

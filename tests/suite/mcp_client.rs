@@ -125,6 +125,11 @@ case $answer in *Ada*36*) result '{"content":[{"type":"text","text":"asked"}]}';
         )
         .prints(&[text]);
     }
+    let misfit = "{\"who\": \"Ada\", \"age\": \"40\"}";
+    let ask = ["call", "calc", "greet", "name=ask", "--answers", misfit];
+    let declined = mcp(&home, &ask).run().expect(0);
+    assert_eq!(declined.text(), "declined\n");
+    declined.stderr_has(&["\"age\" does not fit"]);
     mcp(&home, &["call", "calc", "greet", "name=ask"]).prints(&["refused"]);
     let slow = mcp(
         &home,
@@ -135,6 +140,26 @@ case $answer in *Ada*36*) result '{"content":[{"type":"text","text":"asked"}]}';
     slow.stderr_has(&["calc did not answer tools/call within 0.2 s."]);
     let near = mcp(&home, &["test", "clac"]).run().expect(1);
     near.stderr_has(&["calc"]);
+}
+
+#[test]
+fn a_server_is_probed_once_and_what_cannot_be_seen_is_not_shown() {
+    let calls = "result '{\"content\":[]}';;\n*resources/read*) result '{\"contents\":[]}'";
+    let script = script(calls).replace("Greets.", r"Gr\u200beets\u001b[31m.\u202e");
+    let home = home_with("");
+    let probes = home.path().join("probes");
+    let probe = format!("*server/discover*) echo probe >> {};", probes.display());
+    let script = script.replace("*server/discover*)", &probe);
+    home.program("server.sh", &script);
+    mcp(&home, &["read", "calc", "doc://a"]).run().expect(0);
+    mcp(&home, &["call", "calc", "greet"]).run().expect(0);
+    let shown = mcp(&home, &["test", "calc"]).run().expect(0);
+    assert!(
+        shown.text().ends_with("\n  greet  Greets.\n"),
+        "{}",
+        shown.text()
+    );
+    assert_eq!(fs::read_to_string(probes).unwrap(), "probe\n");
 }
 
 #[test]

@@ -311,6 +311,12 @@ fn what_may_not_come_gets_the_error_that_the_protocol_has_for_it() {
             json!(1),
             -32602,
         ),
+        (
+            &first,
+            modern(1, "tools/list", json!({})).replace("2.0", "1.0"),
+            json!(1),
+            -32600,
+        ),
     ] {
         let messages = [before.to_owned(), line.clone()];
         let got = answers(&home, &[], &messages);

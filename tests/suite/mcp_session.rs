@@ -124,6 +124,77 @@ fn tools_of_a_server_are_offered_and_what_is_remembered_needs_no_server() {
 }
 
 #[test]
+fn what_a_server_offers_by_now_is_offered_by_the_next_message_or_run() {
+    let home = Home::new();
+    configure(&home, &json!({"calc": entry(&home, &[])}));
+    let tools = |more: &str| {
+        let list = format!("\"tools\":[{more}");
+        home.program("bin/server", &SERVER.replace("\"tools\":[", &list));
+    };
+    let tool =
+        |name: &str| format!("{{\"name\":\"{name}\",\"inputSchema\":{{\"type\":\"object\"}}}},");
+    let run = |steps: Vec<_>| {
+        let server = playing(steps);
+        home.ask(&server.url("/v1"), "go on")
+            .args([
+                "--sandbox",
+                "danger-full-access",
+                "--allowed-tools",
+                "run_command",
+            ])
+            .run()
+            .expect(0);
+        offered(&server, 0)
+    };
+    // One that had no tools yet would never be called, and so never asked again.
+    let without = SERVER.replace(
+        r#"say '{"tools":[{"#,
+        r#"say '{"tools":[]}'; : '{"tools":[{"#,
+    );
+    home.program("bin/server", &without);
+    assert!(!has(&run(vec![says("Done.")]), "calc__look"));
+    tools("");
+    assert!(has(&run(vec![says("Done.")]), "calc__look"));
+    // Whoever uses a server has it asked, however short the run.
+    tools(&tool("second"));
+    run(vec![calls("calc__look", json!({})), says("Done.")]);
+    assert!(has(&run(vec![says("Done.")]), "calc__second"));
+    // What was remembered long ago is looked at by any run.
+    let cache = home.config().join("mcp-cache.json");
+    let until_known = |name: &str| {
+        let command = format!(
+            "for i in $(seq 200); do grep -q '\"{name}\"' {} && break; sleep 0.05; done",
+            cache.display()
+        );
+        calls("run_command", json!({"command": command}))
+    };
+    let mut known: Value = serde_json::from_slice(&fs::read(&cache).unwrap()).unwrap();
+    for (_, server) in known["servers"].as_object_mut().unwrap() {
+        server["until"] = 1.into();
+    }
+    home.write("config/mcp-cache.json", known.to_string());
+    tools(&tool("third"));
+    run(vec![until_known("third"), says("Done.")]);
+    assert!(has(&run(vec![says("Done.")]), "calc__third"));
+    // In a conversation what is remembered serves the first message, and the next one has what changed.
+    tools(&tool("fourth"));
+    let server = playing([until_known("fourth"), says("Done."), says("Done.")]);
+    home.chat(&server)
+        .args([
+            "--sandbox",
+            "danger-full-access",
+            "--allowed-tools",
+            "run_command",
+        ])
+        .stdin("one\ntwo\n")
+        .run()
+        .expect(0);
+    assert!(!has(&offered(&server, 0), "calc__fourth"));
+    assert!(has(&offered(&server, 2), "calc__fourth"));
+    gone(&home);
+}
+
+#[test]
 fn a_tool_that_may_change_something_needs_a_rule_where_nobody_can_be_asked() {
     let home = Home::new();
     configure(&home, &json!({"calc": entry(&home, &[])}));

@@ -162,6 +162,8 @@ impl JsonRun {
         if let Some(notice) = settle_at_end(&self.session) {
             say(&format!("Warning: {notice}"));
         }
+        let servers = self.session.modules.get::<SessionServers>();
+        servers.finish_looking(&self.stop);
         match self.writer.finish() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
             Err(error) => Err(Problem::system("Cannot write to standard output", error)),

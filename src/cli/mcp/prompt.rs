@@ -14,7 +14,8 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let args = ServerArgs::read("prompt", words, 2, &["k=v", "--raw", "--answers"])?;
     let values = texts(&args.pairs)?;
     let server = UsedServer::find(&args, &settings)?;
-    let prompt = server.open().and_then(|_| {
+    let prompt = server.open().and_then(|facts| {
+        server.remember_if_new(&facts);
         let wait = server.read_wait();
         server.connection.prompt(args.name(1), &values, wait)
     });

@@ -13,6 +13,7 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let server = UsedServer::find(&args, &settings)?;
     let read = server
         .open()
+        .inspect(|facts| server.remember_if_new(facts))
         .and_then(|_| server.connection.read(args.name(1), server.read_wait()));
     match read {
         Ok(result) if args.is_raw => print_words(&format!("{result}\n"))?,

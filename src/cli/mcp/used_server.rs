@@ -223,6 +223,17 @@ impl UsedServer {
         std::io::stderr().is_terminal()
     }
 
+    /// Keeps what the server offers if nothing is known of it, or it is spoken to in another way by now. A command that needs no list does not fail with it.
+    pub(super) fn remember_if_new(&self, facts: &ServerFacts) {
+        let known = known(&self.entry, self.sign_in.as_deref(), &self.paths);
+        let spoken = known.and_then(|known| known.spoken);
+        if spoken != Some(facts.spoken())
+            && let Ok(tools) = self.list(List::Tools)
+        {
+            self.remember(facts, &tools, None);
+        }
+    }
+
     /// The status of a command that was not stopped by a signal, or that of the signal.
     pub(super) fn status(&self, status: u8) -> u8 {
         match self.signal.load(Ordering::SeqCst) {

@@ -4,6 +4,8 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::formats::json_lines;
 
+const OTHER_VERSION: &str = "A message has \"jsonrpc\": \"2.0\".";
+
 /// The id of a request, which comes back with its answer as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum RpcId {
@@ -152,6 +154,24 @@ impl Incoming {
                 RpcError::PARSE,
                 format!("The line could not be read: {why}."),
             )),
+        }
+    }
+
+    /// Reads a line of a protocol that holds to the version: a request or notification has to name it.
+    ///
+    /// # Errors
+    /// It is no JSON, no message, or one of another version.
+    pub(crate) fn read_versioned(line: &[u8]) -> Result<Self, Box<Misread>> {
+        let Ok(Value::Object(message)) = json_lines::value(line) else {
+            return Self::read(line);
+        };
+        let is_named = message
+            .get("jsonrpc")
+            .is_some_and(|version| version == "2.0");
+        match Self::of(message)? {
+            Self::Request { id, .. } if !is_named => Err(invalid(id, OTHER_VERSION)),
+            Self::Notification { .. } if !is_named => Err(invalid(RpcId::Null, OTHER_VERSION)),
+            message => Ok(message),
         }
     }
 
@@ -340,6 +360,16 @@ mod tests {
         ] {
             let misread = Incoming::read(line.as_bytes()).unwrap_err();
             assert_eq!(misread.is_answer, is_answer, "{line}");
+        }
+        for (line, id) in [
+            ("{\"id\":1,\"method\":\"m\"}", 1.into()),
+            ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"m\"}", 1.into()),
+            ("{\"jsonrpc\":2.0,\"method\":\"m\"}", RpcId::Null),
+        ] {
+            assert!(Incoming::read(line.as_bytes()).is_ok());
+            let misread = Incoming::read_versioned(line.as_bytes()).unwrap_err();
+            let error = (misread.error.code, misread.id);
+            assert_eq!(error, (RpcError::INVALID_REQUEST, id), "{line}");
         }
         let misread = Incoming::read(b"{\"id\":\"\xff\"}").unwrap_err();
         assert!(misread.error.message.contains("not UTF-8"));

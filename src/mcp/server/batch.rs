@@ -46,7 +46,7 @@ pub(super) fn answered(
         if all.is_fired() {
             break;
         }
-        match Incoming::read(message.get().as_bytes()) {
+        match Incoming::read_versioned(message.get().as_bytes()) {
             Ok(Incoming::Request { id, method, params }) => {
                 let request = (id.clone(), method.as_str(), params);
                 match server.admit(client, request, Arc::clone(outlet), all) {

@@ -92,7 +92,7 @@ impl Connection {
                 ),
                 NextLine::Line(line) if line.trim_ascii().is_empty() => {}
                 NextLine::Line(line) if self.batch(&line) => {}
-                NextLine::Line(line) => match Incoming::read(&line) {
+                NextLine::Line(line) => match Incoming::read_versioned(&line) {
                     Ok(Incoming::Request { id, method, params }) => {
                         self.request((id, &method, params), line.len());
                     }

@@ -61,7 +61,12 @@ impl Snapshot {
     }
 
     pub(super) fn is_fresh(&self) -> bool {
-        self.fresh_until > now()
+        !self.is_out_of_date(0)
+    }
+
+    /// Whether it has not held for so many seconds.
+    pub(super) fn is_out_of_date(&self, seconds: i64) -> bool {
+        self.fresh_until.saturating_add(seconds) <= now()
     }
 
     /// Whether it says what `old` says, and holds at most `seconds` longer.

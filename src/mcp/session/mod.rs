@@ -29,7 +29,7 @@ use crate::mcp::client::dial::close_all;
 use crate::mcp::client::questions::Questions;
 use crate::mcp::config::configured::ConfiguredServer;
 use crate::tools::engine::context::SessionContext;
-use server::SessionServer;
+use server::{LONG_AGO, SessionServer};
 
 /// How long it may take to read which servers there are.
 const READING: Duration = Duration::from_millis(100);
@@ -206,11 +206,12 @@ impl SessionServers {
         self.servers.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Reads which servers there are, and starts those of which nothing is remembered. Waits for none.
+    /// Reads which servers there are, and starts those of which nothing is remembered, or only what was long ago. Waits for none.
     pub(crate) fn begin(self: &Arc<Self>, session: &SessionContext) {
         for server in self.all(session) {
-            if server.wants_start() {
-                self.enqueue(server);
+            match server.wants_start() {
+                true => self.enqueue(server),
+                false => self.refresh(server, LONG_AGO),
             }
         }
     }
@@ -250,8 +251,15 @@ impl SessionServers {
             return Vec::new();
         }
         self.begin(session);
-        if !self.has_joined.swap(true, Ordering::Relaxed) {
+        let is_first = !self.has_joined.swap(true, Ordering::Relaxed);
+        if is_first {
             self.wait(patience, stop);
+        }
+        // In a conversation, which sends more than one message: what has changed is offered with the next one.
+        if !is_first || patience.is_zero() {
+            for server in self.known() {
+                self.refresh(server, 0);
+            }
         }
         let registry = session.registry();
         for server in self.known() {
@@ -280,6 +288,7 @@ impl SessionServers {
 
     /// Ends the servers of this session.
     pub(crate) fn end(&self) {
+        self.finish_looking(&self.stop);
         close_all(&self.stop_work());
     }
 

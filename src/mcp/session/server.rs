@@ -32,6 +32,8 @@ const KEEPS_COMING: Duration = Duration::from_secs(5);
 const MAX_ATTACHED: usize = 100;
 /// Seconds by which what is remembered may hold longer without being written again.
 const PROLONGED: i64 = 60;
+/// Seconds after which what is remembered is looked at again even where nobody uses the server.
+pub(super) const LONG_AGO: i64 = 24 * 60 * 60;
 
 /// How far a server is.
 #[derive(Debug, Clone, PartialEq)]
@@ -244,11 +246,32 @@ impl SessionServer {
         self.is_opened() && !is_known && state.phase == Phase::NotStarted
     }
 
-    /// It is to be asked: at once if nothing is known of it, else after a pause, which doubles while changes keep coming.
-    pub(super) fn plan(&self) {
+    /// A first message waits for it: no tool of it is known.
+    pub(super) fn is_awaited(&self) -> bool {
+        let state = self.state();
+        let has_list = |known: &Arc<Snapshot>| known.is_fresh() || !known.tools.is_empty();
+        let has_list = state.snapshot.as_ref().is_some_and(has_list);
+        !has_list && matches!(state.phase, Phase::NotStarted | Phase::Starting(_))
+    }
+
+    /// It is there, and is asked again what it offers.
+    pub(super) fn is_looked_at(&self) -> bool {
+        let state = self.state();
+        let is_asked = state.snapshot.is_some() && matches!(state.phase, Phase::Starting(_));
+        drop(state);
+        is_asked && self.is_there()
+    }
+
+    /// Whether there is a connection to it now.
+    pub(super) fn is_there(&self) -> bool {
+        (self.opened.get()).is_some_and(|opened| opened.connection.is_open())
+    }
+
+    /// It is to be asked: at once, or as one of `changes` that may come in a row after a pause, which doubles while they keep coming.
+    pub(super) fn plan(&self, changes: bool) {
         let mut state = self.state();
         let now = Instant::now();
-        if state.snapshot.is_none() {
+        if state.snapshot.is_none() || !changes {
             state.due = now;
             return;
         }
@@ -264,14 +287,12 @@ impl SessionServer {
         self.state().due <= Instant::now()
     }
 
-    /// It was used for the first time although what is remembered of it may be out of date.
-    pub(super) fn is_to_be_asked(&self) -> bool {
+    /// What is remembered of it is out of date, for so many seconds at least, and nobody has asked it in this session. True once.
+    pub(super) fn is_to_be_asked(&self, seconds: i64) -> bool {
         let mut state = self.state();
-        let is_fresh = state
-            .snapshot
-            .as_ref()
-            .is_some_and(|snapshot| snapshot.is_fresh());
-        !std::mem::replace(&mut state.was_asked, true) && !is_fresh
+        let is_old = (state.snapshot.as_ref()).is_some_and(|known| known.is_out_of_date(seconds));
+        let is_usable = self.is_opened() && state.phase == Phase::NotStarted;
+        is_usable && is_old && !std::mem::replace(&mut state.was_asked, true)
     }
 
     /// Asks what it offers. Returns what is not as it should be.

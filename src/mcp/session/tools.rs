@@ -125,10 +125,8 @@ fn asking(
                 agree(ctx, (&server.shown, &raw, &name), args, &version)?;
             }
             let outcome = run(ctx, args);
-            if server.is_to_be_asked()
-                && let Some(servers) = servers.upgrade()
-            {
-                servers.look_again(&server);
+            if let Some(servers) = servers.upgrade() {
+                servers.refresh(&server, 0);
             }
             outcome
         }),

@@ -15,6 +15,8 @@ use crate::mcp::client::connection::Connection;
 const MAX_STARTING: usize = 4;
 /// How often it is looked whether a server whose lists change is due.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long the end waits for servers that are telling what they offer.
+const FINISH: Duration = Duration::from_secs(1);
 
 /// What is to be asked of servers, and by how many threads.
 #[derive(Default)]
@@ -45,11 +47,12 @@ impl SessionServers {
         own.threads.extend(begun);
     }
 
-    /// Waits until nothing is to be asked of a server any more.
+    /// Waits until all that was asked of servers of which nothing is known is answered.
     pub(super) fn wait(&self, limit: Duration, stop: &Cancel) {
         let until = Instant::now() + limit;
         let mut work = self.work();
-        while work.running > 0 {
+        // What is remembered of a server serves the first message, however old it is.
+        while work.running > 0 && self.known().iter().any(|server| server.is_awaited()) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || stop.is_fired() {
                 return;
@@ -64,17 +67,46 @@ impl SessionServers {
         }
     }
 
-    /// A list of a server has changed, or what is remembered of it may be out of date.
+    /// A list of a server has changed.
     pub(super) fn look_again(self: &Arc<Self>, server: &Arc<SessionServer>) {
-        self.enqueue(server);
+        self.ask_later(server, true);
+    }
+
+    /// Has a server asked if what is remembered of it has been out of date for so many seconds.
+    pub(super) fn refresh(self: &Arc<Self>, server: &Arc<SessionServer>, seconds: i64) {
+        if server.is_to_be_asked(seconds) {
+            self.enqueue(server);
+        }
+    }
+
+    /// Lets servers that are there end what they are telling, so that a short run too leaves behind what they offer by now.
+    pub(crate) fn finish_looking(&self, stop: &Cancel) {
+        let until = Instant::now() + FINISH;
+        let mut work = self.work();
+        while work.running > 0
+            && Instant::now() < until
+            && !stop.is_fired()
+            && (work.queue.iter().any(|server| server.is_there())
+                || self.known().iter().any(|server| server.is_looked_at()))
+        {
+            work = self
+                .changed
+                .wait_timeout(work, LOOK)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
     }
 
     pub(super) fn enqueue(self: &Arc<Self>, server: &Arc<SessionServer>) {
+        self.ask_later(server, false);
+    }
+
+    fn ask_later(self: &Arc<Self>, server: &Arc<SessionServer>, changes: bool) {
         let mut work = self.work();
         if work.is_over || work.queue.iter().any(|own| Arc::ptr_eq(own, server)) {
             return;
         }
-        server.plan();
+        server.plan(changes);
         work.queue.push_back(Arc::clone(server));
         if work.running == MAX_STARTING {
             return;

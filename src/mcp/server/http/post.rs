@@ -73,7 +73,7 @@ impl Shared {
         {
             return self.batch(session, batch, stream);
         }
-        let message = match Incoming::read(&request.body) {
+        let message = match Incoming::read_versioned(&request.body) {
             Ok(message) => message,
             Err(misread) => return Some(refused(400, &misread.id, misread.error)),
         };
