@@ -5,7 +5,7 @@ use super::{Run, first_line};
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::front_matter::NewTicket;
 use crate::store::tickets::change;
-use crate::store::tickets::folder::Folder;
+use crate::store::tickets::folder::{Folder, Ticket};
 use crate::store::tickets::location::TicketLocation;
 
 fn location(run: &Run) -> Outcome<TicketLocation> {
@@ -58,6 +58,38 @@ fn unrecorded(run: &Run, place: &TicketLocation) -> Option<String> {
         .into_iter()
         .find(|ticket| ticket.title == title && ticket.parent.is_empty() && !ticket.is_closed());
     found.map(|ticket| ticket.id)
+}
+
+/// `record` with the ticket of its task, where the record is not the run's own and does not name it. One that is not closed is of a run that is not done.
+pub(crate) fn complete(run: &Run, record: RunRecord) -> RunRecord {
+    if !record.ticket.is_empty() {
+        return record;
+    }
+    let title = first_line(&record.task);
+    match epics(run).into_iter().rfind(|epic| epic.title == title) {
+        Some(epic) => RunRecord {
+            finished: record.finished && epic.is_closed(),
+            ticket: epic.id,
+            ..record
+        },
+        None => record,
+    }
+}
+
+/// Whether there are epics here, and none of them is for the task of the run.
+pub(crate) fn is_of_others(run: &Run) -> bool {
+    let (title, epics) = (first_line(&run.task), epics(run));
+    !epics.is_empty() && epics.iter().all(|epic| epic.title != title)
+}
+
+/// The tickets that a run may have made for itself; none where they cannot be read.
+fn epics(run: &Run) -> Vec<Ticket> {
+    let tickets = location(run)
+        .and_then(|place| place.open())
+        .and_then(|folder| folder.load(&run.ctx.stop));
+    let mut tickets = tickets.unwrap_or_default();
+    tickets.retain(|ticket| ticket.parent.is_empty() && ticket.priority == "0");
+    tickets
 }
 
 /// Closes the run's ticket.

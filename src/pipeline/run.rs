@@ -64,7 +64,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let _lock = record::lock(&places, &ctx.stop)?;
     record::wait_for_children(&places, &ctx.stop)?;
     scratch::hide(ctx);
-    let earlier = RunRecord::read(&places)?;
+    let earlier = record::known(&places)?;
     let recorded = state::recorded(&places)?;
     // Another task is another feature.
     let is_next = places.feature().is_none() && next_task::begins(&request.task, earlier.as_ref());
@@ -87,6 +87,11 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         tickets: request.tickets.clone(),
         spent_before: None,
     };
+    let earlier = earlier.map(|record| epic::complete(&run, record));
+    let done = done.map(|record| epic::complete(&run, record));
+    if earlier.is_none() && recorded.is_some() {
+        refuse_unknown(&run, request.steering.from)?;
+    }
     let was_interrupted = earlier
         .as_ref()
         .is_some_and(|record| !record.working.is_empty());
@@ -150,6 +155,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         record.begun = earlier.begun;
     }
     record.write(&run.places)?;
+    record::save_task(&run.places, &run.task)?;
     let _alive = Heartbeat::start(&run.places)?;
     // An earlier start in this process is in the ledger.
     let here = ctx.session.ledger.totals().cost;
@@ -456,6 +462,22 @@ fn refuse_other_task(
         "For a new task finish that one first, use another directory, or remove {} and the documents beside it.",
         request.places.state()
     )))
+}
+
+/// Documents and a state of which nobody knows for which task they are, beside the epics of others, are not taken for this one's.
+///
+/// # Errors
+/// There are such ones, and the user has not said from which phase on they are to be used.
+fn refuse_unknown(run: &Run, from: Option<&str>) -> Outcome<()> {
+    if from.is_some() || !epic::is_of_others(run) {
+        return Ok(());
+    }
+    let state = run.places.state();
+    Err(Problem::refused(format!(
+        "{state} says that a run was begun here, and not for which task; no ticket is for this one."
+    ))
+    .next("To continue it, give the prompt with which it was begun.")
+    .next("To begin this task from its start, and set aside what is there: --from 1a"))
 }
 
 fn outline(request: &RunRequest) -> Outcome<Vec<PhaseOutline>> {

@@ -18,7 +18,7 @@ use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::record::RunRecord;
+use crate::pipeline::record;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::steering::{Pause, RunOutcome, Steering};
 use crate::pipeline::tier::{OwnModel, TierModels};
@@ -67,7 +67,8 @@ pub(crate) fn run(
         }
         (None, Some(name)) => (None, features::begin_in_place(&quiet, &root, name)?),
         (None, None) => {
-            start::check_in_place(&root, &task, flags.from.is_some() && !flags.in_place)?;
+            let goes_back = flags.from.is_some() && !flags.in_place && flags.branch.is_none();
+            start::check_in_place(&root, &task, goes_back)?;
             (None, RunPlaces::of_project(root))
         }
     };
@@ -118,7 +119,7 @@ pub(crate) fn run(
 fn recorded_task(root: &Arc<Root>, name: &FeatureName) -> Outcome<String> {
     let places = runs::places_of(Arc::clone(root), Some(name))
         .map_err(|problem| problem.next("A feature is begun with its prompt: --prompt TEXT"))?;
-    let record = RunRecord::read(&places)?;
+    let record = record::known(&places)?;
     record.map(|record| record.task).ok_or_else(|| {
         Problem::missing(format!(
             "What the feature {name} is to do is not recorded here."

@@ -13,6 +13,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, plural};
 use crate::disk::beneath::Root;
+use crate::disk::git_head;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
@@ -103,7 +104,7 @@ pub(crate) fn for_run(
 /// Makes sure that a run of `task` in the folder itself is meant, before it is begun or set back: with `goes_back` it changes what a merged run has done.
 ///
 /// # Errors
-/// A run of the task is in a worktree, and the work would be done, and paid, twice; or it was merged from one, and nobody said that it may work in place.
+/// A run of the task is in a worktree, and the work would be done, and paid, twice; or it was done on another branch, and nobody said that it may work in place.
 pub(crate) fn check_in_place(root: &Arc<Root>, task: &str, goes_back: bool) -> Outcome<()> {
     let Some(found) = repository_on_disk::find(root.path())? else {
         return Ok(());
@@ -118,10 +119,21 @@ pub(crate) fn check_in_place(root: &Arc<Root>, task: &str, goes_back: bool) -> O
         Some(own) if own.merged.is_empty() && !has_run(root, task, None)? => {
             Err(features::is_elsewhere(&own))
         }
-        Some(own) if !own.merged.is_empty() && goes_back => Err(Problem::refused(
-            "The run of this task worked in a worktree and is merged: going back in it would commit on your branch itself.",
-        )
-        .next("If that is what you want: add --in-place")),
+        _ if goes_back => check_goes_back(root),
+        _ => Ok(()),
+    }
+}
+
+/// Makes sure that a run which goes back did its work on the branch that is checked out: that of a worktree was merged into it, or cloned with it.
+fn check_goes_back(root: &Arc<Root>) -> Outcome<()> {
+    let places = RunPlaces::of_project(Arc::clone(root));
+    let current = git_head::branch(root.path()).unwrap_or_default();
+    match run_record::known(&places)? {
+        Some(run) if run.branch != current => Err(Problem::refused(format!(
+            "The run of this task did not work on {current} itself, and going back in it would commit there."
+        ))
+        .next("If that is what you want: add --in-place")
+        .next("Or name a branch for it: --branch NAME")),
         _ => Ok(()),
     }
 }
@@ -201,7 +213,7 @@ fn has_run(root: &Arc<Root>, task: &str, feature: Option<&FeatureName>) -> Outco
         None => RunPlaces::of_project(Arc::clone(root)),
     };
     let recorded = state::recorded(&places)?;
-    let record = RunRecord::read(&places)?;
+    let record = run_record::known(&places)?;
     Ok(match record {
         record if feature.is_some() => record.is_some() || recorded.is_some(),
         Some(record) => {
