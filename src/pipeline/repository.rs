@@ -172,9 +172,7 @@ fn is_of_another_time(dir: &Path, path: &str, alive: &AliveTimes) -> bool {
 /// What was staged outside of the run's folder when the run was not alive: a commit takes it, too.
 fn staged_elsewhere(open: &Git<'_>, dir: &Path, alive: &AliveTimes) -> Outcome<Vec<String>> {
     let (top, mut paths) = (open.top()?, open.staged()?);
-    paths.retain(|path| {
-        !top.join(path).starts_with(dir) && is_of_another_time(top, path, alive)
-    });
+    paths.retain(|path| !top.join(path).starts_with(dir) && is_of_another_time(top, path, alive));
     Ok(paths)
 }
 
