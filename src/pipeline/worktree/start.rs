@@ -14,6 +14,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, plural};
 use crate::disk::beneath::Root;
 use crate::disk::git_head;
+use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
@@ -396,7 +397,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         "To begin the task from its start: marvin pipeline worktrees --remove {} --force, then this command again",
         record.name
     );
-    if record.path.symlink_metadata().is_ok() {
+    if record.path.symlink_metadata().is_ok() && !clear_logs(&record.path) {
         return Err(Problem::refused(format!(
             "The run of this task worked in {path}, which is no worktree of this repository any more."
         ))
@@ -438,6 +439,26 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         places,
         notes,
     })
+}
+
+/// Removes a folder in which nothing is but logs that children wrote after somebody had removed it; returns whether it was such a one.
+fn clear_logs(path: &Path) -> bool {
+    let logs = Path::new(PROJECT_LOGS);
+    let mut folders = vec![path.to_owned()];
+    let mut has_logs = false;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            return false;
+        };
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() && folder.ends_with(logs) => has_logs = true,
+                _ => return false,
+            }
+        }
+    }
+    has_logs && fs::remove_dir_all(path).is_ok()
 }
 
 /// Whether its files were all written once: git writes the index last, and a kill may have come before.
