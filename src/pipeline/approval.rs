@@ -34,7 +34,10 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// A word is neither.
 pub(crate) fn points(list: &str) -> Outcome<Vec<&'static str>> {
     let words = list.split(',').map(str::trim);
-    words.filter(|word| !word.is_empty()).map(point).collect()
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    // Whoever gives the flag wants to be asked.
+    let named = if words.is_empty() { vec![""] } else { words };
+    named.into_iter().map(point).collect()
 }
 
 /// The phase that a point or the name of a phase means.
@@ -144,6 +147,18 @@ pub(crate) fn wait(places: &RunPlaces, phase: &str) -> Outcome<()> {
     change(places, |all| phase.clone_into(&mut all.waiting)).map(drop)
 }
 
+/// Forgets that a run waited before `next`, which is begun.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(crate) fn pass(places: &RunPlaces, next: &str) -> Outcome<()> {
+    let waiting = read(places)?.waiting;
+    if waiting.is_empty() || phase::position(&waiting) >= phase::position(next) {
+        return Ok(());
+    }
+    change(places, |all| all.waiting.clear()).map(drop)
+}
+
 /// Records an approval, unless there is one. Returns the one that counts: the first.
 ///
 /// # Errors
@@ -228,6 +243,10 @@ mod tests {
     #[test]
     fn points_and_phases_are_read_and_slips_are_named() {
         assert_eq!(points("design, tests,3").unwrap(), ["1b_review", "2b", "3"]);
+        for nothing in ["", " , "] {
+            let problem = points(nothing).unwrap_err().one_line();
+            assert!(problem.contains("spec, design, tests"), "{problem}");
+        }
         let problem = points("desing").unwrap_err().one_line();
         assert!(
             problem.contains("desing") && problem.contains("design"),
@@ -253,6 +272,11 @@ mod tests {
         assert_eq!(both.0, both.1);
         let all = read(&places).unwrap();
         assert_eq!((all.approved.len(), all.waiting.as_str()), (1, ""));
+        wait(&places, "2b").unwrap();
+        pass(&places, "2b").unwrap();
+        assert_eq!(read(&places).unwrap().waiting, "2b");
+        pass(&places, "3").unwrap();
+        assert_eq!(read(&places).unwrap().waiting, "");
         withdraw(&places, |phase| phase == "2b").unwrap();
         assert!(read(&places).unwrap().of("1b_review").is_some());
         withdraw(&places, |phase| phase == "1b_review").unwrap();

@@ -3,10 +3,12 @@
 use super::record::RunRecord;
 use super::{Run, first_line};
 use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::Root;
 use crate::formats::front_matter::NewTicket;
 use crate::store::tickets::change;
 use crate::store::tickets::folder::{Folder, Ticket};
 use crate::store::tickets::location::TicketLocation;
+use crate::tools::engine::context::ToolContext;
 
 fn location(run: &Run) -> Outcome<TicketLocation> {
     match &run.tickets {
@@ -66,7 +68,8 @@ pub(crate) fn complete(run: &Run, record: RunRecord) -> RunRecord {
         return record;
     }
     let title = first_line(&record.task);
-    match epics(run).into_iter().rfind(|epic| epic.title == title) {
+    let mut known = epics(location(run), &run.ctx).into_iter();
+    match known.rfind(|epic| epic.title == title) {
         Some(epic) => RunRecord {
             finished: record.finished && epic.is_closed(),
             ticket: epic.id,
@@ -76,17 +79,16 @@ pub(crate) fn complete(run: &Run, record: RunRecord) -> RunRecord {
     }
 }
 
-/// Whether there are epics here, and none of them is for the task of the run.
-pub(crate) fn is_of_others(run: &Run) -> bool {
-    let (title, epics) = (first_line(&run.task), epics(run));
-    !epics.is_empty() && epics.iter().all(|epic| epic.title != title)
+/// Whether a state without the record of its run is another task's, as far as the tickets know: there are epics, and none of them is of this one.
+pub(crate) fn is_anothers(ctx: &ToolContext, root: &Root, task: &str) -> bool {
+    let place = TicketLocation::from(&ctx.session.env, root.path()).check_inside();
+    let (title, known) = (first_line(task), epics(place, ctx));
+    !known.is_empty() && known.iter().all(|epic| epic.title != title)
 }
 
-/// The tickets that a run may have made for itself; none where they cannot be read.
-fn epics(run: &Run) -> Vec<Ticket> {
-    let tickets = location(run)
-        .and_then(|place| place.open())
-        .and_then(|folder| folder.load(&run.ctx.stop));
+/// The tickets that are as those of runs are made; none where they cannot be read.
+fn epics(place: Outcome<TicketLocation>, ctx: &ToolContext) -> Vec<Ticket> {
+    let tickets = place.and_then(|place| place.open()?.load(&ctx.stop));
     let mut tickets = tickets.unwrap_or_default();
     tickets.retain(|ticket| ticket.parent.is_empty() && ticket.priority == "0");
     tickets

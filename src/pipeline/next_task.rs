@@ -1,4 +1,4 @@
-//! A task for a project whose last run is done: what that run left is set aside with a name, and the state begins again.
+//! A task for a project whose last run is done, or came to nothing: what that run left is set aside with a name, and the state begins again.
 
 use super::Run;
 use super::places::RunPlaces;
@@ -13,9 +13,12 @@ const EARLIER: &str = "earlier";
 /// Largest file in bytes that is set aside.
 const CAP: u64 = 64 << 20;
 
-/// Whether `task` is another one than that of the last run, and that one is done.
-pub(super) fn begins(task: &str, earlier: Option<&RunRecord>) -> bool {
-    earlier.is_some_and(|earlier| earlier.finished && earlier.task.trim() != task.trim())
+/// Whether `task` is another one than that of the last run, and that one is done, or failed before its first phase was: `recorded` is its state.
+pub(super) fn begins(task: &str, earlier: Option<&RunRecord>, recorded: Option<&str>) -> bool {
+    earlier.is_some_and(|earlier| {
+        let has_failed = recorded.is_none() && earlier.working.is_empty();
+        (earlier.finished || has_failed) && earlier.task.trim() != task.trim()
+    })
 }
 
 /// Moves the documents, the histories of reviews and the state of the run `earlier` into a folder of their own. Doing it again after a kill moves the rest.
@@ -42,8 +45,12 @@ pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
         root.remove_file(&phase)?;
     }
     if moved > 0 {
+        let end = match earlier.finished {
+            true => "is done",
+            false => "failed in its first phase",
+        };
         run.warn(format!(
-            "The last task here is done, so this one begins anew; the documents of the last one are in {folder}."
+            "The last task here {end}, so this one begins anew; the documents of the last one are in {folder}."
         ));
     }
     Ok(())

@@ -5,6 +5,7 @@ use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View, writer_task};
 use super::debugging;
 use super::phase::PhaseEnd;
+use super::review::judged::{Judged, Reviewed, RoundFindings};
 use super::review::reviewers::{has_reviewed, is_final};
 use super::review::verdict::{MIN_REPORT_CHARS, Verdict, verdict};
 use super::tier::Tier;
@@ -19,6 +20,8 @@ use crate::chat::pipeline_event::PipelineEvent;
 const PHASE: &str = "5";
 /// What its rounds are about.
 const SUBJECT: &str = "quality";
+/// Who tries to break the program.
+const TESTER: &str = "quality-tester";
 /// Characters of a report that the fixer and later rounds see.
 const MAX_FINDINGS_CHARS: usize = 20_000;
 
@@ -40,7 +43,18 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
             }
         };
         failure = None;
-        if verdict(&report, false) == Verdict::Satisfied {
+        let verdict = verdict(&report, false);
+        let recorded = RoundFindings::record(
+            run,
+            Reviewed {
+                phase: PHASE,
+                name: SUBJECT,
+            },
+            number,
+            &repository::head(run).unwrap_or_default(),
+            &[Judged::of(TESTER, &report.text, verdict)],
+        );
+        if verdict == Verdict::Satisfied {
             return Ok(PhaseEnd::Done);
         }
         let findings = enclosed(
@@ -48,7 +62,10 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
             "",
             &clip(report.text.trim(), MAX_FINDINGS_CHARS),
         );
-        let reasons = fix(run, number, &findings)?;
+        let (changed, reasons) = fix(run, number, &findings)?;
+        if changed {
+            recorded.corrected(run, repository::head(run)?);
+        }
         let told = match reasons {
             None => report.text,
             Some(reasons) => format!(
@@ -93,7 +110,7 @@ fn attempt(run: &Run, number: u64, most: u64) -> Outcome<ChildReport> {
     child::run(
         run,
         &ChildTask {
-            label: "quality-tester".to_owned(),
+            label: TESTER.to_owned(),
             tier: Tier::Opus,
             prompt: context::prompt(run, &Access::Read, View::Project, &instructions),
             access: Access::Read,
@@ -106,8 +123,8 @@ fn attempt(run: &Run, number: u64, most: u64) -> Outcome<ChildReport> {
     )
 }
 
-/// Lets the findings be corrected, and makes sure that the tests still pass; returns why nothing was changed, if the fixer says so.
-fn fix(run: &Run, number: u64, findings: &str) -> Outcome<Option<String>> {
+/// Lets the findings be corrected, and makes sure that the tests still pass; returns whether something was changed, and why not, if the fixer says so.
+fn fix(run: &Run, number: u64, findings: &str) -> Outcome<(bool, Option<String>)> {
     let before = files::states(run.root(), &run.ctx.stop);
     let has_changed = || files::states(run.root(), &run.ctx.stop) != before;
     let instructions = fill(prompts::QUALITY_FIX, &[("findings", findings)]);
@@ -136,8 +153,9 @@ fn fix(run: &Run, number: u64, findings: &str) -> Outcome<Option<String>> {
         Ok(report) => nothing_to_change::reasons(&report),
     };
     repository::checkpoint(run, &format!("{PHASE}: findings corrected, round {number}"))?;
-    if has_changed() {
+    let changed = has_changed();
+    if changed {
         debugging::keep_green(run, PHASE)?;
     }
-    Ok(reasons)
+    Ok((changed, reasons))
 }

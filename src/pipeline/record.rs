@@ -60,6 +60,8 @@ pub(crate) struct RunRecord {
     pub made_repository: bool,
     /// Every phase that was asked for is done.
     pub finished: bool,
+    /// Its work was merged from a worktree, and it has not been started since.
+    pub merged: bool,
 }
 
 impl RunRecord {
@@ -115,6 +117,8 @@ pub(crate) fn known(places: &RunPlaces) -> Outcome<Option<RunRecord>> {
     Ok(Some(RunRecord {
         task,
         finished: recorded.as_deref() == last,
+        // As far as the user's branch is concerned it is the same.
+        merged: true,
         ..RunRecord::default()
     }))
 }
@@ -305,7 +309,10 @@ pub(crate) fn lock(places: &RunPlaces, stop: &Cancel) -> Outcome<RunLock> {
                 }
                 Err(_) => "A pipeline is running in this directory already.".to_owned(),
             })
-            .next("Watch it with marvin pipeline status, or wait until it has ended.")
+            .next(format!(
+                "Wait until it has ended, or watch it with: marvin pipeline status --working-dir {}",
+                shlex::try_quote(&places.root.path().to_string_lossy()).unwrap_or_default()
+            ))
         }
         _ => problem,
     })?;

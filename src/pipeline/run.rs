@@ -22,6 +22,9 @@ use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
+/// The last phase.
+const LAST: &str = "5";
+
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct RunRequest {
@@ -60,6 +63,7 @@ pub(crate) struct RunRequest {
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome> {
     check_depth(&ctx.session)?;
+    check_may_write(ctx)?;
     let places = request.places.clone();
     let _lock = record::lock(&places, &ctx.stop)?;
     record::wait_for_children(&places, &ctx.stop)?;
@@ -67,12 +71,27 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let earlier = record::known(&places)?;
     let recorded = state::recorded(&places)?;
     // Another task is another feature.
-    let is_next = places.feature().is_none() && next_task::begins(&request.task, earlier.as_ref());
+    let is_next = places.feature().is_none()
+        && next_task::begins(&request.task, earlier.as_ref(), recorded.as_deref());
+    let is_anothers = request.ticket.is_none()
+        && places.feature().is_none()
+        && earlier.is_none()
+        && recorded.is_some()
+        && epic::is_anothers(ctx, &places.root, &request.task);
+    let earlier = match is_anothers {
+        // It came with the repository, without the record of its run.
+        true => Some(RunRecord {
+            finished: state::reaches(recorded.as_deref(), LAST),
+            ..RunRecord::default()
+        }),
+        false => earlier,
+    };
+    let is_next = is_next || is_anothers && earlier.as_ref().is_some_and(|one| one.finished);
     let (done, earlier, recorded) = match is_next {
         true => (earlier, None, None),
         false => (None, earlier, recorded),
     };
-    refuse_other_task(&request, earlier.as_ref(), recorded.as_deref())?;
+    refuse_other_task(&request, earlier.as_ref())?;
     let mut run = Run {
         ctx: ctx.clone(),
         program: request.program.clone(),
@@ -89,9 +108,6 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     };
     let earlier = earlier.map(|record| epic::complete(&run, record));
     let done = done.map(|record| epic::complete(&run, record));
-    if earlier.is_none() && recorded.is_some() {
-        refuse_unknown(&run, request.steering.from)?;
-    }
     let was_interrupted = earlier
         .as_ref()
         .is_some_and(|record| !record.working.is_empty());
@@ -104,7 +120,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     };
     request.steering.check()?;
     if let Some(from) = request.steering.from {
-        steering::check_from(&run, from)?;
+        steering::check_from(from, recorded.as_deref())?;
     }
     steering::note_edits(&run)?;
     let is_left = is_next || request.steering.from.is_some() || is_anything_left(&run, &request)?;
@@ -113,7 +129,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         announce(&run, &request, true)?;
         return finish(&run, &request, Ok(RunOutcome::Done));
     }
-    let own_repository = own_repository(&run, earlier.as_ref())?;
+    let own_repository = own_repository(&run, earlier.as_ref().or(done.as_ref()))?;
     let mut tree = working_tree::share(run.root())?;
     if request.branch.is_none()
         && let Some(earlier) = earlier.as_ref().filter(|earlier| !earlier.finished)
@@ -183,6 +199,17 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         });
     drop(tree);
     finish(&run, &request, outcome)
+}
+
+/// Makes sure that children can write: they inherit what binds this process.
+fn check_may_write(ctx: &ToolContext) -> Outcome<()> {
+    match ctx.session.policy.readonly {
+        true => Err(Problem::refused(
+            "This process may only read (MARVIN_READONLY=1), and so may its children: they could write nothing of what is asked for.",
+        )
+        .next("Start the run without MARVIN_READONLY.")),
+        false => Ok(()),
+    }
 }
 
 /// Whether the repository is the run's own: there is none yet, or an earlier start of the run made it. Recorded before it is made.
@@ -290,14 +317,15 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<Opti
             }
         }
     }
+    review_edited(run, &phases, record)?;
     Ok(None)
 }
 
-/// Reviews documents of finished phases again that the user has edited since.
+/// Reviews documents of finished phases again that the user has edited since, and has those written again that are gone.
 fn review_edited(run: &Run, done: &[&'static Phase], record: &mut RunRecord) -> Outcome<()> {
     steering::note_edits(run)?;
     for phase in done {
-        if rewritten(run, phase).is_some() && missing_document(run, phase).is_none() {
+        if missing_document(run, phase).is_some() || rewritten(run, phase).is_some() {
             do_phase(run, phase, record)?;
         }
     }
@@ -314,6 +342,7 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     run.budget_left()?;
     tell_what_is_missing(run, phase)?;
     mark(phase.name)?;
+    approval::pass(&run.places, phase.name)?;
     let outcome = work(run, phase);
     // Stopped: whatever a child was writing is left, and the record says so.
     run.ctx.stop.check()?;
@@ -323,12 +352,18 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     }
     // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
     let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));
+    if !run.root().path().is_dir() {
+        // What its children said is no help.
+        return committed.and(outcome);
+    }
     if let (Err(_), Err(problem)) = (&outcome, &committed) {
         // What failed first is the reason to tell; the record stays that of an interrupted run.
         run.warn(problem.one_line());
         return outcome;
     }
     committed?;
+    // Whoever edited a document on which the phase did not work.
+    steering::note_edits_beside(run, phase)?;
     steering::save_documents(run)?;
     mark("")?;
     outcome
@@ -434,17 +469,10 @@ impl RunRequest {
 }
 
 /// A run continues only with the task it was started with; another one would mix two programs.
-fn refuse_other_task(
-    request: &RunRequest,
-    earlier: Option<&RunRecord>,
-    recorded: Option<&str>,
-) -> Outcome<()> {
+fn refuse_other_task(request: &RunRequest, earlier: Option<&RunRecord>) -> Outcome<()> {
     let Some(earlier) = earlier.filter(|earlier| earlier.task.trim() != request.task.trim()) else {
         return Ok(());
     };
-    if recorded.is_none() && earlier.working.is_empty() {
-        return Ok(());
-    }
     if let Some(feature) = request.places.feature() {
         return Err(Problem::refused(format!(
             "The feature {feature} is for another task: \"{}\".",
@@ -453,31 +481,18 @@ fn refuse_other_task(
         .next("Give the same prompt to continue it, or none.")
         .next("For another task give a name of its own: --feature NAME"));
     }
+    let other = match earlier.task.as_str() {
+        "" => "one that is not recorded here; its epic is in the tickets".to_owned(),
+        task => format!("\"{}\"", first_line(task)),
+    };
     Err(Problem::refused(format!(
-        "The pipeline was run in this directory for another task: \"{}\".",
-        first_line(&earlier.task)
+        "The pipeline was run in this directory for another task: {other}."
     ))
     .next("Give the same prompt to continue it.")
     .next(format!(
         "For a new task finish that one first, use another directory, or remove {} and the documents beside it.",
         request.places.state()
     )))
-}
-
-/// Documents and a state of which nobody knows for which task they are, beside the epics of others, are not taken for this one's.
-///
-/// # Errors
-/// There are such ones, and the user has not said from which phase on they are to be used.
-fn refuse_unknown(run: &Run, from: Option<&str>) -> Outcome<()> {
-    if from.is_some() || !epic::is_of_others(run) {
-        return Ok(());
-    }
-    let state = run.places.state();
-    Err(Problem::refused(format!(
-        "{state} says that a run was begun here, and not for which task; no ticket is for this one."
-    ))
-    .next("To continue it, give the prompt with which it was begun.")
-    .next("To begin this task from its start, and set aside what is there: --from 1a"))
 }
 
 fn outline(request: &RunRequest) -> Outcome<Vec<PhaseOutline>> {

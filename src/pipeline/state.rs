@@ -22,20 +22,21 @@ pub(crate) fn recorded(places: &RunPlaces) -> Outcome<Option<String>> {
     let bytes = root.read(&rel, CAP)?;
     let text = String::from_utf8_lossy(&bytes);
     let word = text.trim();
-    if word.is_empty() {
-        return Ok(None);
-    }
     if position(word).is_none() {
         let known: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
-        return Err(Problem::config(format!(
-            "{} holds \"{}\", which is no phase of this version.",
-            places.state(),
-            escape_controls(&clip(word, 80))
-        ))
-        .next(format!(
-            "Write the last phase that is done into it ({}), or remove it to begin again.",
-            known.join(", ")
-        )));
+        let what = match word {
+            "" => "is empty, and one that is there names a phase".to_owned(),
+            word => format!(
+                "holds \"{}\", which is no phase of this version",
+                escape_controls(&clip(word, 80))
+            ),
+        };
+        return Err(
+            Problem::config(format!("{} {what}.", places.state())).next(format!(
+                "Write the last phase that is done into it ({}), or remove it to begin again.",
+                known.join(", ")
+            )),
+        );
     }
     Ok(Some(word.to_owned()))
 }
@@ -45,8 +46,13 @@ pub(crate) fn recorded(places: &RunPlaces) -> Outcome<Option<String>> {
 /// # Errors
 /// As [`recorded`].
 pub(crate) fn is_done(places: &RunPlaces, word: &str) -> Outcome<bool> {
-    let recorded = recorded(places)?.and_then(|recorded| position(&recorded));
-    Ok(recorded.is_some() && recorded >= position(word))
+    Ok(reaches(recorded(places)?.as_deref(), word))
+}
+
+/// Whether what is `recorded` is the phase or step `word`, or a later one.
+pub(super) fn reaches(recorded: Option<&str>, word: &str) -> bool {
+    let recorded = recorded.and_then(position);
+    recorded.is_some() && recorded >= position(word)
 }
 
 /// Records that the phase or step `word` is done, unless it or a later one is recorded already.
@@ -65,8 +71,14 @@ pub(crate) fn save(places: &RunPlaces, word: &str) -> Outcome<()> {
 /// # Errors
 /// The file cannot be written.
 pub(crate) fn set_back(places: &RunPlaces, phase: Option<&Phase>) -> Outcome<()> {
-    let word = phase.map_or("", |phase| phase.name);
-    put(places, word)
+    if let Some(phase) = phase {
+        return put(places, phase.name);
+    }
+    let rel = places.root.check(&places.state())?;
+    match places.root.exists(&rel)? {
+        true => places.root.remove_file(&rel),
+        false => Ok(()),
+    }
 }
 
 fn put(places: &RunPlaces, word: &str) -> Outcome<()> {
@@ -112,17 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn a_newline_is_tolerated_and_an_unknown_word_is_named() {
+    fn a_newline_is_tolerated_and_an_unknown_word_or_none_is_named() {
         let (dir, places) = folder();
         let file = dir.path().join(".marvin/pipeline_state");
         std::fs::create_dir(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "2a\n").unwrap();
         assert!(is_done(&places, "2a").unwrap());
-        for empty in ["", "\n", "  "] {
-            std::fs::write(&file, empty).unwrap();
-            assert_eq!(recorded(&places).unwrap(), None);
-        }
         for (text, named) in [
+            ("", "is empty"),
+            (" \n", "is empty"),
             ("6_future", "6_future"),
             ("2a 2b", "2a 2b"),
             ("\u{1b}[31m", "[31m"),
@@ -139,5 +149,8 @@ mod tests {
                 "not overwritten"
             );
         }
+        // All is to be done again.
+        set_back(&places, None).unwrap();
+        assert_eq!(recorded(&places).unwrap(), None);
     }
 }

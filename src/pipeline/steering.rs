@@ -7,6 +7,7 @@ use super::child::{self, ChildTask};
 use super::context::writer_task;
 use super::documents::{self, Document};
 use super::phase::{self, PHASES, Phase, PhaseWork};
+use super::places::DocumentKind;
 use super::review::history::History;
 use super::review::{self, code, document};
 use super::tier::Tier;
@@ -37,8 +38,15 @@ impl Steering {
     /// Makes sure that the flags can be meant together.
     ///
     /// # Errors
-    /// It was to stop before the phase that was to be done again.
+    /// It was to stop before the phase that was to be done again, or to wait when everything is done.
     pub(crate) fn check(&self) -> Outcome<()> {
+        let last = PHASES.last().map_or("", |phase| phase.name);
+        if self.approve.contains(&last) {
+            return Err(Problem::input(format!(
+                "After phase {last} nothing is left that could wait for approval."
+            ))
+            .next("Name an earlier point with --approve; the end of a run tells what there is to look at."));
+        }
         match (self.from, self.until) {
             (Some(from), Some(until)) if phase::position(from) > phase::position(until) => {
                 Err(Problem::input(format!(
@@ -81,21 +89,17 @@ pub(super) enum GateDecision {
     Pause(Pause),
 }
 
-/// Makes sure that the run has come as far as `from`.
+/// Makes sure that the run has come as far as `from`: `recorded` is its state.
 ///
 /// # Errors
 /// It has not: then there is nothing to do again.
-pub(super) fn check_from(run: &Run, from: &str) -> Outcome<()> {
+pub(super) fn check_from(from: &str, recorded: Option<&str>) -> Outcome<()> {
     let before = phase::position(from).and_then(|at| PHASES.get(at.checked_sub(1)?));
-    let recorded = state::recorded(&run.places)?;
-    let is_reached = match before {
-        Some(before) => state::is_done(&run.places, before.name)?,
-        None => true,
-    };
+    let is_reached = before.is_none_or(|before| state::reaches(recorded, before.name));
     if is_reached && recorded.is_some() {
         return Ok(());
     }
-    let last = match &recorded {
+    let last = match recorded {
         Some(recorded) => format!("The last one that is done is {recorded}."),
         None => "Nothing is done yet.".to_owned(),
     };
@@ -159,8 +163,23 @@ pub(super) fn go_back(run: &Run, from: &str) -> Outcome<String> {
 /// # Errors
 /// It cannot be recorded.
 pub(super) fn note_edits(run: &Run) -> Outcome<()> {
+    note_edits_but(run, &[])
+}
+
+/// The same while `working` is in progress: of the documents on which that does not work.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(super) fn note_edits_beside(run: &Run, working: &Phase) -> Outcome<()> {
+    note_edits_but(run, working.documents)
+}
+
+fn note_edits_but(run: &Run, own: &[DocumentKind]) -> Outcome<()> {
     for phase in PHASES.iter().filter(|phase| !phase.steps.is_empty()) {
         for (position, kind) in phase.documents.iter().enumerate() {
+            if own.contains(kind) {
+                continue;
+            }
             let path = run.places.document(*kind);
             let is_reviewed = document::is_reviewed(run, phase, position)?;
             if is_reviewed && phase_record::mark_edited(run, &path)? {

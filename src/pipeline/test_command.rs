@@ -103,7 +103,7 @@ impl TestRun {
         let count = plural(usize::try_from(*executed).unwrap_or(usize::MAX), "test");
         match ending {
             TestEnding::Success if *executed == 0 => format!(
-                "`{command}` ended with status 0, but its output does not show that a single test was executed. That counts as a failure: it has to execute tests, and to say how many."
+                "`{command}` ended with status 0, but its output does not show that a single test was executed. That counts as a failure: it has to execute tests, and to say how many, in a line such as \"3 tests passed\"."
             ),
             TestEnding::Success => format!("`{command}` executed {count}, and all of them passed."),
             TestEnding::Failure(how) => {
@@ -380,13 +380,17 @@ fn executed(line: &str) -> u64 {
             r"^[ \t]*([0-9]+) (?:passing|failing)(?-u:\b)",
             // go test -v: a line for each test
             r"^()--- (?:PASS|FAIL): \S",
+            // TAP of bats, prove and scripts: a line for each test; one that was skipped was not executed
+            r"^()(?:not )?ok [0-9]+(?: - [^#]*| [^#]*)?$",
+            // GoogleTest: [  PASSED  ] 3 tests.
+            r"^\[  (?:PASSED|FAILED)  \] ([0-9]+) tests?[.,]",
             // RSpec, PHPUnit, Maven, CTest
             r"^([0-9]+) examples?, [0-9]+ failures?",
             r"^(?:OK \(|Tests: )([0-9]+)(?: tests?)?, (?:[0-9]+ assertions|Assertions: [0-9]+)",
             r"^(?:\[[A-Za-z]+\] )?Tests run: ([0-9]+), Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$",
             r"^[0-9]+% tests passed, [0-9]+ tests? failed out of ([0-9]+)$",
-            // Anything else that says it plainly: 12 tests passed, 3 passed
-            r"^[ \t]*([0-9]+) (?:tests? )?(?:passed|failed)(?-u:\b)",
+            // Anything else that says it plainly: 12 tests passed, All 3 tests passed, 3 passed
+            r"^[ \t]*(?:All )?([0-9]+) (?:tests? )?(?:passed|failed)(?-u:\b)",
         ];
         patterns
             .iter()
@@ -467,6 +471,14 @@ mod tests {
             ("[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0", 3),
             ("100% tests passed, 0 tests failed out of 3", 3),
             ("12 tests passed", 12),
+            ("All 2 tests passed.", 2),
+            ("ok 1 - doubles", 1),
+            ("not ok 2 doubles", 1),
+            ("ok 3", 1),
+            ("ok 4 - doubles # skip no network", 0),
+            ("1..4", 0),
+            ("[  PASSED  ] 3 tests.", 3),
+            ("[  FAILED  ] 1 test, listed below:", 1),
             ("ok  \texample.com/a\t0.003s", 0),
             ("?   \texample.com/a\t[no test files]", 0),
             ("compiled in 3.0s", 0),

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Run;
+use super::{Run, worktree};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::Root;
@@ -70,8 +70,13 @@ pub(crate) fn check_branch(run: &Run, git: &Git<'_>) -> Outcome<()> {
     }
     match git.off_branch(&run.branch)? {
         None => Ok(()),
-        Some((why, back)) => Err(Problem::refused(format!("{why} Nothing was committed."))
-            .next(back)
-            .next("Or name another branch for the run: --branch NAME")),
+        Some((why, back)) => {
+            let problem = Problem::refused(format!("{why} Nothing was committed.")).next(back);
+            // A worktree stays on its branch.
+            Err(match worktree::record::of(run.root()) {
+                Some(_) => problem,
+                None => problem.next("Or name another branch for the run: --branch NAME"),
+            })
+        }
     }
 }

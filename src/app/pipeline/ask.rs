@@ -16,8 +16,10 @@ use crate::pipeline::approval::{ApprovalPrompt, PendingApproval, UserDecision, n
 use crate::pipeline::worktree::record;
 use crate::proc::editor;
 
-/// How often a stop and an approval from elsewhere are looked for.
-const LOOK: Duration = Duration::from_millis(300);
+/// How often a stop is looked for: there is little time to say how the run ended.
+const LOOK: Duration = Duration::from_millis(25);
+/// An approval from elsewhere is looked for this much more seldom.
+const LOOKS_PER_APPROVAL: u32 = 12;
 /// Longest line that is read.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
@@ -187,9 +189,9 @@ fn read_line(is_approved: &dyn Fn() -> bool, stop: &Cancel) -> Outcome<Line> {
     let mut line = Vec::new();
     let look = Timespec::try_from(LOOK).ok();
     let fail = |error: io::Error| Problem::system("Cannot read the terminal", error);
-    loop {
+    for look_number in (0..LOOKS_PER_APPROVAL).cycle() {
         stop.check()?;
-        if line.is_empty() && is_approved() {
+        if look_number == 0 && line.is_empty() && is_approved() {
             return Ok(Line::Approved);
         }
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];

@@ -46,15 +46,26 @@ pub(crate) fn run(
     let tiers = tiers(&quiet, settings)?;
     let program = program(settings)?;
     let root = quiet.root()?;
+    refuse_place(&quiet, &root)?;
     let feature = flags.feature.as_ref();
     let task = match (feature, task.trim()) {
         (Some(name), "") => recorded_task(&root, name)?,
         _ => task,
     };
+    let steering = Steering {
+        until: flags.until,
+        from: flags.from,
+        approve: flags.approve.clone(),
+        prompt: TerminalPrompt::of(settings).map(|prompt| Arc::new(prompt) as _),
+    };
+    steering.check()?;
     let workplace = match flags.in_place || flags.branch.is_some() {
         true => None,
-        // Uncommitted changes of a worktree, too, may be meant.
-        false => start::for_run(&quiet, &root, &task, feature, !flags.allow_dirty)?,
+        // Uncommitted changes of a worktree, too, may be meant; and only a run that was begun can go back.
+        false => {
+            let may_make = !flags.allow_dirty && flags.from.is_none();
+            start::for_run(&quiet, &root, &task, feature, may_make)?
+        }
     };
     let (worktree, places) = match (workplace, feature) {
         (Some(place), _) => {
@@ -67,11 +78,13 @@ pub(crate) fn run(
         }
         (None, Some(name)) => (None, features::begin_in_place(&quiet, &root, name)?),
         (None, None) => {
-            let goes_back = flags.from.is_some() && !flags.in_place && flags.branch.is_none();
-            start::check_in_place(&root, &task, goes_back)?;
+            start::check_in_place(&quiet, &root, &task)?;
             (None, RunPlaces::of_project(root))
         }
     };
+    if worktree.is_none() && !flags.in_place && flags.branch.is_none() {
+        start::check_merged(&places, &task, flags.from.is_some())?;
+    }
     let root = Arc::clone(&places.root);
     let request = RunRequest {
         places: places.clone(),
@@ -86,12 +99,7 @@ pub(crate) fn run(
         max_cost: settings.model.max_cost,
         program,
         supervisor: settings.process.executable.clone(),
-        steering: Steering {
-            until: flags.until,
-            from: flags.from,
-            approve: flags.approve.clone(),
-            prompt: TerminalPrompt::of(settings).map(|prompt| Arc::new(prompt) as _),
-        },
+        steering,
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &places, display, topic, stop);
@@ -113,6 +121,22 @@ pub(crate) fn run(
         ..SummaryFacts::default()
     }));
     outcome.and(written)
+}
+
+/// Refuses to build in the root of the file system, and to make a repository of the home folder: its first commit would take everything there.
+fn refuse_place(ctx: &ToolContext, root: &Root) -> Outcome<()> {
+    let is_root = root.path() == Path::new("/");
+    let home = ctx.session.paths.home().ok();
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let is_home = home.as_deref() == Some(root.path()) && !repository::exists(root)?;
+    match is_root || is_home {
+        true => Err(Problem::refused(format!(
+            "{} is no folder of a project.",
+            root.path().display()
+        ))
+        .next("Name one with --working-dir.")),
+        false => Ok(()),
+    }
 }
 
 /// The task of a feature that was begun, for a run that is started without a prompt.

@@ -197,6 +197,39 @@ mod tests {
         assert_eq!(shown.recv().unwrap(), Event::Pipeline(masked.clone()));
         assert_eq!(event_log::read(&places).unwrap()[0].1, masked);
         assert_eq!(sinks.summary(&SummaryFacts::default()), "");
+        // A start that goes on tells what those before it cost.
+        let usage = |id: &str, tokens| PipelineEvent::ChildUsage {
+            id: id.to_owned(),
+            tokens,
+            cost: 0.5,
+            estimated: false,
+        };
+        let begin = |id: &str, resumed| {
+            let sinks = PipelineSinks::new(&session, &places, display(), None, &stop);
+            sinks.emit(Event::Pipeline(PipelineEvent::RunStarted {
+                task: "x".to_owned(),
+                ticket: "x-1".to_owned(),
+                tiers: Vec::new(),
+                phases: Vec::new(),
+                resumed,
+            }));
+            sinks.emit(Event::Pipeline(PipelineEvent::ChildStarted {
+                id: id.to_owned(),
+                label: id.to_owned(),
+                model: "m".to_owned(),
+                attempt: 1,
+            }));
+            sinks.emit(Event::Pipeline(usage(id, 1_000)));
+            sinks.summary(&SummaryFacts::default())
+        };
+        let cost = "1,000 tokens, $0.50";
+        assert!(begin("one", false).contains(cost));
+        let again = begin("two", true);
+        assert!(
+            again.contains(cost) && again.contains("with the runs before it 2,000 tokens, $1.00"),
+            "{again}"
+        );
+        while shown.try_recv().is_ok() {}
         let logs = dir.path().join(".marvin/logs");
         std::fs::remove_dir_all(&logs).unwrap();
         std::fs::write(&logs, "in the way").unwrap();

@@ -11,12 +11,12 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
-use crate::pipeline::first_line;
 use crate::pipeline::phase::{PHASES, Phase};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{RunRecord, lock_state};
 use crate::pipeline::state;
 use crate::pipeline::worktree::record as worktree_record;
+use crate::pipeline::{approval, first_line};
 
 /// Newest warnings that are shown.
 const MAX_WARNINGS: usize = 5;
@@ -77,6 +77,8 @@ pub(crate) struct RunTimesStatus {
     pub seconds: u64,
     /// How it ended, as a sentence.
     pub end: Option<String>,
+    /// The point of which it waits for approval.
+    pub waiting: Option<String>,
 }
 
 /// How far it is.
@@ -227,6 +229,11 @@ pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
         }
     }
     status.steps.recorded = recorded;
+    if matches!(state, RunState::Running | RunState::Paused) {
+        let waiting = approval::read(places).unwrap_or_default().waiting;
+        let point = approval::name_of(&waiting).to_owned();
+        status.times.waiting = Some(point).filter(|point| !point.is_empty());
+    }
     Ok(status)
 }
 
@@ -289,6 +296,7 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
                 .and_then(|_| utc(progress.times.latest)),
             seconds: progress.elapsed(now).as_secs(),
             end: progress.end.as_ref().map(|end| end.words.clone()),
+            waiting: None,
         },
         steps: StepStatus {
             phase: phase.map(|phase| phase.name.clone()),

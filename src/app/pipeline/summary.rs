@@ -9,6 +9,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, one_line};
 use crate::chat::usage::{dollars, estimate_mark};
+use crate::disk::beneath::FileKind;
 use crate::formats::duration;
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::RunRecord;
@@ -72,7 +73,7 @@ pub(super) fn documents(places: &RunPlaces) -> Vec<Document> {
     let root = &places.root;
     let found = places.documents().into_iter().filter_map(|path| {
         let meta = root.metadata(&root.check(&path).ok()?).ok()?;
-        Some(Document {
+        (meta.kind == FileKind::File).then_some(Document {
             path,
             bytes: meta.len,
         })
@@ -223,9 +224,7 @@ fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
 
 /// How the work of a worktree gets into the branch of the user.
 pub(crate) fn merge_steps(record: &WorktreeRecord) -> [String; 2] {
-    let dir = record.origin.to_string_lossy();
-    let dir = shlex::try_quote(&dir).unwrap_or_default();
-    let merge = format!("marvin pipeline merge {} --working-dir {dir}", record.name);
+    let merge = record.command(&format!("merge {}", record.name));
     [
         format!("Merge it as one commit: {merge}"),
         format!("Or with all of its commits: {merge} --all"),

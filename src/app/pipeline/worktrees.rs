@@ -137,8 +137,10 @@ pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<
         .chain(here)
         .next();
     // One that is over is not what somebody means who has another one.
-    let is_over =
-        || RunRecord::read(&own).is_ok_and(|record| record.is_some_and(|own| own.finished));
+    let is_over = || {
+        let record = RunRecord::read(&own);
+        record.is_ok_and(|record| record.is_some_and(|own| own.finished || own.merged))
+    };
     Ok(match newest {
         Some(newest) if !status::is_known(&own) || is_over() => newest,
         _ => own,

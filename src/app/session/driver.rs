@@ -41,6 +41,7 @@ use crate::chat::event::NullSink;
 use crate::disk::yaml;
 use crate::mcp::session::SessionServers;
 use crate::proc::clipboard::Copier;
+use crate::store::review_jobs;
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
@@ -438,7 +439,18 @@ impl Session {
 
     /// What the session cost and how to go on with it, if something was said in it; else of the one that was left for it.
     pub(crate) fn farewell_words(&self) -> Option<String> {
-        self.core.conversation.saved().farewell_words(&self.run)
+        let session = self.core.conversation.saved().farewell_words(&self.run);
+        // They outlive it.
+        let root = self.run.context.working_dir.root();
+        let reviews = root.map(|root| review_jobs::running(&root));
+        let reviews = reviews.unwrap_or_default().into_iter().map(|job| {
+            format!(
+                "Review {} goes on, on the branch {}; its end is told when Marvin is started here again.",
+                job.id, job.branch
+            )
+        });
+        let words: Vec<String> = reviews.chain(session).collect();
+        (!words.is_empty()).then(|| words.join("\n"))
     }
 
     /// Stops everything that is running when it fires: for a process that ends without calling [`Session::close`].

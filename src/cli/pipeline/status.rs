@@ -11,6 +11,15 @@ use crate::chat::usage::dollars;
 pub(super) fn text(status: &RunStatus) -> String {
     let mut out = headline(status);
     out.push('\n');
+    if let Some(point) = &status.times.waiting {
+        let feature = status.place.feature.as_ref();
+        let feature = feature.map(|name| format!(" --feature {}", foreign(name)));
+        let _ = writeln!(
+            out,
+            "Waits for your approval of {point}: marvin pipeline approve {point}{}",
+            feature.unwrap_or_default()
+        );
+    }
     if let Some(end) = &status.times.end {
         let _ = writeln!(out, "End: {}", foreign(end));
     }

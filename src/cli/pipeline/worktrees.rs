@@ -55,12 +55,12 @@ pub(super) fn run(command: &str, words: &[String], settings: &Settings) -> Outco
 
 /// The problem of words that `marvin pipeline` does not understand, with those that it does.
 pub(super) fn usage(what: &str) -> Problem {
-    let problem = Problem::input(what.to_owned());
     let command = subcommands::find("pipeline");
     let forms = command.into_iter().flat_map(|command| command.forms());
-    forms.fold(problem, |problem, (form, _)| {
-        problem.next(format!("marvin pipeline {form}"))
-    })
+    let forms: Vec<String> = forms
+        .map(|(form, _)| format!("  marvin pipeline {form}"))
+        .collect();
+    Problem::input(what.to_owned()).facts(forms.join("\n"))
 }
 
 impl WorktreeArgs {

@@ -3,7 +3,7 @@
 use super::history::History;
 use super::reviewers::{Reviewer, is_final};
 use super::verdict::{CLEAN, CONFORMANT, MIN_REPORT_CHARS};
-use super::{ReviewEnd, Round, RoundResult, Subject};
+use super::{FixEnd, ReviewEnd, Round, RoundResult, Subject};
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
@@ -258,7 +258,7 @@ impl Subject for CodeReview<'_> {
         None
     }
 
-    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool> {
+    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<FixEnd> {
         let before = files::states(run.root(), &run.ctx.stop);
         let has_changed = || files::states(run.root(), &run.ctx.stop) != before;
         let instructions = fill(
@@ -287,15 +287,16 @@ impl Subject for CodeReview<'_> {
             },
         );
         let changed = has_changed();
-        match outcome {
+        let reasons = match outcome {
             Err(problem) if is_final(&problem) => return Err(problem),
-            Err(problem) => run.warn(problem.one_line()),
-            Ok(report) => {
-                let reasons = nothing_to_change::reasons(&report);
-                History::of(self.name).append_reasons(run, round.number, reasons.as_deref())?;
+            Err(problem) => {
+                run.warn(problem.one_line());
+                None
             }
-        }
-        Ok(changed)
+            Ok(report) => nothing_to_change::reasons(&report),
+        };
+        History::of(self.name).append_reasons(run, round.number, reasons.as_deref())?;
+        Ok(FixEnd::of(changed, reasons.as_deref()))
     }
 
     fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::history::History;
 use super::reviewers::{Reviewer, is_final};
 use super::verdict::{MIN_REPORT_CHARS, VERIFIED, without_passing_words};
-use super::{Round, RoundResult, Subject};
+use super::{FixEnd, Round, RoundResult, Subject};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -139,8 +139,8 @@ pub(crate) fn correct(
     };
     let before = repository::head(run).unwrap_or_default();
     match subject.fix(run, &round, findings)? {
-        true => phase_record::set_corrected(run, &subject.path, &before),
-        false => {
+        FixEnd::Changed => phase_record::set_corrected(run, &subject.path, &before),
+        FixEnd::Explained | FixEnd::Unchanged => {
             run.warn(format!("{} is as it was before your words.", subject.path));
             Ok(())
         }
@@ -260,7 +260,7 @@ impl Subject for DocumentReview {
         Some(&self.path)
     }
 
-    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool> {
+    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<FixEnd> {
         let rel = run.root().check(&self.path)?;
         let before = documents::content(run.root(), &rel);
         let has_changed = || documents::content(run.root(), &rel) != before;
@@ -319,7 +319,7 @@ impl Subject for DocumentReview {
             documents::put_back(run, &rel, before.as_deref(), &words)?;
         }
         History::of(self.name()).append_reasons(run, round.number, reasons.as_deref())?;
-        Ok(has_changed())
+        Ok(FixEnd::of(has_changed(), reasons.as_deref()))
     }
 
     fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()> {

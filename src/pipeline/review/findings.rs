@@ -8,7 +8,7 @@
 //! | `time` | when this line was written (RFC 3339, UTC) |
 //! | `ticket` | the epic of the run; in a review of a code base its branch, such as `review/20261126-004241` |
 //! | `phase` | the phase, such as `1a_review`; `review` in a review of a code base |
-//! | `subject` | what was reviewed: `spec.md`, `ux.md`, `design.md`, `tests` or `code` |
+//! | `subject` | what was reviewed: `spec.md`, `ux.md`, `design.md`, `tests`, `code`, or `quality` in phase 5 |
 //! | `round` | the round of the review, counted from 1 |
 //! | `reviewer` | its name, such as `main`, `area-1`, `conformance` |
 //! | `severity` | `blocker`, `major` or `minor` |

@@ -1,6 +1,5 @@
 //! What the reviewers of a round say: their verdicts and findings, what the fixer gets of them, and their record.
 
-use super::Subject;
 use super::findings::{self, Finding, FindingState};
 use super::reviewers::Reviewer;
 use super::severity::{self, ReportedFinding, Severity};
@@ -13,8 +12,15 @@ use crate::pipeline::child::ChildReport;
 /// Characters of one reviewer's findings that the fixer gets.
 const MAX_FINDINGS_CHARS: usize = 20_000;
 
+/// What is reviewed, as its findings are recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct Reviewed<'a> {
+    pub phase: &'a str,
+    pub name: &'a str,
+}
+
 /// A reviewer's name, its verdict, its report if it gave one, and the findings that it marks there.
-pub(super) struct Judged<'a> {
+pub(crate) struct Judged<'a> {
     pub name: &'a str,
     pub verdict: Verdict,
     pub report: Option<&'a str>,
@@ -22,6 +28,16 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
+    /// A report and what is to be read in it.
+    pub(crate) fn of(name: &'a str, report: &'a str, verdict: Verdict) -> Self {
+        Self {
+            name,
+            verdict,
+            report: Some(report.trim()),
+            findings: severity::findings(report),
+        }
+    }
+
     /// The report, if there is something to correct in it.
     pub(super) fn open_report(&self) -> Option<&'a str> {
         self.report
@@ -77,31 +93,31 @@ pub(super) fn for_fixer(judged: &[Judged<'_>]) -> String {
 }
 
 /// The findings of a round, as they were recorded.
-pub(super) struct RoundFindings(Vec<Finding>);
+pub(crate) struct RoundFindings(Vec<Finding>);
 
 impl RoundFindings {
     /// Records what a round found, and what became of earlier findings of the same reviewers. A record that cannot be written is no reason to end the run.
-    pub(super) fn record(
+    pub(crate) fn record(
         run: &Run,
-        subject: &dyn Subject,
+        about: Reviewed<'_>,
         number: u64,
         reviewed: &str,
         judged: &[Judged<'_>],
     ) -> Self {
         let found: Vec<Finding> = judged
             .iter()
-            .flat_map(|judged| new(run, subject, number, reviewed, judged))
+            .flat_map(|judged| new(run, about, number, reviewed, judged))
             .collect();
         let mut earlier = findings::read(&run.places).unwrap_or_default();
         let now = run.ctx.session.clock.utc();
-        earlier.retain_mut(|earlier| settle(earlier, run, subject, judged, &found, &now));
+        earlier.retain_mut(|earlier| settle(earlier, run, about, judged, &found, &now));
         let all = [earlier, found.clone()].concat();
         write(run, &all);
         Self(found)
     }
 
     /// Records that a fixer has changed files for them, with `commit`.
-    pub(super) fn corrected(mut self, run: &Run, commit: String) {
+    pub(crate) fn corrected(mut self, run: &Run, commit: String) {
         let now = run.ctx.session.clock.utc();
         for finding in &mut self.0 {
             finding.state = FindingState::Corrected;
@@ -132,7 +148,7 @@ fn key(run: &Run) -> &str {
 /// The findings of one report. One that fails the subject and marks nothing is a blocker as a whole.
 fn new(
     run: &Run,
-    subject: &dyn Subject,
+    about: Reviewed<'_>,
     number: u64,
     reviewed: &str,
     judged: &Judged<'_>,
@@ -158,14 +174,14 @@ fn new(
         id: format!(
             "{}/{}/{}/{number}/{}/{at}",
             key(run),
-            subject.phase(),
-            subject.name(),
+            about.phase,
+            about.name,
             judged.name
         ),
         time: run.ctx.session.clock.utc(),
         ticket: key(run).to_owned(),
-        phase: subject.phase().to_owned(),
-        subject: subject.name().to_owned(),
+        phase: about.phase.to_owned(),
+        subject: about.name.to_owned(),
         round: number,
         reviewer: judged.name.to_owned(),
         severity: reported.severity,
@@ -182,15 +198,14 @@ fn new(
 fn settle(
     earlier: &mut Finding,
     run: &Run,
-    subject: &dyn Subject,
+    about: Reviewed<'_>,
     judged: &[Judged<'_>],
     found: &[Finding],
     now: &str,
 ) -> bool {
     let is_pending = matches!(earlier.state, FindingState::Open | FindingState::Corrected);
-    let is_of_review = earlier.ticket == key(run)
-        && earlier.phase == subject.phase()
-        && earlier.subject == subject.name();
+    let is_of_review =
+        earlier.ticket == key(run) && earlier.phase == about.phase && earlier.subject == about.name;
     let has_looked = judged
         .iter()
         .any(|judged| judged.name == earlier.reviewer && judged.report.is_some());

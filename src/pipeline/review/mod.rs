@@ -7,7 +7,7 @@ pub(crate) mod code;
 pub(crate) mod document;
 pub(crate) mod findings;
 pub(crate) mod history;
-mod judged;
+pub(crate) mod judged;
 pub(crate) mod reviewers;
 pub(crate) mod severity;
 pub(crate) mod verdict;
@@ -15,7 +15,7 @@ pub(crate) mod verdict;
 use std::collections::BTreeMap;
 
 use self::history::{History, RoundEntry};
-use self::judged::{RoundFindings, judge};
+use self::judged::{Reviewed, RoundFindings, judge};
 use self::reviewers::Reviewer;
 use super::{Run, places, repository};
 use crate::base::marks::enclosed;
@@ -51,12 +51,33 @@ pub(crate) trait Subject {
     ///
     /// # Errors
     /// The run was stopped, or has nothing left to spend.
-    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool>;
+    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<FixEnd>;
     /// Records that a round is over.
     ///
     /// # Errors
     /// It cannot be recorded.
     fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()>;
+}
+
+/// What came of a fixer's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FixEnd {
+    /// Something is changed.
+    Changed,
+    /// Nothing is, and it said why.
+    Explained,
+    /// Nothing is.
+    Unchanged,
+}
+
+impl FixEnd {
+    pub(crate) fn of(changed: bool, reasons: Option<&str>) -> Self {
+        match (changed, reasons) {
+            (true, _) => Self::Changed,
+            (false, Some(_)) => Self::Explained,
+            (false, None) => Self::Unchanged,
+        }
+    }
 }
 
 /// What a round is given.
@@ -169,14 +190,19 @@ fn round(
             judged: &judged,
         },
     )?;
-    let recorded = RoundFindings::record(run, subject, number, &base, &judged);
+    let about = Reviewed {
+        phase: subject.phase(),
+        name: subject.name(),
+    };
+    let recorded = RoundFindings::record(run, about, number, &base, &judged);
     let findings = judged::for_fixer(&judged);
     let (satisfied, unsatisfied) = judged::names(&judged);
     active.retain(|reviewer| !satisfied.contains(&reviewer.name));
     let mut changed = false;
     if !findings.is_empty() {
-        changed = subject.fix(run, &round, &findings)?;
-        if !changed {
+        let end = subject.fix(run, &round, &findings)?;
+        changed = end == FixEnd::Changed;
+        if end == FixEnd::Unchanged {
             run.warn(format!(
                 "The fixer of {name} changed nothing in round {number}."
             ));

@@ -95,6 +95,66 @@ fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
     assert!(stage.warnings().iter().any(|words| words.contains(&folder)));
 }
 
+#[test]
+fn another_task_takes_nothing_of_one_that_failed_in_its_first_phase() {
+    let stage = Stage::new(&WORKERS.replace("ux-writer-*)", "ux-writer-*) [ -e go ] || exit 127;"));
+    start(&stage, true).unwrap_err();
+    let (spec, first) = (stage.read(".marvin/spec.md"), ticket(&stage));
+    assert_eq!(state::recorded(&stage.run.places).unwrap(), None);
+    stage.put("go", "");
+    let request = RunRequest {
+        task: "Build a bell.".to_owned(),
+        allow_dirty: true,
+        ..stage.request_until("1a")
+    };
+    run::run(&stage.run.ctx, request).unwrap();
+    assert_ne!(ticket(&stage), first);
+    assert_eq!(
+        stage.read(&format!(".marvin/earlier/{first}/spec.md")),
+        spec
+    );
+    let told = stage.prompts("spec-writer");
+    assert_eq!(told.len(), 2);
+    assert_has(&told[1], &["Build a bell."]);
+    assert!(
+        stage
+            .warnings()
+            .iter()
+            .any(|words| words.contains("failed in its first phase")),
+        "{:?}",
+        stage.warnings()
+    );
+}
+
+#[test]
+fn a_state_that_came_with_a_clone_is_that_of_its_own_task() {
+    let stage = Stage::new(WORKERS);
+    start_until(&stage, "1a").unwrap();
+    let first = ticket(&stage);
+    // Logs are in no commit, and an earlier version wrote the task nowhere else.
+    let forget = || {
+        fs::remove_dir_all(stage.path(".marvin/logs")).unwrap();
+        fs::remove_file(stage.path(".marvin/pipeline_task")).unwrap();
+    };
+    forget();
+    let problem = another(&stage, "Build a bell.").unwrap_err().one_line();
+    assert_has(&problem, &["for another task: one that is not recorded"]);
+    // Its own task is known by the epic.
+    let before = stage.labels().len();
+    start_until(&stage, "1a").unwrap();
+    assert_eq!((stage.labels().len(), ticket(&stage)), (before, first));
+    forget();
+    stage.put(".marvin/pipeline_state", "5");
+    let request = RunRequest {
+        task: "Build a bell.".to_owned(),
+        allow_dirty: true,
+        ..stage.request_until("1a")
+    };
+    run::run(&stage.run.ctx, request).unwrap();
+    assert_eq!(stage.prompts("spec-writer").len(), 2);
+    assert!(stage.path(".marvin/earlier/run/spec.md").exists());
+}
+
 fn ticket(stage: &Stage) -> String {
     let record = record::RunRecord::read(&stage.run.places).unwrap();
     record.unwrap().ticket

@@ -235,6 +235,31 @@ fn a_folder_in_the_place_of_a_document_is_named() {
     assert_eq!(stage.labels().len(), first);
 }
 
+#[test]
+fn a_document_that_goes_or_changes_while_others_work_is_noticed_before_the_next_phase() {
+    let writer = "design-writer-*) rm .marvin/ux.md; echo 'Of the user.' >> .marvin/spec.md;";
+    let stage = Stage::new(&WORKERS.replacen("design-writer-*)", writer, 1));
+    let outcome = start(&stage, until("1b_review")).unwrap();
+    assert_eq!(paused(&outcome), "1b_review");
+    assert_eq!(stage.prompts("ux-writer").len(), 2);
+    assert_eq!(stage.prompts("review-spec-main").len(), 4);
+    assert_eq!(stage.prompts("review-ux-main").len(), 4);
+    assert_has(&steered(&stage), &[".marvin/spec.md was edited"]);
+    let labels = stage.labels();
+    let at = |label: &str| labels.iter().rposition(|own| own == label).unwrap();
+    let design = labels.iter().position(|own| own == "review-design-main");
+    assert!(at("review-ux-main") < design.unwrap(), "{labels:?}");
+    assert!(at("review-spec-main") < design.unwrap(), "{labels:?}");
+    // One that becomes a folder, whatever is in it, stops the run.
+    let stage = Stage::new(&WORKERS.replacen(
+        "design-writer-*)",
+        "design-writer-*) rm .marvin/spec.md; mkdir -p .marvin/spec.md/x;",
+        1,
+    ));
+    let problem = start(&stage, until("1b_review")).unwrap_err();
+    assert_has(&problem.to_string(), &[".marvin/spec.md is a folder"]);
+}
+
 /// Answers what is written down for it.
 #[derive(Debug)]
 struct Answers(Mutex<VecDeque<UserDecision>>);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Stage;
 use crate::base::testing::{assert_has, assert_lacks};
 use crate::pipeline::phase::PhaseEnd;
+use crate::pipeline::review::findings::{self, FindingState};
 use crate::pipeline::test_command::{TestEnding, TestRun, detect, execute, run_tests};
 use crate::pipeline::{debugging, front_end, quality, smoke_test, test_writing};
 
@@ -464,6 +465,9 @@ fn a_quality_fixer_may_say_that_nothing_is_to_be_changed() {
     );
     assert_eq!(stage.warnings(), [] as [&str; 0]);
     assert_eq!(runs(&stage), 0, "nothing was changed");
+    let found = findings::read(&stage.run.places).unwrap();
+    let states: Vec<_> = found.iter().map(|one| one.state).collect();
+    assert_eq!(states, [FindingState::Resolved]);
 }
 
 #[test]
@@ -475,4 +479,12 @@ fn used_up_rounds_of_quality_are_a_warning() {
     stage.put("tests/test_all.sh", "echo 1 passed");
     quality::assure_quality(&stage.run).unwrap();
     assert_has(&stage.warnings()[0], &["Phase 5 used up its 1 rounds"]);
+    let found = findings::read(&stage.run.places).unwrap();
+    let [one] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (one.phase.as_str(), one.subject.as_str(), one.state),
+        ("5", "quality", FindingState::Corrected)
+    );
 }

@@ -7,6 +7,7 @@ use crate::base::testing::assert_has;
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::repository::Uncommitted;
 use crate::pipeline::{record, repository, working_tree};
+use crate::proc::git::Git;
 
 fn git(stage: &Stage, words: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
@@ -71,6 +72,39 @@ fn pipelines_in_folders_of_one_repository_wait_for_each_others_git() {
                 .all(|line| line.is_empty() || line.starts_with(folder))
         );
     }
+}
+
+#[test]
+fn a_commit_of_a_run_in_a_folder_leaves_the_rest_of_the_repository_as_it_is() {
+    let mut stage = Stage::new("true");
+    for path in ["one/a.txt", "two/a.txt", "two/old.txt", "two/mode.sh"] {
+        stage.put(path, "before\n");
+    }
+    repository::checkpoint(&stage.run, "Before").unwrap();
+    // What a person does beside it: staged, changed, removed and new files.
+    stage.put("two/a.txt", "staged\n");
+    stage.put("two/new ü.txt", "new\n");
+    git(&stage, &["update-index", "--chmod=+x", "two/mode.sh"]);
+    git(&stage, &["rm", "-q", "two/old.txt"]);
+    git(&stage, &["add", "two/a.txt", "two/new ü.txt"]);
+    stage.put("two/a.txt", "changed\n");
+    let theirs = |stage: &Stage| {
+        let status = git(stage, &["status", "--porcelain", "--", "two"]);
+        (status, git(stage, &["ls-files", "--stage", "two"]))
+    };
+    let before = theirs(&stage);
+    stage.put("one/b.txt", "step\n");
+    stage.run.places = RunPlaces::at(&stage.path("one"));
+    repository::checkpoint(&stage.run, "A step").unwrap();
+    stage.put("one/c.txt", "child\n");
+    let session = &stage.run.ctx.session;
+    let open = Git::open(&stage.path("one"), &session.env, &stage.run.ctx.stop).unwrap();
+    open.commit_beneath("Of a child", true).unwrap();
+    let nothing = open.commit_beneath("Nothing", true).unwrap();
+    assert_has(&nothing, &["nothing to commit"]);
+    let made = git(&stage, &["log", "-2", "--name-only", "--format=%s"]);
+    assert_eq!(made, "Of a child\n\none/c.txt\nA step\n\none/b.txt\n");
+    assert_eq!(theirs(&stage), before);
 }
 
 #[test]

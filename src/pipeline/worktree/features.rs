@@ -83,12 +83,12 @@ pub(super) fn is_elsewhere(record: &WorktreeRecord) -> Problem {
     ))
     .next("The same command without --in-place and --branch goes on there.")
     .next(format!(
-        "To have what there is first: marvin pipeline merge {} --force",
-        record.name
+        "To have what there is first: {}",
+        record.command(&format!("merge {} --force", record.name))
     ))
     .next(format!(
-        "To begin it from its start: marvin pipeline worktrees --remove {} --force",
-        record.name
+        "To begin it from its start: {}",
+        record.command(&format!("worktrees --remove {} --force", record.name))
     ))
 }
 

@@ -2,6 +2,7 @@
 //! user's files change in one step or not at all, and what they have not committed stays out of it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::record::{self, WorktreeKind};
 use super::remove::{clear, names, refuse_running, shown};
@@ -10,7 +11,9 @@ use super::state::{UserTree, WorkState, WorktreeStatus};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::counted;
 use crate::disk::beneath::{FileKind, Root};
-use crate::pipeline::{record as run_record, working_tree};
+use crate::pipeline::places::RunPlaces;
+use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::working_tree;
 use crate::proc::git::Git;
 use crate::proc::git::merge::MergeResult;
 
@@ -70,8 +73,8 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
         ))
         .next("The command that started it continues it.")
         .next(format!(
-            "To merge what there is: marvin pipeline merge {} --force",
-            record.name
+            "To merge what there is: {}",
+            record.command(&format!("merge {} --force", record.name))
         )));
     }
     if !status.uncommitted.is_empty() {
@@ -151,7 +154,11 @@ pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<Stri
     let cleaned = clean_up(tree, status, order.form == MergeForm::All).unwrap_or_else(|problem| {
         format!("Its worktree could not be removed: {}", problem.one_line())
     });
-    Ok(format!("{what}\n{cleaned}"))
+    let unsigned = match tree.git.drops_signatures() {
+        false => String::new(),
+        true => "\nYour git signs commits (commit.gpgSign); this one is not signed. To sign it: git commit --amend --no-edit -n -S".to_owned(),
+    };
+    Ok(format!("{what}{unsigned}\n{cleaned}"))
 }
 
 /// Keeps the logs, and removes what is merged.
@@ -177,8 +184,8 @@ fn conflict(status: &WorktreeStatus, branch: &str, paths: &[String]) -> Problem 
     .facts(names(paths))
     .next(format!("To merge by hand: git merge {}", record.branch))
     .next(format!(
-        "To have a child resolve it in the worktree: marvin pipeline merge {} --resolve",
-        record.name
+        "To have a child resolve it in the worktree: {}",
+        record.command(&format!("merge {} --resolve", record.name))
     ))
 }
 
@@ -228,6 +235,15 @@ fn keep_logs(tree: &UserTree<'_>, status: &WorktreeStatus) {
             let path = places.log(&entry.name);
             let bytes = from.read(&from.check(&path)?, MAX_LOG_BYTES)?;
             to.put(&to.check(&path)?, &bytes)?;
+        }
+        let places = RunPlaces::of_feature(Arc::new(to), &status.record.feature);
+        if status.record.kind == WorktreeKind::Run
+            && let Some(mut run) = RunRecord::read(&places)?
+        {
+            // One that is not done may go on where its work is now.
+            run.branch = tree.git.head()?.0.unwrap_or_default();
+            run.merged = true;
+            run.write(&places)?;
         }
         Ok(())
     };

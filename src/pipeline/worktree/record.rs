@@ -88,6 +88,13 @@ impl WorktreeRecord {
         }
     }
 
+    /// A command about it, from wherever it is given: `words` follow `marvin pipeline`.
+    pub(crate) fn command(&self, words: &str) -> String {
+        let dir = self.origin.to_string_lossy();
+        let dir = shlex::try_quote(&dir).unwrap_or_default();
+        format!("marvin pipeline {words} --working-dir {dir}")
+    }
+
     /// Writes it.
     ///
     /// # Errors

@@ -18,8 +18,10 @@ const NAMED: usize = 10;
 pub(crate) fn remove(tree: &UserTree<'_>, status: &WorktreeStatus, force: bool) -> Outcome<String> {
     refuse_running(status)?;
     let name = &status.record.name;
-    let again =
-        format!("To remove it all the same: marvin pipeline worktrees --remove {name} --force");
+    let again = status
+        .record
+        .command(&format!("worktrees --remove {name} --force"));
+    let again = format!("To remove it all the same: {again}");
     if !status.uncommitted.is_empty() && !force {
         return Err(Problem::refused(format!(
             "{} in {} that {} not committed would be lost.",
@@ -40,7 +42,10 @@ pub(crate) fn remove(tree: &UserTree<'_>, status: &WorktreeStatus, force: bool) 
             counted(status.unmerged, "commit"),
             status.record.branch
         ))
-        .next(format!("To have them first: marvin pipeline merge {name}"))
+        .next(format!(
+            "To have them first: {}",
+            status.record.command(&format!("merge {name}"))
+        ))
         .next(again));
     }
     let _lock = record::lock(tree.git.common(), tree.stop)?;

@@ -13,12 +13,11 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, plural};
 use crate::disk::beneath::Root;
-use crate::disk::git_head;
 use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
-use crate::pipeline::{next_task, repository, state};
+use crate::pipeline::{epic, next_task, repository, state};
 use crate::proc::git::{Git, repository as repository_on_disk};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
@@ -54,7 +53,7 @@ pub(crate) fn for_run(
         return Ok(None);
     }
     // What a feature's run has merged in between lies in the folder too: its worktree comes first.
-    if feature.is_none() && has_run(root, task, None)? {
+    if feature.is_none() && has_run(ctx, root, task, None)? {
         return Ok(None);
     }
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
@@ -79,7 +78,7 @@ pub(crate) fn for_run(
         Some(record) if record.merged.is_empty() => resume(ctx, &git, record).map(Some),
         // The files of the folder say that it is done.
         Some(_) => Ok(None),
-        None if !may_make || (feature.is_some() && has_run(root, task, feature)?) => Ok(None),
+        None if !may_make || (feature.is_some() && has_run(ctx, root, task, feature)?) => Ok(None),
         None => {
             let feature = match feature {
                 Some(name) => features::folder(root, name)?,
@@ -102,11 +101,33 @@ pub(crate) fn for_run(
     }
 }
 
-/// Makes sure that a run of `task` in the folder itself is meant, before it is begun or set back: with `goes_back` it changes what a merged run has done.
+/// Makes sure that a run in the folder itself is meant where its work was merged from a worktree: it is not done, or with `goes_back` is done again.
 ///
 /// # Errors
-/// A run of the task is in a worktree, and the work would be done, and paid, twice; or it was done on another branch, and nobody said that it may work in place.
-pub(crate) fn check_in_place(root: &Arc<Root>, task: &str, goes_back: bool) -> Outcome<()> {
+/// Nobody said that it may commit on the user's branch.
+pub(crate) fn check_merged(places: &RunPlaces, task: &str, goes_back: bool) -> Outcome<()> {
+    let record = run_record::known(places)?;
+    let of_task = record.filter(|record| record.merged && record.task.trim() == task.trim());
+    match of_task {
+        Some(record) if goes_back || !record.finished => {
+            let what = match record.branch.is_empty() {
+                true => "came with the repository",
+                false => "worked in a worktree and is merged",
+            };
+            Err(Problem::refused(format!(
+                "The run of this task {what}: to go on in it would commit on your branch itself."
+            ))
+            .next("If that is what you want: add --in-place"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes sure that a run of `task` in the folder itself is meant, before it is begun.
+///
+/// # Errors
+/// A run of the task is in a worktree, and the work would be done, and paid, twice.
+pub(crate) fn check_in_place(ctx: &ToolContext, root: &Arc<Root>, task: &str) -> Outcome<()> {
     let Some(found) = repository_on_disk::find(root.path())? else {
         return Ok(());
     };
@@ -117,24 +138,9 @@ pub(crate) fn check_in_place(root: &Arc<Root>, task: &str, goes_back: bool) -> O
             && record.origin == root.path()
     });
     match of_task {
-        Some(own) if own.merged.is_empty() && !has_run(root, task, None)? => {
+        Some(own) if own.merged.is_empty() && !has_run(ctx, root, task, None)? => {
             Err(features::is_elsewhere(&own))
         }
-        _ if goes_back => check_goes_back(root),
-        _ => Ok(()),
-    }
-}
-
-/// Makes sure that a run which goes back did its work on the branch that is checked out: that of a worktree was merged into it, or cloned with it.
-fn check_goes_back(root: &Arc<Root>) -> Outcome<()> {
-    let places = RunPlaces::of_project(Arc::clone(root));
-    let current = git_head::branch(root.path()).unwrap_or_default();
-    match run_record::known(&places)? {
-        Some(run) if run.branch != current => Err(Problem::refused(format!(
-            "The run of this task did not work on {current} itself, and going back in it would commit there."
-        ))
-        .next("If that is what you want: add --in-place")
-        .next("Or name a branch for it: --branch NAME")),
         _ => Ok(()),
     }
 }
@@ -206,7 +212,12 @@ fn agent_slug(ticket: &str) -> String {
 }
 
 /// Whether a run that goes on, or is done, or is in the way of another one, was begun in the folder itself.
-fn has_run(root: &Arc<Root>, task: &str, feature: Option<&FeatureName>) -> Outcome<bool> {
+fn has_run(
+    ctx: &ToolContext,
+    root: &Arc<Root>,
+    task: &str,
+    feature: Option<&FeatureName>,
+) -> Outcome<bool> {
     let places = match feature.map(|name| feature::find(root, name)) {
         // Others are built beside it.
         Some(None) => return Ok(false),
@@ -219,11 +230,13 @@ fn has_run(root: &Arc<Root>, task: &str, feature: Option<&FeatureName>) -> Outco
         record if feature.is_some() => record.is_some() || recorded.is_some(),
         Some(record) => {
             let is_begun = recorded.is_some() || !record.working.is_empty();
-            record.made_repository
-                || record.task.trim() == task.trim()
-                || (!record.finished && is_begun)
+            record.task.trim() == task.trim() || (!record.finished && is_begun && !record.merged)
         }
-        None => recorded.is_some() || run_record::is_running(root),
+        None => {
+            // A clone has the state and the tickets of what was built, and not the task.
+            let is_left = recorded.is_some() && !epic::is_anothers(ctx, root, task);
+            is_left || run_record::is_running(root)
+        }
     })
 }
 
@@ -394,8 +407,8 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         });
     }
     let forget = format!(
-        "To begin the task from its start: marvin pipeline worktrees --remove {} --force, then this command again",
-        record.name
+        "To begin the task from its start: {}, then this command again",
+        record.command(&format!("worktrees --remove {} --force", record.name))
     );
     if record.path.symlink_metadata().is_ok() && !clear_logs(&record.path) {
         return Err(Problem::refused(format!(

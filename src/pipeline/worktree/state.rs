@@ -35,6 +35,8 @@ pub(crate) enum WorkState {
     Merged,
     /// Somebody removed its folder.
     FolderGone,
+    /// Its folder is there, and the repository does not know it: one of the two was moved.
+    Unknown,
     /// Somebody deleted its branch.
     BranchGone,
 }
@@ -47,6 +49,9 @@ impl WorkState {
             Self::Stopped => "stopped",
             Self::Merged => "merged",
             Self::FolderGone => "its folder was removed",
+            Self::Unknown => {
+                "moved, or its repository was: git worktree repair makes them known to each other again"
+            }
             Self::BranchGone => "its branch was deleted",
         }
     }
@@ -154,6 +159,7 @@ impl<'a> UserTree<'a> {
             running @ WorkState::Running(_) => running,
             _ if tip.is_none() => WorkState::BranchGone,
             _ if !record.merged.is_empty() || (unmerged == 0 && has_commits) => WorkState::Merged,
+            _ if !is_there && record.path.symlink_metadata().is_ok() => WorkState::Unknown,
             _ if !is_there => WorkState::FolderGone,
             state => state,
         };

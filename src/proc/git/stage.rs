@@ -4,8 +4,10 @@
 //! index by two plumbing commands that do not, and git is asked to commit only when there is something.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use super::launch::Launch;
 use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, identity};
@@ -13,6 +15,16 @@ use crate::base::problem::Outcome;
 use crate::base::text::escape_controls;
 
 const FALLBACK_IDENTITY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
+
+/// A path that is staged.
+struct StagedEntry {
+    /// From the top.
+    path: Vec<u8>,
+    /// Its mode and its content in the last commit; a mode of zeros where it is not there.
+    before: Vec<u8>,
+    /// The same in the index.
+    after: Vec<u8>,
+}
 
 impl Git<'_> {
     /// Commits, first staging everything if `add_all`. "Nothing to commit" is a result, not a failure.
@@ -22,8 +34,97 @@ impl Git<'_> {
         } else {
             BTreeSet::new()
         };
+        self.commit_staged(message, add_all, &left_out)
+    }
+
+    /// The same, but of what lies at and below the directory alone: others work in the rest of the repository.
+    pub(crate) fn commit_beneath(&self, message: &str, add_all: bool) -> Outcome<String> {
+        let left_out = match add_all {
+            true => self.stage(&self.launch)?,
+            false => BTreeSet::new(),
+        };
+        self.with_own_staged(|| self.commit_staged(message, add_all, &left_out))
+    }
+
+    /// Does `commit` while nothing is staged outside of the directory; what was is staged again afterwards. A merge is committed as a whole.
+    pub(super) fn with_own_staged<T>(&self, commit: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let is_top = self.repository.top() == Some(self.launch.dir.as_path());
+        if is_top || self.unfinished().is_some() || self.head_commit()?.is_none() {
+            return commit();
+        }
+        let elsewhere = self.staged_elsewhere()?;
+        if elsewhere.is_empty() {
+            return commit();
+        }
+        self.write_entries(elsewhere.iter().map(|entry| (&entry.before, &entry.path)))?;
+        let done = commit();
+        let again = self.write_entries(elsewhere.iter().map(|entry| (&entry.after, &entry.path)));
+        let done = done?;
+        again.map(|()| done)
+    }
+
+    /// What is staged outside of the directory.
+    fn staged_elsewhere(&self) -> Outcome<Vec<StagedEntry>> {
+        let list = [
+            "diff",
+            "--cached",
+            "--raw",
+            "-z",
+            "--no-abbrev",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            IGNORE_DIRTY_SUBMODULES,
+        ];
+        let own = match self.repository.top() {
+            Some(top) => self.launch.dir.strip_prefix(top).unwrap_or(Path::new("")),
+            None => Path::new(""),
+        };
+        let mut entries = Vec::new();
+        let mut ids: Option<(Vec<u8>, Vec<u8>)> = None;
+        let list = self.with_settings(&list);
+        // `:MODE MODE ID ID LETTER`, then the path from the top.
+        let done = self.launch.split(&list, None, &mut |chunk| {
+            let Some((before, after)) = ids.take() else {
+                let words: Vec<&[u8]> = chunk.split(|byte| matches!(byte, b':' | b' ')).collect();
+                if let [_, mode, new_mode, id, new_id, _] = words.as_slice() {
+                    ids = Some(([*mode, id].join(&b' '), [*new_mode, new_id].join(&b' ')));
+                }
+                return;
+            };
+            if !Path::new(OsStr::from_bytes(chunk)).starts_with(own) {
+                entries.push(StagedEntry {
+                    path: chunk.to_owned(),
+                    before,
+                    after,
+                });
+            }
+        })?;
+        self.git_output(done)?;
+        Ok(entries)
+    }
+
+    /// Has the index say of each path what goes with it. Paths are from the top.
+    fn write_entries<'b>(
+        &self,
+        entries: impl Iterator<Item = (&'b Vec<u8>, &'b Vec<u8>)>,
+    ) -> Outcome<()> {
+        let mut input = Vec::new();
+        for (entry, path) in entries {
+            input.extend([entry.as_slice(), b"\t", path, b"\0"].concat());
+        }
+        let update = self.with_settings(&["update-index", "-z", "--index-info"]);
+        self.git_output(self.launch.feed(update, input)?).map(drop)
+    }
+
+    fn commit_staged(
+        &self,
+        message: &str,
+        add_all: bool,
+        left_out: &BTreeSet<Vec<u8>>,
+    ) -> Outcome<String> {
         let mut notes = String::new();
-        if let Some(names) = filters::list(&left_out) {
+        if let Some(names) = filters::list(left_out) {
             notes.push_str(&format!(
                 "\nNot staged: {names}. These files go through a filter (such as git-lfs), which does not run here; run_command with \"git add\" stages them."
             ));

@@ -37,6 +37,14 @@ pub(crate) fn record(
     let Some(path) = MARVIN_SUBAGENT_LOG.read(&session.env) else {
         return;
     };
+    // `…/.marvin/logs/NAME`: a folder that somebody removed is not made again for it.
+    if Path::new(path)
+        .ancestors()
+        .nth(3)
+        .is_some_and(|above| !above.is_dir())
+    {
+        return;
+    }
     let hide = |text: &str| logged(text, &session.secrets.all()).into_owned();
     let line = CallLogLine {
         ts: session.clock.utc(),

@@ -102,10 +102,14 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
     }
     let _index = git_index::hold(root.path(), &ctx.stop)?;
     let git = git(ctx, &root)?;
-    if let Some(branch) = MARVIN_BRANCH.read(&ctx.session.env) {
-        check_branch(&git, branch)?;
+    match MARVIN_BRANCH.read(&ctx.session.env) {
+        // A run commits what lies in its folder.
+        Some(branch) => {
+            check_branch(&git, branch)?;
+            git.commit_beneath(&message, args.add_all)
+        }
+        None => git.commit(&message, args.add_all),
     }
-    git.commit(&message, args.add_all)
 }
 
 /// Somebody may have checked out another branch while a run works on its own.

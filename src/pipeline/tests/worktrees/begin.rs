@@ -78,9 +78,10 @@ fn a_run_is_in_the_folder_itself_where_one_was_begun_or_nothing_is_committed() {
     assert!(begun(FIRST, "", true, false), "the same task, done");
     assert!(begun("Other", "2a", false, false), "another is in progress");
     assert!(
-        begun("Other", "", true, true),
-        "a repository of the pipeline's own"
+        !begun("Other", "", true, true),
+        "another one is done in a repository that it made"
     );
+    assert!(!begun("Other", "", false, false), "another came to nothing");
     let held =
         run_record::lock(&RunPlaces::at(&project.top()), &project.stage.run.ctx.stop).unwrap();
     fs::remove_file(project.top().join(".marvin/logs/pipeline.json")).unwrap();
@@ -128,6 +129,25 @@ fn the_same_task_goes_on_where_it_is_and_another_one_has_a_place_of_its_own() {
     assert_eq!(elsewhere.record.name, "add-a-json-flag-3");
     project.block(false);
     project.specify(&again, FIRST).unwrap();
+}
+
+#[test]
+fn a_run_in_place_is_not_begun_beside_a_worktree_that_has_its_task() {
+    let project = Project::new();
+    project.workplace(FIRST);
+    let root = Arc::new(Root::open(&project.top()).unwrap());
+    let check = |task: &str| start::check_in_place(&project.stage.run.ctx, &root, task);
+    let problem = check(FIRST).unwrap_err();
+    let dir = project.top().display().to_string();
+    assert_has(
+        &words(&problem),
+        &[
+            "A run of this task was begun in a worktree",
+            "marvin pipeline merge add-a-json-flag --force --working-dir ",
+            &dir,
+        ],
+    );
+    check("Add a --yaml flag").unwrap();
 }
 
 #[test]

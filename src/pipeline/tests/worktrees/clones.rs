@@ -1,12 +1,12 @@
 //! Where the committed files of a run are, and its logs are not: a clone, or a working tree that was cleaned.
 
 use std::fs;
-use std::sync::Arc;
 
 use super::{FIRST, Project, words};
 use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::RunRecord;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::worktree::merge::MergeForm;
@@ -42,13 +42,13 @@ fn a_task_of_a_clone_is_not_taken_for_that_of_the_run_that_is_done_in_it() {
     super::git(there, &["commit", "-q", "-a", "-m", "the last phase"]);
     project.merge(None, MergeForm::Squash).unwrap();
     let of_first = project.stage.read(".marvin/spec.md");
-    let root = Arc::new(Root::open(&project.top()).unwrap());
+    let places = RunPlaces::at(&project.top());
     // Its work is merged into this branch, and was not done on it.
-    let problem = start::check_in_place(&root, FIRST, true).unwrap_err();
-    assert_has(&words(&problem), &["--in-place", "commit there"]);
-    start::check_in_place(&root, FIRST, false).unwrap();
+    let goes_back = || words(&start::check_merged(&places, FIRST, true).unwrap_err());
+    assert_has(&goes_back(), &["is merged", "--in-place"]);
     forget_logs(&project);
-    start::check_in_place(&root, FIRST, true).unwrap_err();
+    assert_has(&goes_back(), &["came with the repository", "--in-place"]);
+    start::check_merged(&places, FIRST, false).unwrap();
     assert!(project.place("", FIRST).unwrap().is_none(), "it is done");
     let second = project.workplace(OTHER);
     assert!(!second.places.root.path().join(".marvin/spec.md").exists());
@@ -71,7 +71,7 @@ fn a_run_that_is_not_done_goes_on_in_a_clone_with_its_own_task_alone() {
     let record = || RunRecord::read(&project.stage.run.places).unwrap();
     let ticket = record().unwrap().ticket;
     forget_logs(&project);
-    assert!(project.place("", OTHER).unwrap().is_none(), "it is refused");
+    start::check_merged(&project.stage.run.places, FIRST, false).unwrap_err();
     let problem = in_place(&project, OTHER, "1a").unwrap_err();
     assert_has(&words(&problem), &["for another task", FIRST]);
     in_place(&project, FIRST, "1a_review").unwrap();
@@ -80,7 +80,7 @@ fn a_run_that_is_not_done_goes_on_in_a_clone_with_its_own_task_alone() {
     forget_logs(&project);
     fs::remove_file(project.top().join(".marvin/pipeline_task")).unwrap();
     let problem = in_place(&project, OTHER, "1a_review").unwrap_err();
-    assert_has(&words(&problem), &["not for which task", "--from 1a"]);
+    assert_has(&words(&problem), &["one that is not recorded here"]);
     in_place(&project, FIRST, "1a_review").unwrap();
     assert_eq!(
         project

@@ -106,6 +106,10 @@ fn a_feature_goes_on_by_its_name_and_refuses_another_task() {
     let project = Project::new();
     let first = place(&project, LOGIN, "login");
     project.block(true);
+    project.specify(&first, LOGIN).unwrap_err();
+    // Nothing is done yet, and it is that feature's all the same.
+    let problem = project.specify(&first, "Something else").unwrap_err();
+    assert_has(&words(&problem), &["is for another task"]);
     project.build(&first, LOGIN).unwrap_err();
     project.block(false);
     for name in ["login", "001-login"] {

@@ -7,9 +7,10 @@ use crate::base::testing::assert_has;
 use crate::disk::beneath::Root;
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::worktree::merge::{MergeForm, MergeOrder};
 use crate::pipeline::worktree::state::WorkState;
-use crate::pipeline::worktree::{record, resolve};
+use crate::pipeline::worktree::{record, resolve, start};
 
 #[test]
 fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
@@ -269,6 +270,11 @@ fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
     let place = project.workplace(FIRST);
     project.run(&place, FIRST).unwrap();
     project.merge(None, MergeForm::Squash).unwrap();
+    // Done, it is found; to go back in it would commit on the user's branch.
+    let here = RunPlaces::at(&project.top());
+    start::check_merged(&here, FIRST, false).unwrap();
+    let problem = start::check_merged(&here, FIRST, true).unwrap_err();
+    assert_has(&words(&problem), &["is merged", "--in-place"]);
     let of_first = project.stage.read(".marvin/spec.md");
     let second = project.workplace("Add a --yaml flag");
     for path in [
@@ -281,4 +287,36 @@ fn another_task_begins_from_its_start_although_one_before_it_was_merged() {
     project.specify(&second, "Add a --yaml flag").unwrap();
     assert_eq!(project.stage.read(".marvin/spec.md"), of_first);
     assert!(second.places.root.path().join(".marvin/spec.md").exists());
+}
+
+#[test]
+fn a_merge_of_unfinished_work_is_in_nobodys_way_and_its_run_goes_on() {
+    let project = Project::new();
+    let place = project.workplace(FIRST);
+    project.specify(&place, FIRST).unwrap();
+    project.merge_with(None, MergeForm::Squash, true).unwrap();
+    // Another task has a place of its own.
+    assert!(project.place("", "Add a --yaml flag").unwrap().is_some());
+    // The same command may go on where the work is now, if the user says so.
+    assert!(project.place("", FIRST).unwrap().is_none());
+    let here = RunPlaces::at(&project.top());
+    let problem = start::check_merged(&here, FIRST, false).unwrap_err();
+    assert_has(&words(&problem), &["is merged", "--in-place"]);
+    let ctx = &project.stage.run.ctx;
+    ctx.session
+        .working_dir
+        .set(Root::open(&project.top()).unwrap(), true);
+    let request = RunRequest {
+        task: FIRST.to_owned(),
+        ..project.stage.request_until("1a_review")
+    };
+    let before = project.stage.labels().len();
+    run::run(ctx, request).unwrap();
+    let labels = project.stage.labels().split_off(before);
+    assert!(!labels.is_empty(), "it is reviewed");
+    assert!(
+        labels.iter().all(|label| !label.ends_with("-writer")),
+        "{labels:?}"
+    );
+    start::check_merged(&here, FIRST, true).unwrap();
 }
