@@ -19,13 +19,8 @@ pub(crate) struct FailureReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<ProviderOutage>,
     /// It comes again however often it is tried, whatever its kind: the account is used up.
-    #[serde(default, skip_serializing_if = "is_not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lasting: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_not(said: &bool) -> bool {
-    !said
 }
 
 /// A provider that cannot answer now: it has a fault of its own, is overloaded, limits the rate, says nothing, or cannot be reached.
