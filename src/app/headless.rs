@@ -34,6 +34,7 @@ use crate::chat::failure_report::{FailureReport, ProviderOutage};
 use crate::chat::image::Image;
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
+use crate::llm::failure::FailureKind;
 use crate::mcp::session::{self as session_servers, SessionServers};
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
@@ -56,6 +57,8 @@ struct HeadlessRun {
     session: OnceLock<Arc<SessionContext>>,
     /// Set when the provider cannot answer now.
     outage: OnceLock<ProviderOutage>,
+    /// Set when no other try can do better, because the account is used up.
+    lasting: AtomicBool,
     json: Option<JsonOutput>,
     finished: AtomicBool,
 }
@@ -94,6 +97,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         stop,
         session: OnceLock::new(),
         outage: OnceLock::new(),
+        lasting: AtomicBool::new(false),
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
@@ -120,6 +124,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
                 let report = FailureReport {
                     kind: problem.kind,
                     outage: run.outage.get().cloned(),
+                    lasting: run.lasting.load(Ordering::SeqCst),
                 };
                 say(&report.line());
             }
@@ -406,6 +411,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             if let Some(wait) = failure.long_outage() {
                 let _ = run.outage.set(ProviderOutage::new(provider, wait));
             }
+            let is_used_up = failure.kind == FailureKind::Quota;
+            run.lasting.store(is_used_up, Ordering::SeqCst);
             *failure.problem
         }),
     }

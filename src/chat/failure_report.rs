@@ -18,6 +18,9 @@ pub(crate) struct FailureReport {
     /// Set when its provider failed in a way that may be over soon; nothing in the child or its task is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<ProviderOutage>,
+    /// It comes again however often it is tried, whatever its kind: the account is used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lasting: bool,
 }
 
 /// A provider that cannot answer now: it has a fault of its own, is overloaded, limits the rate, says nothing, or cannot be reached.
@@ -77,12 +80,14 @@ mod tests {
         let plain = FailureReport {
             kind: ProblemKind::Auth,
             outage: None,
+            lasting: false,
         };
         assert_eq!(plain.line(), r#"MARVIN_FAILURE:{"kind":"auth"}"#);
         let wait = Duration::from_millis(1_500);
         let outage = FailureReport {
             kind: ProblemKind::Network,
             outage: Some(ProviderOutage::new("openai", Some(wait))),
+            lasting: true,
         };
         for report in [plain, outage] {
             assert_eq!(FailureReport::parse(&(report.line() + "\n")), Some(report));

@@ -28,6 +28,8 @@ pub(crate) const FEATURES: &str = "specs";
 pub(crate) const FEATURE_TESTS: &str = "tests.md";
 /// In a project's or a feature's folder: the last phase of the pipeline that is done.
 pub(crate) const PIPELINE_STATE: &str = "pipeline_state";
+/// Beside it: the task for which it is.
+pub(crate) const PIPELINE_TASK: &str = "pipeline_task";
 /// How the names of the histories of reviews begin there.
 pub(crate) const REVIEW_HISTORY: &str = "review-history-";
 /// Records of background jobs.

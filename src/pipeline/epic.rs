@@ -6,7 +6,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::formats::front_matter::NewTicket;
 use crate::store::tickets::change;
-use crate::store::tickets::folder::Folder;
+use crate::store::tickets::folder::{Folder, Ticket};
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::engine::context::ToolContext;
 
@@ -62,15 +62,36 @@ fn unrecorded(run: &Run, place: &TicketLocation) -> Option<String> {
     found.map(|ticket| ticket.id)
 }
 
+/// `record` with the ticket of its task, where the record is not the run's own and does not name it. One that is not closed is of a run that is not done.
+pub(crate) fn complete(run: &Run, record: RunRecord) -> RunRecord {
+    if !record.ticket.is_empty() {
+        return record;
+    }
+    let title = first_line(&record.task);
+    let mut known = epics(location(run), &run.ctx).into_iter();
+    match known.rfind(|epic| epic.title == title) {
+        Some(epic) => RunRecord {
+            finished: record.finished && epic.is_closed(),
+            ticket: epic.id,
+            ..record
+        },
+        None => record,
+    }
+}
+
 /// Whether a state without the record of its run is another task's, as far as the tickets know: there are epics, and none of them is of this one.
 pub(crate) fn is_anothers(ctx: &ToolContext, root: &Root, task: &str) -> bool {
     let place = TicketLocation::from(&ctx.session.env, root.path()).check_inside();
+    let (title, known) = (first_line(task), epics(place, ctx));
+    !known.is_empty() && known.iter().all(|epic| epic.title != title)
+}
+
+/// The tickets that are as those of runs are made; none where they cannot be read.
+fn epics(place: Outcome<TicketLocation>, ctx: &ToolContext) -> Vec<Ticket> {
     let tickets = place.and_then(|place| place.open()?.load(&ctx.stop));
     let mut tickets = tickets.unwrap_or_default();
-    // As those of runs are made.
     tickets.retain(|ticket| ticket.parent.is_empty() && ticket.priority == "0");
-    let title = first_line(task);
-    !tickets.is_empty() && tickets.iter().all(|ticket| ticket.title != title)
+    tickets
 }
 
 /// Closes the run's ticket.

@@ -73,7 +73,7 @@ fn folder(root: &Root, earlier: &RunRecord) -> Outcome<String> {
     Ok(path)
 }
 
-/// Documents, state and histories of reviews that are there; the state last, because without it the documents would be written again.
+/// Documents, task, state and histories of reviews that are there; the state last, because without it the documents would be written again.
 pub(super) fn left(places: &RunPlaces) -> Outcome<Vec<String>> {
     let (root, folder) = (&places.root, places.folder());
     let entries = root.list(&root.check(&folder)?)?;
@@ -84,7 +84,7 @@ pub(super) fn left(places: &RunPlaces) -> Outcome<Vec<String>> {
         .documents()
         .into_iter()
         .chain(histories)
-        .chain([places.state()])
+        .chain([places.task(), places.state()])
         .collect();
     paths.retain(|path| {
         root.check(path)

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::disk::beneath::Root;
 use crate::disk::paths::{
-    FEATURE_TESTS, FEATURES, PIPELINE_STATE, PROJECT_FOLDER, PROJECT_LOGS, REVIEW_HISTORY,
+    FEATURE_TESTS, FEATURES, PIPELINE_STATE, PIPELINE_TASK, PROJECT_FOLDER, PROJECT_LOGS,
+    REVIEW_HISTORY,
 };
 
 /// A document that the pipeline writes.
@@ -96,6 +97,11 @@ impl RunPlaces {
         self.beside_documents(PIPELINE_STATE)
     }
 
+    /// The task for which the state and the documents are. Committed with them: a clone has it.
+    pub(crate) fn task(&self) -> String {
+        self.beside_documents(PIPELINE_TASK)
+    }
+
     /// The list of a feature's tests.
     pub(crate) fn tests(&self) -> Option<String> {
         self.feature().map(|_| self.beside_documents(FEATURE_TESTS))
@@ -144,6 +150,7 @@ pub(crate) fn is_of_feature(path: &str) -> bool {
     number(folder).is_some()
         && (is_document(name)
             || name == PIPELINE_STATE
+            || name == PIPELINE_TASK
             || name == FEATURE_TESTS
             || name.starts_with(REVIEW_HISTORY))
 }

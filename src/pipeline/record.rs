@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::feature;
+use super::phase::PHASES;
 use super::places::RunPlaces;
+use super::{feature, state};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::{DirEntry, Root};
@@ -95,6 +96,43 @@ impl RunRecord {
             Ok(before) if before == text => Ok(()),
             _ => root.put(&rel, &text),
         }
+    }
+}
+
+/// The record of the project; in a clone, where there is none, what the committed files say of the run.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn known(places: &RunPlaces) -> Outcome<Option<RunRecord>> {
+    if let Some(record) = RunRecord::read(places)? {
+        return Ok(Some(record));
+    }
+    let (root, rel) = (&places.root, places.root.check(&places.task())?);
+    let recorded = state::recorded(places)?;
+    if recorded.is_none() || !root.exists(&rel)? {
+        return Ok(None);
+    }
+    let task = String::from_utf8_lossy(&root.read(&rel, CAP)?).into_owned();
+    let last = PHASES.last().map(|phase| phase.name);
+    Ok(Some(RunRecord {
+        task,
+        finished: recorded.as_deref() == last,
+        // As far as the user's branch is concerned it is the same.
+        merged: true,
+        ..RunRecord::default()
+    }))
+}
+
+/// Writes down for which task the state is, where it is committed.
+///
+/// # Errors
+/// The disk is full or not writable.
+pub(crate) fn save_task(places: &RunPlaces, task: &str) -> Outcome<()> {
+    let (root, text) = (&places.root, format!("{}\n", task.trim()));
+    let rel = root.check(&places.task())?;
+    match root.read(&rel, CAP) {
+        Ok(before) if before == text.as_bytes() => Ok(()),
+        _ => root.put(&rel, text.as_bytes()),
     }
 }
 

@@ -119,6 +119,7 @@ pub(crate) fn prepare(
     if let Uncommitted::TakeOf(alive) = &uncommitted {
         let mut paths = open.uncommitted()?;
         paths.retain(|path| is_of_another_time(dir, path, alive));
+        paths.extend(staged_elsewhere(&open, dir, alive)?);
         refuse_uncommitted(
             run,
             &paths,
@@ -166,6 +167,13 @@ fn is_of_another_time(dir: &Path, path: &str, alive: &AliveTimes) -> bool {
             .flatten()
             .any(|changed| !alive.contains(*changed))
     })
+}
+
+/// What was staged outside of the run's folder when the run was not alive: a commit takes it, too.
+fn staged_elsewhere(open: &Git<'_>, dir: &Path, alive: &AliveTimes) -> Outcome<Vec<String>> {
+    let (top, mut paths) = (open.top()?, open.staged()?);
+    paths.retain(|path| !top.join(path).starts_with(dir) && is_of_another_time(top, path, alive));
+    Ok(paths)
 }
 
 /// Refuses for the reason `why`, and names the files.

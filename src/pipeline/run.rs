@@ -68,7 +68,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let _lock = record::lock(&places, &ctx.stop)?;
     record::wait_for_children(&places, &ctx.stop)?;
     scratch::hide(ctx);
-    let earlier = RunRecord::read(&places)?;
+    let earlier = record::known(&places)?;
     let recorded = state::recorded(&places)?;
     // Another task is another feature.
     let is_next = places.feature().is_none()
@@ -106,6 +106,8 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         tickets: request.tickets.clone(),
         spent_before: None,
     };
+    let earlier = earlier.map(|record| epic::complete(&run, record));
+    let done = done.map(|record| epic::complete(&run, record));
     let was_interrupted = earlier
         .as_ref()
         .is_some_and(|record| !record.working.is_empty());
@@ -169,6 +171,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         record.begun = earlier.begun;
     }
     record.write(&run.places)?;
+    record::save_task(&run.places, &run.task)?;
     let _alive = Heartbeat::start(&run.places)?;
     // An earlier start in this process is in the ledger.
     let here = ctx.session.ledger.totals().cost;

@@ -18,7 +18,7 @@ use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::record::RunRecord;
+use crate::pipeline::record;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::steering::{Pause, RunOutcome, Steering};
 use crate::pipeline::tier::{OwnModel, TierModels};
@@ -143,7 +143,7 @@ fn refuse_place(ctx: &ToolContext, root: &Root) -> Outcome<()> {
 fn recorded_task(root: &Arc<Root>, name: &FeatureName) -> Outcome<String> {
     let places = runs::places_of(Arc::clone(root), Some(name))
         .map_err(|problem| problem.next("A feature is begun with its prompt: --prompt TEXT"))?;
-    let record = RunRecord::read(&places)?;
+    let record = record::known(&places)?;
     record.map(|record| record.task).ok_or_else(|| {
         Problem::missing(format!(
             "What the feature {name} is to do is not recorded here."

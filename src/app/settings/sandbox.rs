@@ -141,7 +141,8 @@ impl SandboxSettings {
             }
             _ => {}
         }
-        if chosen.is_none() && self.is_unattended {
+        let is_default = chosen.is_none();
+        if is_default && self.is_unattended {
             chosen = Some(SandboxMode::WorkspaceWrite);
         }
         let mut is_open = true;
@@ -156,7 +157,7 @@ impl SandboxSettings {
             config: paths.config().ok().map(Path::to_owned),
             cache: paths.cache().ok(),
         };
-        let choice = |mode: SandboxMode, warn: &mut dyn FnMut(String)| {
+        let choice = |mode: SandboxMode, is_default, warn: &mut dyn FnMut(String)| {
             let writable = match mode {
                 SandboxMode::WorkspaceWrite => self.writable(added, &folders, paths, warn)?,
                 SandboxMode::ReadOnly | SandboxMode::DangerFullAccess => Vec::new(),
@@ -171,12 +172,14 @@ impl SandboxSettings {
                 writable,
                 exclude_tmp: self.exclude_tmp,
                 local_sockets: self.local_sockets,
+                is_default,
             })
         };
-        let first = chosen.map(|mode| choice(mode, warn)).transpose()?;
+        let first = chosen.map(|mode| choice(mode, is_default, warn));
+        let first = first.transpose()?;
         // One whose folders cannot be writable is not offered.
         let others = SandboxMode::ALL.into_iter().filter(|_| self.can_change);
-        let others = others.filter_map(|mode| choice(mode, &mut |_| {}).ok());
+        let others = others.filter_map(|mode| choice(mode, false, &mut |_| {}).ok());
         let others = others.collect();
         Ok(SessionSandbox::new(first, folders.clone()).changeable_to(others))
     }

@@ -10,8 +10,9 @@ use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::{counted, tail};
-use crate::base::variables::MARVIN_PROVIDER_PAUSE;
+use crate::base::variables::{MARVIN_PROVIDER_PATIENCE, MARVIN_PROVIDER_PAUSE};
 use crate::chat::failure_report::ProviderOutage;
+use crate::formats::duration;
 use crate::llm::patience::Patience;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
@@ -41,6 +42,8 @@ fn tries(
     let mut rounds_left = question_rounds;
     let mut failure: Option<Failure> = None;
     let mut patience = Patience::of(&run.ctx.session.env, &mut |words| run.warn(words));
+    // Without any, a fault of the provider is one like another.
+    let is_patient = !patience.left().is_zero();
     let mut attempt = 1;
     loop {
         let prompt = prompt(task, &answers, failure.as_ref());
@@ -104,6 +107,16 @@ fn tries(
                 true => Some(failed),
                 false => failure,
             };
+            continue;
+        }
+        if let Some(outage) = failed.outage.as_ref().filter(|_| is_patient) {
+            let last = run.tiers.of(Tier::Fallback);
+            if attempt > OWN_ATTEMPTS || last.provider == outage.provider {
+                return Err(out_of_patience(run, task, outage, &failed, &child));
+            }
+            // Each further child would be paid from its beginning for an answer that does not come; another provider may have one.
+            attempt = OWN_ATTEMPTS + 1;
+            failure = Some(failed);
             continue;
         }
         if attempt > OWN_ATTEMPTS || failed.is_final {
@@ -179,7 +192,7 @@ fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
     let kind = reported.map_or(ProblemKind::System, |failure| failure.kind);
     let cannot_run = output.code.is_some_and(|code| NOT_RUNNABLE.contains(&code));
     Err(Failure {
-        is_final: cannot_run || is_lasting(kind),
+        is_final: cannot_run || is_lasting(kind) || reported.is_some_and(|failure| failure.lasting),
         is_worth_a_wait: true,
         outage: reported.and_then(|failure| failure.outage.clone()),
         ..failure(withheld(&words, task.withhold), kind)
@@ -227,6 +240,37 @@ fn prompt(task: &ChildTask<'_>, answers: &str, failure: Option<&Failure>) -> Str
     prompt
 }
 
+/// The problem when a provider cannot answer and everything was waited that may be, or it asks for more. That ends the run: the next child would wait as long.
+fn out_of_patience(
+    run: &Run,
+    task: &ChildTask<'_>,
+    outage: &ProviderOutage,
+    failed: &Failure,
+    child: &EndedChild,
+) -> Problem {
+    let wait = match outage.retry_after() {
+        Some(wait) => format!("asks to wait {}", duration::words(wait)),
+        None => "cannot answer now".to_owned(),
+    };
+    let problem = Problem::limit(format!(
+        "{} could not do its work, because {} {wait}, and no more is waited for it: {}",
+        task.label, outage.provider, failed.words
+    ));
+    problem
+        .next(format!("Its log: {}", log_of(run, child)))
+        .next(format!(
+            "How long is waited in all: {}, in seconds.",
+            MARVIN_PROVIDER_PATIENCE.name
+        ))
+}
+
+/// The log of a child as the user finds it.
+fn log_of(run: &Run, child: &EndedChild) -> String {
+    let log = &child.report.log;
+    let log = log.strip_prefix(run.root().path()).unwrap_or(log);
+    log.display().to_string()
+}
+
 fn gave_up(
     run: &Run,
     task: &ChildTask<'_>,
@@ -234,15 +278,13 @@ fn gave_up(
     failed: Failure,
     child: &EndedChild,
 ) -> Problem {
-    let log = &child.report.log;
-    let log = log.strip_prefix(run.root().path()).unwrap_or(log);
     let what = format!(
         "{} did not do its work in {}: {}",
         task.label,
         counted(attempts.into(), "attempt"),
         failed.words
     );
-    let problem = Problem::new(failed.kind, what).next(format!("Its log: {}", log.display()));
+    let problem = Problem::new(failed.kind, what).next(format!("Its log: {}", log_of(run, child)));
     match failed.output.trim() {
         "" => problem,
         output => problem.facts(output),

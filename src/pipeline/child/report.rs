@@ -125,6 +125,7 @@ mod tests {
             ChildLine::Failure(FailureReport {
                 kind: ProblemKind::Auth,
                 outage: None,
+                lasting: false,
             })
         );
         assert_eq!(push("MARVIN_FAILURE:{\"kind\":\"new\"}\n"), ChildLine::Text);

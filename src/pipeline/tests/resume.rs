@@ -5,6 +5,7 @@ use std::fs;
 use super::Stage;
 use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::{
     implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
@@ -130,8 +131,11 @@ fn a_state_that_came_with_a_clone_is_that_of_its_own_task() {
     let stage = Stage::new(WORKERS);
     start_until(&stage, "1a").unwrap();
     let first = ticket(&stage);
-    // Logs are in no commit.
-    let forget = || fs::remove_dir_all(stage.path(".marvin/logs")).unwrap();
+    // Logs are in no commit, and an earlier version wrote the task nowhere else.
+    let forget = || {
+        fs::remove_dir_all(stage.path(".marvin/logs")).unwrap();
+        fs::remove_file(stage.path(".marvin/pipeline_task")).unwrap();
+    };
     forget();
     let problem = another(&stage, "Build a bell.").unwrap_err().one_line();
     assert_has(&problem, &["for another task: one that is not recorded"]);
@@ -265,6 +269,41 @@ fn what_was_moved_here_after_an_interrupted_run_is_the_users_however_old_its_con
     date("notes.txt");
     let problem = run::run(&stage.run.ctx, stage.request_until("1a")).unwrap_err();
     assert_has(&problem.facts.unwrap_or_default(), &["notes.txt"]);
+}
+
+#[test]
+fn what_was_staged_elsewhere_after_an_interrupted_run_is_the_users() {
+    let stage = Stage::new(WORKERS);
+    stage.put("sub/a.txt", "a");
+    repository::checkpoint(&stage.run, "Before").unwrap();
+    let places = RunPlaces::at(&stage.path("sub"));
+    record::RunRecord {
+        task: stage.run.task.clone(),
+        working: "1a".to_owned(),
+        ..record::RunRecord::default()
+    }
+    .write(&places)
+    .unwrap();
+    stage.put("sub/.marvin/logs/pipeline-alive", "");
+    let ended = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    fs::File::options()
+        .write(true)
+        .open(stage.path("sub/.marvin/logs/pipeline-alive"))
+        .unwrap()
+        .set_modified(ended)
+        .unwrap();
+    stage.put("other/mine.txt", "mine");
+    let staged = std::process::Command::new("git")
+        .current_dir(stage.path(""))
+        .args(["add", "other/mine.txt"])
+        .status();
+    assert!(staged.unwrap().success());
+    let request = RunRequest {
+        places,
+        ..stage.request_until("1a")
+    };
+    let problem = run::run(&stage.run.ctx, request).unwrap_err();
+    assert_has(&problem.facts.unwrap_or_default(), &["other/mine.txt"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, plural};
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
@@ -105,13 +106,19 @@ pub(crate) fn for_run(
 /// # Errors
 /// Nobody said that it may commit on the user's branch.
 pub(crate) fn check_merged(places: &RunPlaces, task: &str, goes_back: bool) -> Outcome<()> {
-    let record = RunRecord::read(places)?;
+    let record = run_record::known(places)?;
     let of_task = record.filter(|record| record.merged && record.task.trim() == task.trim());
     match of_task {
-        Some(record) if goes_back || !record.finished => Err(Problem::refused(
-            "The run of this task worked in a worktree and is merged: to go on in it would commit on your branch itself.",
-        )
-        .next("If that is what you want: add --in-place")),
+        Some(record) if goes_back || !record.finished => {
+            let what = match record.branch.is_empty() {
+                true => "came with the repository",
+                false => "worked in a worktree and is merged",
+            };
+            Err(Problem::refused(format!(
+                "The run of this task {what}: to go on in it would commit on your branch itself."
+            ))
+            .next("If that is what you want: add --in-place"))
+        }
         _ => Ok(()),
     }
 }
@@ -218,7 +225,7 @@ fn has_run(
         None => RunPlaces::of_project(Arc::clone(root)),
     };
     let recorded = state::recorded(&places)?;
-    let record = RunRecord::read(&places)?;
+    let record = run_record::known(&places)?;
     Ok(match record {
         record if feature.is_some() => record.is_some() || recorded.is_some(),
         Some(record) => {
@@ -403,7 +410,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         "To begin the task from its start: {}, then this command again",
         record.command(&format!("worktrees --remove {} --force", record.name))
     );
-    if record.path.symlink_metadata().is_ok() {
+    if record.path.symlink_metadata().is_ok() && !clear_logs(&record.path) {
         return Err(Problem::refused(format!(
             "The run of this task worked in {path}, which is no worktree of this repository any more."
         ))
@@ -445,6 +452,26 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         places,
         notes,
     })
+}
+
+/// Removes a folder in which nothing is but logs that children wrote after somebody had removed it; returns whether it was such a one.
+fn clear_logs(path: &Path) -> bool {
+    let logs = Path::new(PROJECT_LOGS);
+    let mut folders = vec![path.to_owned()];
+    let mut has_logs = false;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            return false;
+        };
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() && folder.ends_with(logs) => has_logs = true,
+                _ => return false,
+            }
+        }
+    }
+    has_logs && fs::remove_dir_all(path).is_ok()
 }
 
 /// Whether its files were all written once: git writes the index last, and a kill may have come before.

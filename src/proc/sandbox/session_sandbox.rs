@@ -51,6 +51,8 @@ pub(crate) struct SandboxChoice {
     /// The shared folders for temporary files may not be changed.
     pub exclude_tmp: bool,
     pub local_sockets: bool,
+    /// Nobody chose it: it is what holds where nobody reads what a model writes.
+    pub is_default: bool,
 }
 
 /// Folders that commands must not be able to change, and where their caches may be.
@@ -208,6 +210,7 @@ impl SessionSandbox {
             writable: Vec::new(),
             exclude_tmp: false,
             local_sockets: false,
+            is_default: true,
         };
         Self::new(Some(choice), self.folders.clone()).for_command(dir, env)
     }
@@ -384,6 +387,7 @@ mod tests {
             writable: Vec::new(),
             exclude_tmp: false,
             local_sockets: false,
+            is_default: false,
         }
     }
 

@@ -78,6 +78,18 @@ struct Project {
     run: Run,
 }
 
+/// One model for all, and another one for the last attempt.
+fn tiers(env: &Env, last_resort: &str) -> TierModels {
+    let mut overrides = TierOverrides::default();
+    overrides.add("all", "own").unwrap();
+    overrides.add("fallback", last_resort).unwrap();
+    let own = OwnModel {
+        provider: "ollama",
+        model: "own",
+    };
+    TierModels::resolve(&overrides, env, &own, &Clock::new(env))
+}
+
 impl Project {
     fn new(script: &str) -> Self {
         Self::with(script, &[])
@@ -114,13 +126,6 @@ impl Project {
         let session = Arc::new(SessionContext::new(env.clone(), policy));
         let root = Root::open(&work).unwrap();
         session.working_dir.set(root.clone(), true);
-        let mut overrides = TierOverrides::default();
-        overrides.add("all", "own").unwrap();
-        overrides.add("fallback", "better").unwrap();
-        let own = OwnModel {
-            provider: "ollama",
-            model: "own",
-        };
         let events = Arc::new(Recorder::default());
         let run = Run {
             ctx: ToolContext::new(session, Cancel::new(), events.clone()),
@@ -129,7 +134,7 @@ impl Project {
             places: RunPlaces::of_project(Arc::new(root)),
             task: "Build it.".to_owned(),
             ticket: "t-1".to_owned(),
-            tiers: TierModels::resolve(&overrides, &env, &own, &Clock::new(&env)),
+            tiers: tiers(&env, "better"),
             max_cost: None,
             is_staged: true,
             branch: String::new(),
@@ -137,6 +142,10 @@ impl Project {
             spent_before: None,
         };
         Self { dir, events, run }
+    }
+
+    fn with_last_resort(&mut self, model: &str) {
+        self.run.tiers = tiers(&self.run.ctx.session.env, model);
     }
 
     /// The same with a ceiling on cost.

@@ -53,19 +53,45 @@ fn who_had_begun_is_told_what_is_there() {
 
 #[test]
 fn without_patience_an_outage_is_an_ordinary_failure() {
-    for (variables, pauses_told) in [
-        (&[("MARVIN_PROVIDER_PATIENCE", "0")][..], 0),
-        // One second is enough for three of these, and the attempts begin only then.
-        (&[("MARVIN_PROVIDER_PATIENCE", "1")], 3),
+    let project = Project::with(&outage(300), &[("MARVIN_PROVIDER_PATIENCE", "0")]);
+    let problem = run(&project.run, &task(&satisfied)).unwrap_err();
+    assert_has(&problem.what, &["in 4 attempts: It failed"]);
+    assert_eq!(problem.kind, ProblemKind::Network);
+    assert_eq!(project.events.started().len(), 4);
+    assert_eq!(project.events.started().last().unwrap().1, "better");
+}
+
+#[test]
+fn when_patience_is_used_up_nobody_else_asks_the_same_provider() {
+    for (wait, patience, pauses_told, last_resort, starts) in [
+        // One second is enough for three of these.
+        (300, "1", 3, "openai:better", 4),
+        (300, "1", 3, "anthropic:better", 5),
+        // It asks for more than there is.
+        (3_600_000, "6", 0, "openai:better", 1),
     ] {
-        let project = Project::with(&outage(300), variables);
+        let mut project = Project::with(&outage(wait), &[("MARVIN_PROVIDER_PATIENCE", patience)]);
+        project.with_last_resort(last_resort);
         let problem = run(&project.run, &task(&satisfied)).unwrap_err();
-        assert_has(&problem.what, &["in 4 attempts: It failed"]);
-        assert_eq!(problem.kind, ProblemKind::Network);
-        assert_eq!(pauses(&project).len(), pauses_told, "{variables:?}");
-        assert_eq!(project.events.started().len(), 4 + pauses_told);
-        assert_eq!(project.events.started().last().unwrap().1, "better");
+        assert_has(
+            &problem.one_line(),
+            &["because openai asks to wait", "MARVIN_PROVIDER_PATIENCE"],
+        );
+        // Of this kind a run ends.
+        assert_eq!(problem.kind, ProblemKind::Limit);
+        assert_eq!(pauses(&project).len(), pauses_told, "{last_resort}");
+        assert_eq!(project.events.started().len(), starts, "{last_resort}");
     }
+}
+
+#[test]
+fn an_account_that_is_used_up_is_asked_once() {
+    let project = Project::new(
+        "echo 'MARVIN_FAILURE:{\"kind\":\"limit\",\"lasting\":true}' >&2; echo 'Error: the quota is used up.' >&2; exit 1",
+    );
+    let problem = run(&project.run, &task(&satisfied)).unwrap_err();
+    assert_has(&problem.what, &["in 1 attempt: It failed"]);
+    assert_eq!(project.events.started().len(), 1);
 }
 
 #[test]

@@ -307,6 +307,26 @@ fn a_folder_that_is_gone_in_mid_run_is_told() {
 }
 
 #[test]
+fn a_folder_that_holds_nothing_but_logs_counts_as_removed() {
+    let project = Project::new();
+    let first = project.finished(FIRST, "made.txt", "made\n");
+    let path = first.record.path.clone();
+    for (left, is_made_again) in [
+        (".marvin/logs/implementer-1.tools.jsonl", true),
+        ("a.txt", false),
+    ] {
+        fs::remove_dir_all(&path).unwrap();
+        let left = path.join(left);
+        fs::create_dir_all(left.parent().unwrap()).unwrap();
+        fs::write(&left, "{}").unwrap();
+        let place = project.place("", FIRST);
+        assert_eq!(place.is_ok(), is_made_again, "{left:?}");
+        assert_eq!(left.exists(), !is_made_again);
+        assert_eq!(path.join("made.txt").exists(), is_made_again);
+    }
+}
+
+#[test]
 fn what_would_be_lost_is_removed_only_by_force_and_what_runs_never() {
     let project = Project::new();
     let place = project.finished(FIRST, "made.txt", "made\n");

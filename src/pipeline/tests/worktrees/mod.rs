@@ -1,6 +1,7 @@
-//! Runs in worktrees of their own, with a user who works on beside them: [`begin`], [`features`] and [`merges`] share a project.
+//! Runs in worktrees of their own, with a user who works on beside them: [`begin`], [`clones`], [`features`] and [`merges`] share a project.
 
 mod begin;
+mod clones;
 mod features;
 mod merges;
 

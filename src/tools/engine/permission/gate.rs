@@ -214,7 +214,8 @@ fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<C
         Decision::Ask { mode } => {
             if let Some(approver) = permissions.approver() {
                 let is_command = matches!(call.subject, CallSubject::Command(_));
-                let is_fenced = is_command && ctx.session.sandbox.fence().is_some();
+                let fence = ctx.session.sandbox.fence();
+                let is_fenced = is_command && fence.is_some_and(|choice| !choice.is_default);
                 return match is_fenced && !approver.wants_fenced_commands() {
                     true => Ok(ClearedCall::new(args, false)),
                     false => ask(ctx, tool, &call, mode_words(&call, mode), args),
