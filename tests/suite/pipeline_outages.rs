@@ -156,8 +156,10 @@ fn patience_ends() {
     let done = impatient_children(&home, &server)
         .env("MARVIN_PROVIDER_PATIENCE", "1")
         .run();
-    // Two pauses fit; then it is an attempt like any other.
-    done.expect(1)
-        .stderr_has(&["spec-writer did not do its work in 4 attempts"]);
-    assert_eq!(asked.begun(Role::SpecWriter), 6);
+    // Two pauses fit; then nobody is paid for another try.
+    done.expect(1).stderr_has(&[
+        "spec-writer could not do its work, because openai-compat",
+        "no more is waited for it",
+    ]);
+    assert_eq!(asked.begun(Role::SpecWriter), 3);
 }

@@ -599,7 +599,10 @@ fn another_user_is_held_too() {
     let dir = tempfile::TempDir::with_prefix("marvin-test-").unwrap();
     let dir = dir.path().canonicalize().unwrap();
     let marvin = dir.join("marvin");
-    fs::copy(env!("CARGO_BIN_EXE_marvin"), &marvin).unwrap();
+    // A copy that this process wrote might still be open in what another test starts.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_marvin")).arg(&marvin);
+    assert!(copy.status().unwrap().success());
     let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
     fs::set_permissions(&dir, mode(0o755)).unwrap();
     for folder in ["in", "out"] {

@@ -152,7 +152,7 @@ fn saving_and_opening_cost_the_same_with_a_hundred_thousand_entries() {
     let took = |text: String| {
         fs::write(&path, text).unwrap();
         let log = log_at(&path);
-        let mut times: Vec<Duration> = (0..9)
+        let times: Vec<Duration> = (0..9)
             .map(|n| {
                 let start = Instant::now();
                 add(&log, &format!("entry {n}"));
@@ -162,8 +162,7 @@ fn saving_and_opening_cost_the_same_with_a_hundred_thousand_entries() {
                 start.elapsed()
             })
             .collect();
-        times.sort();
-        times[4]
+        times.into_iter().min().unwrap()
     };
     let few = took("[]".to_owned());
     let rows = vec![entry.to_string(); 100_000];

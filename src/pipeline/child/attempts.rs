@@ -249,8 +249,10 @@ fn out_of_patience(
     child: &EndedChild,
 ) -> Problem {
     let wait = match outage.retry_after() {
-        Some(wait) => format!("asks to wait {}", duration::words(wait)),
-        None => "cannot answer now".to_owned(),
+        Some(wait) if wait >= Duration::from_secs(1) => {
+            format!("asks to wait {}", duration::words(wait))
+        }
+        _ => "cannot answer now".to_owned(),
     };
     let problem = Problem::limit(format!(
         "{} could not do its work, because {} {wait}, and no more is waited for it: {}",

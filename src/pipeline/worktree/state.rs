@@ -92,10 +92,12 @@ impl<'a> UserTree<'a> {
     /// git failed.
     pub(crate) fn worktrees(&self) -> Outcome<Vec<WorktreeStatus>> {
         let records = record::all(self.git.common());
-        records
-            .into_iter()
-            .map(|record| self.status(record))
-            .collect()
+        let known = |record: WorktreeRecord| {
+            // One that git makes at this moment, or cannot read, is no reason to tell of none.
+            let uncommitted = self.uncommitted(&record).unwrap_or_default();
+            self.status(record, uncommitted)
+        };
+        records.into_iter().map(known).collect()
     }
 
     /// The worktree that the user means by `name`; without a name the only one.
@@ -138,17 +140,21 @@ impl<'a> UserTree<'a> {
             ));
             return Err(problem.near_or(name, names.iter().map(String::as_str), list()));
         };
-        self.status(record)
+        let uncommitted = self.uncommitted(&record)?;
+        self.status(record, uncommitted)
     }
 
-    fn status(&self, record: WorktreeRecord) -> Outcome<WorktreeStatus> {
+    fn uncommitted(&self, record: &WorktreeRecord) -> Outcome<Vec<String>> {
+        match record.is_there(self.git.common()) {
+            true => Git::open(&record.path, self.env, self.stop)?.uncommitted(),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn status(&self, record: WorktreeRecord, uncommitted: Vec<String>) -> Outcome<WorktreeStatus> {
         let tip = self.git.branch_commit(&record.branch)?;
         let head = self.git.head_commit()?.unwrap_or_default();
         let is_there = record.is_there(self.git.common());
-        let uncommitted = match is_there {
-            true => Git::open(&record.path, self.env, self.stop)?.uncommitted()?,
-            false => Vec::new(),
-        };
         let unmerged = match &tip {
             Some(_) if !record.merged.is_empty() => 0,
             Some(tip) => self.git.count_between(&head, tip)?,
