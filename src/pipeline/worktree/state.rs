@@ -49,7 +49,9 @@ impl WorkState {
             Self::Stopped => "stopped",
             Self::Merged => "merged",
             Self::FolderGone => "its folder was removed",
-            Self::Unknown => "moved, or its repository was: git worktree repair makes them known to each other again",
+            Self::Unknown => {
+                "moved, or its repository was: git worktree repair makes them known to each other again"
+            }
             Self::BranchGone => "its branch was deleted",
         }
     }
