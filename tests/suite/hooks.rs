@@ -284,9 +284,10 @@ fn a_fault_in_the_hooks_of_a_trusted_project_is_told_and_what_blocks_still_block
     let home = Home::new();
     let file = project_hooks(
         &home,
-        &json!({"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 2", "onFailure": "block"}]}]}),
+        &json!({"PreToolUse": [{"hooks": [{"type": "command", "command": format!("exit 2 #{} the end", " x".repeat(200)), "onFailure": "block"}]}]}),
     );
-    home.marvin().arg("trust").run().expect(0);
+    let trusted = home.marvin().arg("trust").run().expect(0);
+    trusted.stdout_has(&["x the end"]);
     let good = fs::read_to_string(&file).unwrap();
     let broken = good.replace("}]}]", "},]}]");
     let large = good.replacen('{', &format!("{{\n{}", " ".repeat(2 << 20)), 1);
