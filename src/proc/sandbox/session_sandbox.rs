@@ -42,7 +42,7 @@ const REBASE: [(&str, &str); 3] = [
 ];
 
 /// What was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SandboxChoice {
     pub mode: SandboxMode,
     pub network: bool,

@@ -156,7 +156,7 @@ fn clear_with_hooks(
         }
         Some((HookDecision::Allow, _)) => match permissions.refusal(&call) {
             Some(denial) => return Err(refuse(ctx, &call, &denial)),
-            None => ClearedCall::new(args, true).unread(true),
+            None => ClearedCall::new(args, true).unread(!is_by_user(ctx)),
         },
         Some((HookDecision::Ask, reason)) => {
             if let Some(denial) = permissions.refusal(&call) {
@@ -167,6 +167,11 @@ fn clear_with_hooks(
         None => decide(ctx, tool, args)?,
     };
     Ok(ClearedCall { remarks, ..cleared })
+}
+
+/// What the user calls themselves they want, but not what a sub-agent calls in their place.
+fn is_by_user(ctx: &ToolContext) -> bool {
+    ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0
 }
 
 /// Asks about a call because a hook wants that.
@@ -210,8 +215,7 @@ fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<C
         return Ok(ClearedCall::new(args, false));
     }
     let call = facts(&ctx.session, tool, &args);
-    // What the user calls themselves they want, but not what a sub-agent calls in their place.
-    let by_user = ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0;
+    let by_user = is_by_user(ctx);
     match permissions.decide(&call) {
         Decision::Run { chosen } => {
             let is_unread = chosen && !by_user && !permissions.is_read(&call);
