@@ -1,5 +1,6 @@
 //! What the user's own files and a project bring into a session, hooks first: read when a session is opened, as far as it is trusted.
 
+use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, escape_controls, one_line};
 use crate::disk::atomic;
-use crate::disk::beneath::Root;
+use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::{PROJECT_HOOKS, Paths};
 use crate::mcp::config::configured::ConfiguredServer;
 use crate::mcp::config::files::ServerFile;
@@ -79,19 +80,19 @@ pub(crate) fn user_hooks(paths: &Paths) -> Option<ReadHooks> {
         Ok(None) => None,
         Ok(Some(bytes)) => Some(ReadHooks::new(&bytes)),
         Err(problem) => Some(ReadHooks {
-            wants_blocking: file::wants_blocking(&beginning(&path)),
+            wants_blocking: file::wants_blocking(
+                &open::read(&path).map(beginning).unwrap_or_default(),
+            ),
             ..ReadHooks::unreadable(problem)
         }),
     }
 }
 
-/// As much of a file as a hooks file may have, if it can be read at all.
-fn beginning(path: &Path) -> String {
+/// As much of a file as a hooks file may have.
+fn beginning(file: File) -> String {
     let mut bytes = Vec::new();
-    if let Ok(file) = open::read(path) {
-        // What came before an error counts.
-        let _cut = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
-    }
+    // What came before an error counts.
+    let _cut = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -99,14 +100,40 @@ fn beginning(path: &Path) -> String {
 pub(crate) fn project_hooks(folder: &ProjectFolder) -> Option<ReadHooks> {
     // Usually there is none.
     std::fs::symlink_metadata(folder.path.join(PROJECT_HOOKS)).ok()?;
-    let read = || -> Outcome<Vec<u8>> {
+    let open = || -> Outcome<(Root, RelPath)> {
         let root = Root::open(&folder.path)?;
-        root.read(&root.check(PROJECT_HOOKS)?, MAX_FILE_BYTES)
+        let path = root.check(PROJECT_HOOKS)?;
+        Ok((root, path))
     };
-    Some(match read() {
+    let (root, path) = match open() {
+        Ok(opened) => opened,
+        Err(problem) => return Some(ReadHooks::unreadable(problem)),
+    };
+    Some(match root.read(&path, MAX_FILE_BYTES) {
         Ok(bytes) => ReadHooks::new(&bytes),
-        Err(problem) => ReadHooks::unreadable(problem),
+        Err(problem) => {
+            let beginning = root.open_read(&path).map(beginning).unwrap_or_default();
+            ReadHooks {
+                wants_blocking: file::wants_blocking(&beginning),
+                ..ReadHooks::unreadable(problem)
+            }
+        }
     })
+}
+
+/// Why the hooks file of a project cannot be used, if there is one that cannot.
+pub(crate) fn project_fault(folder: &ProjectFolder) -> Option<String> {
+    let problem = project_hooks(folder)?.hooks.err()?;
+    let path = folder.path.join(PROJECT_HOOKS);
+    Some(cannot_be_used(&path.display().to_string(), &problem))
+}
+
+fn cannot_be_used(path: &str, problem: &Problem) -> String {
+    format!(
+        "{} cannot be used: {}",
+        escape_controls(path),
+        problem.one_line()
+    )
 }
 
 /// The servers of a project, each with its command line or address and the names of the variables that it would get.
@@ -197,8 +224,16 @@ pub(crate) fn open_project(session: &SessionContext, warn: &mut dyn FnMut(String
     let Some(folder) = session.trust.folder().filter(|_| !session.hooks.is_off()) else {
         return;
     };
+    // A file with a fault runs nothing, so that the folder's trust is enough for what it says about failures: a fault must not switch off what was agreed to.
+    let counts = |read: &ReadHooks| {
+        let (kind, digest) = match read.hooks {
+            Ok(_) => (TrustKind::Hook, read.digest.as_str()),
+            Err(_) => (TrustKind::Skill, ""),
+        };
+        session.trust.agrees(&session.paths, kind, digest)
+    };
     if let Some(read) = project_hooks(folder)
-        && (session.trust).agrees(&session.paths, TrustKind::Hook, &read.digest)
+        && counts(&read)
         && session.trust.opens_hooks()
     {
         let path = folder.path.join(PROJECT_HOOKS).display().to_string();
@@ -225,7 +260,7 @@ fn add(
     let mut hooks = match read.hooks {
         Ok(hooks) => hooks,
         Err(problem) => {
-            let words = format!("{path} cannot be used: {}", problem.one_line());
+            let words = cannot_be_used(path, &problem);
             warn(match read.wants_blocking {
                 true => format!(
                     "{words} It says that a failure blocks, so tools that change something are refused until it is fixed."
@@ -259,23 +294,37 @@ pub(crate) fn open_unasked(
     warn: &mut dyn FnMut(String),
 ) {
     open(session, settings, warn);
-    if let Some(words) = left_out(session, settings) {
+    if let Some((words, is_told)) = left_out(session, settings) {
         session.trust.note_left_out(words.clone());
-        warn(words);
+        if !is_told {
+            warn(words);
+        }
     }
 }
 
-/// What the project has that this session does not use, in a sentence; `None` where there is nothing, or somebody said no.
-fn left_out(session: &SessionContext, settings: &Settings) -> Option<String> {
+/// What the project has that this session does not use, in a sentence, and whether it was told already; `None` where there is nothing, or somebody said no.
+fn left_out(session: &SessionContext, settings: &Settings) -> Option<(String, bool)> {
     let folder = session.trust.folder()?;
     if settings.is_leashed() || is_refused(session) {
         return None;
     }
-    let words = summary(&unused(session, items_of(session)))?;
+    let fault = match session.hooks.is_off() {
+        true => None,
+        false => project_fault(folder),
+    };
+    // A trusted one was told of already, with what follows.
+    let is_told = session.trust.agrees(&session.paths, TrustKind::Skill, "");
+    let Some(words) = summary(&unused(session, items_of(session))) else {
+        return fault.map(|words| (words, is_told));
+    };
     let dir = escape_controls(&clip(&folder.path.display().to_string(), 200));
-    Some(format!(
+    let mut words = format!(
         "Not used, because nobody said that this project is trusted: {words}. \"marvin trust {dir}\" trusts it, --trust-project does for a run."
-    ))
+    );
+    if let Some(fault) = fault {
+        words = format!("{words} {fault}");
+    }
+    Some((words, false))
 }
 
 /// Whether somebody has said that nothing of the project is used.

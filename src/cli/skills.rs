@@ -1,5 +1,7 @@
 //! `marvin skills`: the skills that count here.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::app::settings::Settings;
@@ -33,12 +35,17 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<String> {
             "\nThose of the project are not used, because nobody said that it is trusted: marvin trust.\n",
         );
     }
+    if let Some(end) = &found.ended_at {
+        text.push_str(&format!("\n{}\n", skills::end_words(end)));
+    }
     Ok(text)
 }
 
 /// The skills here, and whether those of the project count.
 pub(super) struct FoundSkills {
     pub skills: Vec<Skill>,
+    /// The folder at which the search ended early, if it did.
+    pub ended_at: Option<PathBuf>,
     pub is_trusted: bool,
 }
 
@@ -52,8 +59,10 @@ pub(super) fn found(settings: &Settings) -> FoundSkills {
         RunTrust::Everything => true,
         _ => folder.as_ref().is_some_and(is_stored),
     };
+    let (skills, ended_at) = skills::all_and_end(&paths, dir.zip(folder.as_ref()));
     FoundSkills {
-        skills: skills::all(&paths, dir.zip(folder.as_ref())),
+        skills,
+        ended_at,
         is_trusted,
     }
 }

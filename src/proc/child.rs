@@ -26,7 +26,7 @@ use super::program::{find_for_command, find_on_path};
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::sandbox::policy::Policy;
 use super::sandbox::report::LayerReport;
-use super::sandbox::{UNFENCED, cannot_fence, landlock_abi, layer};
+use super::sandbox::{REPLACED, UNFENCED, cannot_fence, landlock_abi, layer};
 use super::spawn::{spawn_in_new_group, spawn_in_new_session};
 use super::supervise::{self, SupervisedInput};
 use super::writable_by_commands;
@@ -278,10 +278,15 @@ impl ProgramSpec {
         let serving = serving.map_err(cannot)?;
         let (stdout, stderr) = pump.finish();
         if let Some(reason) = report.and_then(LayerReport::reason) {
+            // Without the sandbox it would run in the other folder.
+            let next = match reason.contains(REPLACED) {
+                true => "Put the folder back, or start Marvin in the one that is meant.",
+                false => UNFENCED,
+            };
             return Err(Problem::refused(format!(
                 "The sandbox could not be set up: {reason}. {name} was not run."
             ))
-            .next(UNFENCED));
+            .next(next));
         }
         let signal = status.and_then(|status| status.signal());
         Ok(ProgramOutput {

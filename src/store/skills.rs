@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::shared_sort::SharedSort as _;
+use crate::base::text::escape_controls;
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_SKILLS, Paths};
 use crate::formats::skill_file::{SkillFile, is_name};
@@ -22,6 +23,8 @@ const SKILL_FILE: &str = "SKILL.md";
 const MAX_SKILLS: usize = 200;
 /// Folders that are looked into for them.
 const MAX_FOLDERS: usize = 2_000;
+/// Entries of a folder that are read, before their order decides which of them count.
+const MAX_ENTRIES: usize = 100_000;
 /// How deep a skill may lie below its place.
 const MAX_DEPTH: usize = 4;
 /// Bytes of a `SKILL.md` that are read for the catalogue.
@@ -177,12 +180,28 @@ pub(crate) fn of_project(dir: &Path, folder: &ProjectFolder) -> Vec<Skill> {
 
 /// All skills that count here: those of the project first, if it is one that may bring them along.
 pub(crate) fn all(paths: &Paths, project: Option<(&Path, &ProjectFolder)>) -> Vec<Skill> {
+    all_and_end(paths, project).0
+}
+
+/// [`all`], and the folder at which the search ended early, if it did: what comes after is not found.
+pub(crate) fn all_and_end(
+    paths: &Paths,
+    project: Option<(&Path, &ProjectFolder)>,
+) -> (Vec<Skill>, Option<PathBuf>) {
     let mut search = SkillSearch::default();
     if let Some((dir, folder)) = project {
         search.look_in(project_places(dir, folder), Some(&folder.path));
     }
     search.look_in(user_places(paths), None);
-    search.found
+    (search.found, search.ended_at)
+}
+
+/// What is told where the search ended early.
+pub(crate) fn end_words(end: &Path) -> String {
+    format!(
+        "At most {MAX_SKILLS} skills are found, in at most {MAX_FOLDERS} folders: {} and what comes after it is left out.",
+        escape_controls(&end.display().to_string())
+    )
 }
 
 #[derive(Default)]
@@ -190,6 +209,8 @@ struct SkillSearch {
     found: Vec<Skill>,
     /// Folders that were looked into, without links.
     seen: BTreeSet<PathBuf>,
+    /// The first folder that was too much.
+    ended_at: Option<PathBuf>,
 }
 
 impl SkillSearch {
@@ -212,7 +233,11 @@ impl SkillSearch {
                     && rules.matched_path_or_any_parents(path, true).is_ignore()
             })
         };
-        if self.seen.len() >= MAX_FOLDERS || !self.seen.insert(dir.to_owned()) || is_ignored(dir) {
+        if self.seen.len() >= MAX_FOLDERS {
+            self.ended_at.get_or_insert_with(|| dir.to_owned());
+            return;
+        }
+        if !self.seen.insert(dir.to_owned()) || is_ignored(dir) {
             return;
         }
         if depth > 0 && self.take(place, dir) {
@@ -223,7 +248,7 @@ impl SkillSearch {
         };
         let mut below: Vec<(PathBuf, bool)> = entries
             .flatten()
-            .take(MAX_FOLDERS)
+            .take(MAX_ENTRIES)
             .filter_map(|entry| {
                 let kind = entry.file_type().ok()?;
                 (kind.is_dir() || kind.is_symlink()).then(|| (entry.path(), kind.is_symlink()))
@@ -236,6 +261,7 @@ impl SkillSearch {
                 continue;
             }
             if self.found.len() >= MAX_SKILLS {
+                self.ended_at.get_or_insert(path);
                 return;
             }
             match is_link {
@@ -564,5 +590,19 @@ mod tests {
             .unwrap();
         }
         assert_eq!(bench.usable().len(), MAX_SKILLS);
+        // Which ones does not depend on the order of the file system, and the first that is left out is named.
+        let folder = ProjectFolder::around(&bench.top);
+        let (found, end) = all_and_end(&bench.paths, Some((&bench.top, &folder)));
+        let mut names: Vec<String> = (0..MAX_SKILLS + 20).map(|n| format!("s{n}")).collect();
+        names.sort();
+        let end = end.unwrap();
+        assert!(end.ends_with(&names[MAX_SKILLS]), "{}", end.display());
+        assert!(
+            found
+                .iter()
+                .zip(&names)
+                .all(|(skill, name)| skill.name == *name)
+        );
+        assert!(end_words(&end).contains(&names[MAX_SKILLS]));
     }
 }

@@ -8,6 +8,34 @@ use crate::support::home::Home;
 use crate::support::words::TextAssertions as _;
 
 #[test]
+fn a_command_that_a_rule_lets_run_unread_is_held_and_asks_to_leave() {
+    let home = Home::new();
+    let server = playing([
+        calls(
+            "run_command",
+            json!({"command": "echo in > in.txt; echo in > ../out.txt"}),
+        ),
+        calls(
+            "run_command",
+            json!({"command": "echo left > ../left.txt", "outside_sandbox": true, "reason": "It belongs there."}),
+        ),
+        says("That was it."),
+    ]);
+    let mut command = command(&home, &server);
+    command.args(["--allowed-tools", "run_command"]);
+    let pty = started(&command);
+    pty.enter("do it", "Run this command?");
+    assert!(home.has("work/in.txt") && !home.has("out.txt"));
+    last_sent(&server, 1).assert_has(&["Permission denied", "Commands run in a sandbox here"]);
+    pty.wait_text(LIVE);
+    assert!(!home.has("left.txt"));
+    pty.send("y");
+    pty.wait_text("That was it.");
+    assert_eq!(home.read("left.txt"), "left\n");
+    quit(pty, &home);
+}
+
+#[test]
 fn a_command_leaves_the_sandbox_only_when_the_user_agrees() {
     let home = Home::new();
     let outside = |word: &str| {

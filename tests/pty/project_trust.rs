@@ -40,7 +40,13 @@ fn a_message_waits_for_the_answer_which_no_stray_key_gives() {
     pty.wait_text("Hello there.");
     assert_eq!(last_sent(&server, 0), "Good morning.");
     assert!(!home.has("config/trusted-projects.json"));
+    // Nor does a word of a message, which the row that agrees has too.
     pty.enter("/trust", TITLE);
+    pty.send("now");
+    pty.send("\r");
+    pty.wait_gone(TITLE);
+    pty.enter("/trust", TITLE);
+    assert!(!home.has("config/trusted-projects.json"));
     pty.send("\x1b[B");
     pty.send("\r");
     pty.wait_text("This project is trusted.");

@@ -280,6 +280,55 @@ fn hooks_of_a_project_run_once_it_is_trusted_and_until_they_change() {
 }
 
 #[test]
+fn a_fault_in_the_hooks_of_a_trusted_project_is_told_and_what_blocks_still_blocks() {
+    let home = Home::new();
+    let file = project_hooks(
+        &home,
+        &json!({"PreToolUse": [{"hooks": [{"type": "command", "command": format!("exit 2 #{} the end", " x".repeat(200)), "onFailure": "block"}]}]}),
+    );
+    let trusted = home.marvin().arg("trust").run().expect(0);
+    trusted.stdout_has(&["x the end"]);
+    let good = fs::read_to_string(&file).unwrap();
+    let broken = good.replace("}]}]", "},]}]");
+    let large = good.replacen('{', &format!("{{\n{}", " ".repeat(2 << 20)), 1);
+    let late = format!("{good}{}", " ".repeat(2 << 20));
+    for (text, more, blocks, words) in [
+        (&broken, None, true, "line 1, column"),
+        (&broken, Some("--trust-project"), true, "line 1, column"),
+        (&late, None, true, "is larger than"),
+        // Where nothing of it says so, the work goes on; it is told.
+        (&large, None, false, "is larger than"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let server = playing([
+            calls("create_file", json!({"path": "made.txt", "content": "x"})),
+            says("Done."),
+        ]);
+        let done = home.ask(&working(&server), "go").args(more).run().expect(0);
+        let errors = done.errors();
+        assert!(
+            errors.contains("hooks.json cannot be used") && errors.to_lowercase().contains(words),
+            "{errors}"
+        );
+        let made = home.work().join("made.txt");
+        assert_eq!(made.exists(), !blocks, "{words}: {errors}");
+        let _ = fs::remove_file(made);
+    }
+    let doctor = home.marvin().arg("doctor").run();
+    assert!(doctor.output().contains("hooks.json cannot be used"));
+    // Where it is not trusted, it decides nothing, and is told.
+    fs::write(&file, &broken).unwrap();
+    home.marvin().line("trust --remove .").run().expect(0);
+    let server = playing([
+        calls("create_file", json!({"path": "made.txt", "content": "x"})),
+        says("Done."),
+    ]);
+    let done = home.ask(&working(&server), "go").run().expect(0);
+    done.stderr_has(&["hooks.json cannot be used"]);
+    assert!(home.has("work/made.txt"));
+}
+
+#[test]
 fn calls_of_another_program_are_asked_about_and_nothing_else_is() {
     let home = Home::new();
     fs::write(home.work().join("a.txt"), "needle\n").unwrap();

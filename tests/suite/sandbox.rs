@@ -397,6 +397,21 @@ fn a_read_only_sandbox_changes_nothing_but_its_own_temporary_files() {
         bench.is_held(&policy, &["sh", "-c", script]);
     }
     assert!(!bench.sh(&policy, "echo x > here.txt").status.success());
+    if let Some(python) = program("python3") {
+        let python = python.to_str().unwrap();
+        // What a process outside could share, made for itself alone and removed again.
+        for (make, remove) in [
+            ("shmget(0, 4096, 0o1600)", "shmctl(made, 0, None)"),
+            ("msgget(0, 0o1600)", "msgctl(made, 0, None)"),
+            ("semget(0, 1, 0o1600)", "semctl(made, 0, 0)"),
+        ] {
+            let script = format!(
+                "import ctypes; lib = ctypes.CDLL(None); made = lib.{make}; assert made >= 0; lib.{remove}"
+            );
+            bench.is_held(&policy, &[python, "-c", &script]);
+            bench.works(&bench.policy(), &format!("{python} -c '{script}'"));
+        }
+    }
     bench.works(
         &policy,
         "echo x > $TMPDIR/a && cat $TMPDIR/a && rm $TMPDIR/a && ls / > /dev/null",

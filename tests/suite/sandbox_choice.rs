@@ -124,6 +124,10 @@ fn a_folder_that_a_command_replaces_by_a_link_opens_nothing() {
         .expect(0);
     let told = last_sent(&server, 2);
     assert!(!told.contains("ran"), "{told}");
+    assert!(
+        told.contains("Put the folder back") && !told.contains("danger-full-access"),
+        "{told}"
+    );
     assert!(!secret.join("new.txt").exists());
 }
 

@@ -30,6 +30,10 @@ impl ChoiceKind {
     }
 }
 
+/// The answers to the question about a project that agree to what it brings along.
+pub(crate) const TRUST: &str = "yes";
+pub(crate) const THIS_SESSION: &str = "session";
+
 /// A row of a list: every text is one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ChoiceRow {
@@ -48,6 +52,11 @@ pub(crate) struct ChoiceRow {
 }
 
 impl ChoiceRow {
+    /// Whether choosing it agrees to what the list shows.
+    pub(crate) fn agrees(&self) -> bool {
+        [TRUST, THIS_SESSION].contains(&self.id.as_str())
+    }
+
     /// True when every word of `filter` occurs in the row.
     pub(crate) fn fits(&self, filter: &str) -> bool {
         let all = format!("{} {} {}", self.title, self.note, self.more_words);

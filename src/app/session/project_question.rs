@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::choice::{ChoiceKind, ChoiceList, ChoiceRow};
+use super::choice::{ChoiceKind, ChoiceList, ChoiceRow, THIS_SESSION, TRUST};
 use super::orders::Orders;
 use super::run::Run;
 use super::ui_update::UiUpdate;
@@ -15,8 +15,6 @@ use crate::store::trusted_projects::{ProjectFolder, TrustDecision, TrustItem, Tr
 
 /// What choosing a row does. The first one is where the marker stands: nothing is agreed to by a key that was meant for something else.
 pub(in crate::app) const NOT_NOW: &str = "no";
-const TRUST: &str = "yes";
-const THIS_SESSION: &str = "session";
 const NEVER: &str = "never";
 
 #[derive(Default)]

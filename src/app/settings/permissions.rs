@@ -89,7 +89,7 @@ impl PermissionSettings {
             inherited,
             allow,
             deny,
-            allow_in_turn: Vec::new(),
+            ..PermissionRules::default()
         })
     }
 }

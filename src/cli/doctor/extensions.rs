@@ -5,6 +5,7 @@ use crate::app::extensions;
 use crate::app::settings::Settings;
 use crate::cli::skills;
 use crate::disk::paths::Paths;
+use crate::store::skills::end_words;
 use crate::store::trusted_projects::{ProjectFolder, TrustDecision, TrustedProjects};
 
 /// The area of the findings.
@@ -49,7 +50,17 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
             ));
         }
     }
+    if let Some(end) = &found.ended_at {
+        let advice = "Remove skills that you do not use.";
+        all.push(finding(AREA, "skills", false, end_words(end), advice));
+    }
     all.extend(project(settings, &paths));
+    let dir = settings.process.current.as_ref();
+    if let Some(fault) = dir.and_then(|dir| extensions::project_fault(&ProjectFolder::around(dir)))
+    {
+        let advice = "Mend the file; marvin help hooks says what it may have.";
+        all.push(finding(AREA, "project hooks", false, fault, advice));
+    }
     all
 }
 

@@ -64,5 +64,8 @@ pub(crate) fn cannot_fence(reason: &str) -> Problem {
     .next(UNFENCED)
 }
 
+/// What the layer says of a folder in whose place there is another now.
+pub(in crate::proc) const REPLACED: &str = "is another folder by now";
+
 /// What to do where nothing can hold commands.
 pub(in crate::proc) const UNFENCED: &str = "To run them unfenced: --sandbox danger-full-access, or MARVIN_SANDBOX=danger-full-access; in a container of your own that is the usual choice.";

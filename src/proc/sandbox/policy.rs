@@ -8,10 +8,11 @@ use crate::base::problem::{Outcome, Problem};
 pub(super) const MAX_POLICY_BYTES: usize = 64 << 10;
 
 /// How much commands may do. Later is weaker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SandboxMode {
     /// They change nothing.
+    #[default]
     ReadOnly,
     /// They change the workspace and temporary files.
     WorkspaceWrite,

@@ -42,7 +42,7 @@ const REBASE: [(&str, &str); 3] = [
 ];
 
 /// What was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SandboxChoice {
     pub mode: SandboxMode,
     pub network: bool,
@@ -201,7 +201,22 @@ impl SessionSandbox {
         dir: &Path,
         env: &Env,
     ) -> Outcome<Option<CommandSandbox>> {
-        if self.choice().is_some() || landlock_abi().is_err() {
+        match landlock_abi() {
+            Ok(_) => self.for_unread_command(dir, env),
+            Err(_) => self.for_command(dir, env),
+        }
+    }
+
+    /// The same, whether this system can hold it or not: where it cannot, the command does not run.
+    ///
+    /// # Errors
+    /// As [`SessionSandbox::for_command`].
+    pub(crate) fn for_unread_command(
+        &self,
+        dir: &Path,
+        env: &Env,
+    ) -> Outcome<Option<CommandSandbox>> {
+        if self.choice().is_some() {
             return self.for_command(dir, env);
         }
         let choice = SandboxChoice {

@@ -330,6 +330,8 @@ pub struct ToolContext {
     pub approval: Approval,
     /// The call was agreed to as a whole, so that its actions need no approval.
     pub is_agreed: bool,
+    /// A rule, a mode or a hook has agreed to it, and nobody has read it.
+    pub is_unread: bool,
     /// Nothing is written: only what the call would change is wanted.
     pub is_preview: bool,
     /// When every call has to be over, whatever its own limit, if there is such a time.
@@ -357,6 +359,7 @@ impl ToolContext {
             approval: session.approval.clone(),
             session,
             is_agreed: false,
+            is_unread: false,
             is_preview: false,
             turn: stop.clone(),
             stop,

@@ -380,6 +380,7 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         true => {
             agreed = ToolContext {
                 is_agreed: true,
+                is_unread: cleared.is_unread,
                 ..ctx.clone()
             };
             &agreed

@@ -7,6 +7,7 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
+use crate::proc::sandbox::landlock_abi;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
@@ -51,6 +52,8 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         );
     }
     let root = ctx.root()?;
+    let asked = to_be_read(ctx, args.outside_sandbox);
+    let ctx = asked.as_ref().unwrap_or(ctx);
     let sandbox = match sandbox_for(ctx, root.path())? {
         Some(sandbox) if args.outside_sandbox => {
             let request = ApprovalRequest::new(
@@ -108,12 +111,27 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     })
 }
 
+/// The call as one that is asked about, where a rule, a mode or a hook agreed to it but it wants out of the sandbox, or there is none on this system.
+fn to_be_read(ctx: &ToolContext, wants_out: bool) -> Option<ToolContext> {
+    let can_be_asked = matches!(ctx.approval, Approval::Ask(_));
+    let is_undecided = ctx.is_unread && ctx.session.sandbox.choice().is_none();
+    (can_be_asked && is_undecided && (wants_out || landlock_abi().is_err())).then(|| ToolContext {
+        is_agreed: false,
+        is_unread: false,
+        ..ctx.clone()
+    })
+}
+
 /// The sandbox of a command of this call that runs in `dir`; none when a person agrees to it or typed it.
 ///
 /// # Errors
 /// The folder may not be writable, or there is none for temporary files.
 pub(super) fn sandbox_for(ctx: &ToolContext, dir: &Path) -> Outcome<Option<CommandSandbox>> {
-    ctx.session.sandbox.for_command(dir, &ctx.session.env)
+    let (sandbox, env) = (&ctx.session.sandbox, &ctx.session.env);
+    match ctx.is_unread {
+        true => sandbox.for_unread_command(dir, env),
+        false => sandbox.for_command(dir, env),
+    }
 }
 
 /// Asks the person whether a command may run outside; an agreement to the call as a whole is none to this.

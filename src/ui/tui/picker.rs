@@ -36,6 +36,8 @@ pub(super) enum PickerOutcome {
 pub(super) struct Picker {
     kind: ChoiceKind,
     rows: Vec<ChoiceRow>,
+    /// The rows as they came, where long ones are folded to the screen: what is agreed to is shown whole.
+    whole: Option<WholeRows>,
     hint: String,
     /// There is no conversation yet to go back to.
     at_start: bool,
@@ -49,15 +51,30 @@ pub(super) struct Picker {
     page: usize,
 }
 
+/// Rows of which each character can be read before the question is answered.
+struct WholeRows {
+    rows: Vec<ChoiceRow>,
+    /// The columns for which they were folded.
+    columns: usize,
+    /// How many of the folded rows were on the screen so far.
+    seen: usize,
+}
+
 impl Picker {
     pub(super) fn new(mut list: ChoiceList) -> Self {
         for row in &mut list.rows {
             row.title = clean_line(&row.title);
             row.note = clean_line(&row.note);
         }
+        let whole = (list.kind == ChoiceKind::Trust).then(|| WholeRows {
+            rows: list.rows.clone(),
+            columns: 0,
+            seen: 0,
+        });
         let mut picker = Self {
             kind: list.kind,
             rows: list.rows,
+            whole,
             hint: list.hint,
             at_start: false,
             filter: String::new(),
@@ -88,10 +105,40 @@ impl Picker {
         self.kind
     }
 
+    /// Looks for what was pasted.
     pub(super) fn filter(&mut self, text: &str) {
+        if !self.has_filter() {
+            return;
+        }
         self.filter
             .push_str(&clean_line(text.lines().next().unwrap_or_default()));
         self.apply_filter();
+    }
+
+    /// Whether typing filters. What somebody types may be a message, whose words must not lead to an agreement.
+    fn has_filter(&self) -> bool {
+        self.kind != ChoiceKind::Trust
+    }
+
+    /// Folds what is to be read whole to the screen.
+    fn fold(&mut self, columns: usize) {
+        let Some(whole) = self.whole.as_mut().filter(|it| it.columns != columns) else {
+            return;
+        };
+        (whole.columns, whole.seen) = (columns, 0);
+        self.rows = whole
+            .rows
+            .iter()
+            .flat_map(|row| folded(row, columns))
+            .collect();
+        self.fitting = (0..self.rows.len()).collect();
+        self.selected = self.selected.min(self.rows.len().saturating_sub(1));
+    }
+
+    /// Rows that were not on the screen yet and must have been.
+    fn unseen(&self) -> usize {
+        let whole = self.whole.as_ref();
+        whole.map_or(0, |whole| self.rows.len().saturating_sub(whole.seen))
     }
 
     fn apply_filter(&mut self) {
@@ -126,7 +173,7 @@ impl Picker {
             }
             Action::Top | Action::LineStart => self.selected = 0,
             Action::Bottom | Action::LineEnd => self.selected = last,
-            Action::Insert(c) => {
+            Action::Insert(c) if self.has_filter() => {
                 self.filter.push(c);
                 self.apply_filter();
             }
@@ -142,6 +189,12 @@ impl Picker {
                 let chosen = self.fitting.get(self.selected);
                 let chosen = chosen.and_then(|at| self.rows.get(*at));
                 return match chosen {
+                    Some(row) if row.agrees() && self.unseen() > 0 => {
+                        // On with reading.
+                        let seen = self.whole.as_ref().map_or(0, |whole| whole.seen);
+                        self.selected = (seen + self.page).saturating_sub(1).min(last);
+                        PickerOutcome::Open
+                    }
                     Some(row) => PickerOutcome::Chosen(self.kind, row.id.clone()),
                     None => PickerOutcome::Open,
                 };
@@ -170,11 +223,18 @@ impl Picker {
         height: usize,
         theme: &Theme,
     ) -> Vec<Line<'static>> {
+        self.fold(columns);
         self.page = height.saturating_sub(HEADER_ROWS).max(1);
         self.top = self
             .top
             .min(self.selected)
             .max((self.selected + 1).saturating_sub(self.page));
+        let end_of_page = self.top + height.saturating_sub(HEADER_ROWS);
+        if let Some(whole) = &mut self.whole
+            && self.top <= whole.seen
+        {
+            whole.seen = whole.seen.max(end_of_page);
+        }
         let (name, verb) = match self.kind {
             ChoiceKind::Sessions => ("Sessions", "opens"),
             ChoiceKind::Models => ("Models", "chooses"),
@@ -193,9 +253,16 @@ impl Picker {
         };
         let title = match columns < ROOM_FOR_DETAILS {
             true => format!("{name}: Enter, Esc"),
-            false => format!("{name}: Enter {verb}, typing filters, Esc {end}"),
+            false if self.has_filter() => {
+                format!("{name}: Enter {verb}, typing filters, Esc {end}")
+            }
+            false => format!("{name}: arrows and Enter choose, Esc {end}"),
         };
         let count = format!("{} of {}", self.fitting.len(), self.rows.len());
+        let count = match self.unseen() {
+            0 => count,
+            unseen => format!("{unseen} more below, to be read before you agree"),
+        };
         let filter = match self.filter.is_empty() {
             true if !self.hint.is_empty() => format!("{count} · {}", self.hint),
             true => count,
@@ -248,9 +315,42 @@ fn choice_row(row: &ChoiceRow, is_selected: bool, columns: usize, theme: &Theme)
     ])
 }
 
+/// A row that only shows something, as rows that show it whole; any other as it is.
+fn folded(row: &ChoiceRow, columns: usize) -> Vec<ChoiceRow> {
+    if !row.id.is_empty() {
+        return vec![row.clone()];
+    }
+    let around = width::of(&row.lead) + width::of(&row.note) + 6;
+    let room = columns.saturating_sub(around).max(1);
+    let mut rows = Vec::new();
+    let mut rest = row.title.as_str();
+    loop {
+        let (fits, _) = width::prefix(rest, room);
+        // A wide character on a narrow screen: it is clipped, but it does not stop the rest.
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let (part, after) = rest.split_at(fits.len().max(first));
+        rows.push(match rows.is_empty() {
+            true => ChoiceRow {
+                title: part.to_owned(),
+                ..row.clone()
+            },
+            false => ChoiceRow {
+                lead: " ".repeat(width::of(&row.lead)),
+                title: part.to_owned(),
+                ..ChoiceRow::default()
+            },
+        });
+        rest = after;
+        if rest.is_empty() {
+            return rows;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::session::choice::TRUST;
     use crate::ui::text::theme::ColorMode;
 
     fn picker(count: usize) -> Picker {
@@ -317,6 +417,80 @@ mod tests {
         assert_eq!(picker.act(Action::Send), chosen("id-0"));
         picker.act(Action::KillLine);
         assert_eq!(picker.act(Action::Send), chosen("id-7"));
+    }
+
+    #[test]
+    fn what_a_project_brings_is_read_whole_and_no_typed_word_agrees_to_it() {
+        let row = |id: &str, title: &str| ChoiceRow {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            ..ChoiceRow::default()
+        };
+        let command = format!(
+            "SessionStart: check {}; touch HIDDEN",
+            "-- --never ".repeat(300)
+        );
+        let question = |command: &str| {
+            Picker::new(ChoiceList {
+                kind: ChoiceKind::Trust,
+                rows: vec![
+                    row("no", "Not in this session"),
+                    row(TRUST, "Trust this project: use this from now on"),
+                    ChoiceRow {
+                        lead: "hook ".to_owned(),
+                        ..row("", command)
+                    },
+                ],
+                hint: "about".to_owned(),
+                listing: String::new(),
+            })
+        };
+        let chosen = |id: &str| PickerOutcome::Chosen(ChoiceKind::Trust, id.to_owned());
+        for word in ["now", "use", "project"] {
+            let mut picker = question("true");
+            text(&mut picker, 80, 10);
+            word.chars()
+                .for_each(|c| drop(picker.act(Action::Insert(c))));
+            picker.filter(word);
+            assert_eq!(picker.act(Action::Send), chosen("no"), "{word}");
+        }
+        let mut picker = question("true");
+        text(&mut picker, 80, 10);
+        picker.act(Action::Down);
+        assert_eq!(
+            picker.act(Action::Send),
+            chosen(TRUST),
+            "all of it was shown"
+        );
+        for columns in [20, 50, 100] {
+            let mut picker = question(&command);
+            let mut shown = text(&mut picker, columns, 12);
+            assert!(shown[1].contains(" more below"), "{shown:?}");
+            let mut pages = 0;
+            loop {
+                picker.act(Action::Top);
+                picker.act(Action::Down);
+                let unseen = picker.unseen().min(10);
+                match picker.act(Action::Send) {
+                    PickerOutcome::Open => {
+                        let mut rows = text(&mut picker, columns, 12);
+                        shown.extend(rows.drain(rows.len() - unseen..));
+                    }
+                    outcome => break assert_eq!(outcome, chosen(TRUST)),
+                }
+                pages += 1;
+                assert!(pages < 1_000);
+            }
+            assert!(pages > 1, "{columns}");
+            let parts = shown.iter().filter(|line| line.len() > 9);
+            let parts: String = parts
+                .filter_map(|line| line.get(9..))
+                .map(str::trim)
+                .collect();
+            assert!(parts.replace(' ', "").contains("touchHIDDEN"), "{parts}");
+            let never = parts.replace(' ', "").matches("----never").count();
+            assert_eq!(never, 300, "{columns}");
+        }
     }
 
     #[test]

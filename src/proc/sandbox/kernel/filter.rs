@@ -65,6 +65,22 @@ const NEVER: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
+/// System V shared memory, messages and semaphores: any process of the user finds them by their numbers, so that these would change what is outside. Where
+/// commands may change their folder they are open, because databases and fakeroot work with them.
+const SYSTEM_V: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+];
+
 /// Calls that change mode, owner, times and attributes, which Landlock does not know.
 const ATTRIBUTES: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
@@ -210,7 +226,8 @@ fn refused(policy: &Policy, abi: u32) -> Result<Rules, seccompiler::BackendError
     let mut rules: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     let mut requests = [&TYPING[..], &BEYOND].concat();
     if policy.mode == SandboxMode::ReadOnly {
-        rules.extend(ATTRIBUTES.iter().map(|call| (*call, Vec::new())));
+        let calls = ATTRIBUTES.iter().chain(SYSTEM_V);
+        rules.extend(calls.map(|call| (*call, Vec::new())));
         requests.extend(FLAGS);
     }
     let request = |request| SeccompRule::new(vec![condition(1, Op::Eq, request)?]);

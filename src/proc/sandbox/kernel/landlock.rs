@@ -14,6 +14,7 @@ use landlock::{
 };
 
 use crate::base::problem::io_words;
+use crate::proc::sandbox::REPLACED;
 use crate::proc::sandbox::policy::{Policy, SandboxMode};
 
 /// Devices that any command may write: they keep nothing.
@@ -218,7 +219,7 @@ fn open_real(path: &str) -> Result<OwnedFd, String> {
     match OsStr::from_bytes(real.as_bytes()) == OsStr::new(path) {
         true => Ok(handle),
         false => Err(format!(
-            "{path} is another folder by now: it leads to {}",
+            "{path} {REPLACED}: it leads to {}",
             real.to_string_lossy()
         )),
     }

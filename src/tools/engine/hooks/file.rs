@@ -33,14 +33,20 @@ pub(crate) struct FileHook {
 }
 
 impl FileHook {
-    /// What it is, in a line.
+    /// What it is, in a line, with its command whole: somebody agrees to it by this line.
     pub(crate) fn line(&self) -> String {
         let matcher = match self.matcher.text() {
             text if text.is_empty() => String::new(),
             text => format!(" ({})", clip(&one_line(&text), 100)),
         };
-        let command = one_line(&self.command);
-        format!("{}{matcher}: {}", self.event.name(), clip(&command, 200))
+        let lines = self.command.lines().map(one_line);
+        let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+        // Where a line ends is to be seen: after the sign of a comment the next one begins with a command.
+        format!(
+            "{}{matcher}: {}",
+            self.event.name(),
+            lines.join(" \u{2424} ")
+        )
     }
 }
 
@@ -367,6 +373,19 @@ mod tests {
         assert!(hooks[2].matcher.matches(&["anything"]));
         assert!(parse("{}").unwrap().is_empty());
         assert!(parse("\u{feff}{\"hooks\": null}").unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_line_about_a_hook_has_its_command_whole() {
+        let command = format!("check {} # no\n\n touch HIDDEN", "-- --never ".repeat(300));
+        let file =
+            json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+        let line = parse(&file.to_string()).unwrap()[0].line();
+        assert!(
+            line.ends_with("-- --never # no \u{2424} touch HIDDEN"),
+            "{line}"
+        );
+        assert_eq!(line.matches("--never").count(), 300);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) struct ClearedCall {
     pub args: ParsedArguments,
     /// A rule, a mode, a hook or somebody has agreed already, so that its tool need not ask.
     pub is_agreed: bool,
+    /// What has agreed is no person: nobody has read it.
+    pub is_unread: bool,
     /// What hooks tell the model with its result.
     pub remarks: Option<String>,
 }
@@ -42,8 +44,13 @@ impl ClearedCall {
         Self {
             args,
             is_agreed,
+            is_unread: false,
             remarks: None,
         }
+    }
+
+    fn unread(self, is_unread: bool) -> Self {
+        Self { is_unread, ..self }
     }
 }
 
@@ -149,7 +156,7 @@ fn clear_with_hooks(
         }
         Some((HookDecision::Allow, _)) => match permissions.refusal(&call) {
             Some(denial) => return Err(refuse(ctx, &call, &denial)),
-            None => ClearedCall::new(args, true),
+            None => ClearedCall::new(args, true).unread(!is_by_user(ctx)),
         },
         Some((HookDecision::Ask, reason)) => {
             if let Some(denial) = permissions.refusal(&call) {
@@ -160,6 +167,11 @@ fn clear_with_hooks(
         None => decide(ctx, tool, args)?,
     };
     Ok(ClearedCall { remarks, ..cleared })
+}
+
+/// What the user calls themselves they want, but not what a sub-agent calls in their place.
+fn is_by_user(ctx: &ToolContext) -> bool {
+    ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0
 }
 
 /// Asks about a call because a hook wants that.
@@ -203,10 +215,12 @@ fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<C
         return Ok(ClearedCall::new(args, false));
     }
     let call = facts(&ctx.session, tool, &args);
-    // What the user calls themselves they want, but not what a sub-agent calls in their place.
-    let by_user = ctx.approval.is_user_invoked() && ctx.session.policy.depth == 0;
+    let by_user = is_by_user(ctx);
     match permissions.decide(&call) {
-        Decision::Run { chosen } => Ok(ClearedCall::new(args, chosen)),
+        Decision::Run { chosen } => {
+            let is_unread = chosen && !by_user && !permissions.is_read(&call);
+            Ok(ClearedCall::new(args, chosen).unread(is_unread))
+        }
         Decision::Refuse(Denial::Mode(_)) | Decision::Ask { .. } if by_user => {
             Ok(ClearedCall::new(args, true))
         }

@@ -23,6 +23,8 @@ pub(crate) struct PermissionRules {
     pub deny: Vec<Rule>,
     /// What is allowed while this turn lasts.
     pub allow_in_turn: Vec<Rule>,
+    /// Those of the rules that allow which a person gave when such a call was shown.
+    pub read: Vec<Rule>,
 }
 
 #[derive(Default)]
@@ -101,7 +103,7 @@ impl Permissions {
         self.rules_mut().mode.get_or_insert(mode);
     }
 
-    /// Adds rules that allow. A sub-agent has those of its parent and gets no others.
+    /// Adds rules that allow, given by whoever was asked. A sub-agent has those of its parent and gets no others.
     ///
     /// # Errors
     /// The process inherits its mode.
@@ -112,6 +114,7 @@ impl Permissions {
                 "A sub-agent cannot be allowed more than the Marvin that started it.",
             ));
         }
+        rules.read.extend(allow.iter().cloned());
         rules.allow.extend(allow);
         Ok(())
     }
@@ -178,6 +181,11 @@ impl Permissions {
             Verdict::Ask => Decision::Ask { mode },
             Verdict::Refuse => Decision::Refuse(Denial::Mode(mode)),
         }
+    }
+
+    /// Whether a person was shown such a call and has allowed those to come.
+    pub(super) fn is_read(&self, call: &CallFacts<'_>) -> bool {
+        self.rules().read.iter().any(|rule| rule.allows(call))
     }
 
     /// The rule that denies a call, if one does.

@@ -19,6 +19,8 @@ use crate::base::testing::assert_has;
 use crate::chat::event::{CallEnd, CallState, DenialReason, Event, EventSink};
 use crate::chat::message::ToolCall;
 use crate::disk::beneath::Root;
+use crate::proc::sandbox::policy::SandboxMode;
+use crate::proc::sandbox::session_sandbox::{SandboxChoice, SessionSandbox, UserFolders};
 use crate::tools::OUTSIDE;
 use crate::tools::engine::approval::{Approval, ApprovalRequest, Approver};
 use crate::tools::engine::batch;
@@ -92,6 +94,12 @@ impl Bench {
         fs::create_dir(&work).unwrap();
         session.working_dir.set(Root::open(&work).unwrap(), true);
         session.permissions = Permissions::new(rules);
+        // The layer of the sandbox is the real binary's.
+        let open = SandboxChoice {
+            mode: SandboxMode::DangerFullAccess,
+            ..SandboxChoice::default()
+        };
+        session.sandbox = SessionSandbox::new(Some(open), UserFolders::default());
         let heard = Arc::new(Heard::default());
         let sink: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
         Self {
