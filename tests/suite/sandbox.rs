@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::home::{Home, write};
+use crate::support::home::{Home, copy_program, write};
 use crate::support::run::program;
 use crate::support::shared::skip;
 
@@ -614,10 +614,7 @@ fn another_user_is_held_too() {
     let dir = tempfile::TempDir::with_prefix("marvin-test-").unwrap();
     let dir = dir.path().canonicalize().unwrap();
     let marvin = dir.join("marvin");
-    // A copy that this process wrote might still be open in what another test starts.
-    let mut copy = Command::new("cp");
-    copy.arg(env!("CARGO_BIN_EXE_marvin")).arg(&marvin);
-    assert!(copy.status().unwrap().success());
+    copy_program(env!("CARGO_BIN_EXE_marvin").as_ref(), &marvin);
     let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
     fs::set_permissions(&dir, mode(0o755)).unwrap();
     for folder in ["in", "out"] {

@@ -46,15 +46,10 @@ impl Home {
     }
 
     /// Writes a program below the home.
-    ///
-    /// A process of its own writes it: what another test starts at this moment inherits the files that are open here, and a program that
-    /// somebody might still write to is not executed (ETXTBSY).
     pub fn program(&self, path: &str, script: impl AsRef<[u8]>) -> PathBuf {
         let text = self.write(&format!("{path}.text"), script);
         let file = self.path().join(path);
-        let mut install = Command::new("install");
-        install.args(["-m", "755"]).args([&text, &file]);
-        assert!(install.status().expect("install").success(), "{path}");
+        copy_program(&text, &file);
         fs::remove_file(text).expect("the text of a program");
         file
     }
@@ -124,4 +119,18 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> PathBuf {
     fs::create_dir_all(folder).expect("folders on the way");
     fs::write(path, bytes).expect("a file written");
     path.to_owned()
+}
+
+/// Makes `to` a program with what `from` holds.
+///
+/// A process of its own writes it: what another test starts at this moment inherits the files that are open here, and a program that somebody might
+/// still write to is not executed (ETXTBSY).
+pub fn copy_program(from: &Path, to: &Path) {
+    let mut install = Command::new("install");
+    install.args(["-m", "755"]).args([from, to]);
+    assert!(
+        install.status().expect("install").success(),
+        "{}",
+        to.display()
+    );
 }

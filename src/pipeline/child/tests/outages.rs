@@ -63,19 +63,22 @@ fn without_patience_an_outage_is_an_ordinary_failure() {
 
 #[test]
 fn when_patience_is_used_up_nobody_else_asks_the_same_provider() {
-    for (wait, patience, pauses_told, last_resort, starts) in [
+    for (wait, words, patience, pauses_told, last_resort, starts) in [
         // One second is enough for three of these.
-        (300, "1", 3, "openai:better", 4),
-        (300, "1", 3, "anthropic:better", 5),
+        (300, "cannot answer now", "1", 3, "openai:better", 4),
+        (300, "cannot answer now", "1", 3, "anthropic:better", 5),
         // It asks for more than there is.
-        (3_600_000, "6", 0, "openai:better", 1),
+        (3_600_000, "asks to wait 1 h", "6", 0, "openai:better", 1),
     ] {
         let mut project = Project::with(&outage(wait), &[("MARVIN_PROVIDER_PATIENCE", patience)]);
         project.with_last_resort(last_resort);
         let problem = run(&project.run, &task(&satisfied)).unwrap_err();
         assert_has(
             &problem.one_line(),
-            &["because openai asks to wait", "MARVIN_PROVIDER_PATIENCE"],
+            &[
+                &format!("because openai {words}, and no more is waited for it"),
+                "MARVIN_PROVIDER_PATIENCE",
+            ],
         );
         // Of this kind a run ends.
         assert_eq!(problem.kind, ProblemKind::Limit);
