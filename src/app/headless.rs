@@ -399,7 +399,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     }
     let written = stream.finish();
     let servers = session.modules.get::<SessionServers>();
-    servers.finish_looking(&stop);
+    servers.finish_looking(stop);
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
         // The signal cancelled the turn; the turn itself only reports a cancellation.

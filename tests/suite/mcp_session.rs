@@ -129,7 +129,7 @@ fn what_a_server_offers_by_now_is_offered_by_the_next_message_or_run() {
     configure(&home, &json!({"calc": entry(&home, &[])}));
     let tools = |more: &str| {
         let list = format!("\"tools\":[{more}");
-        home.program("bin/server", &SERVER.replace("\"tools\":[", &list));
+        home.program("bin/server", SERVER.replace("\"tools\":[", &list));
     };
     let tool =
         |name: &str| format!("{{\"name\":\"{name}\",\"inputSchema\":{{\"type\":\"object\"}}}},");
