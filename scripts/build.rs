@@ -33,7 +33,7 @@ fn pack_relocations() {
 /// Has the linker lay side by side what short runs enter (`scripts/start_order.py` lists it).
 ///
 /// The system maps 64 KB of a program where a page of it is touched. Spread over 12 MB of code, the functions of one answer make twelve megabytes
-/// resident; side by side, seven, with a quarter of the page faults and a fifth of the processor time less. Only the compiler's own
+/// resident; side by side, seven to nine, with a quarter of the page faults and a fifth of the processor time less. Only the compiler's own
 /// linker is asked: others may not know the option.
 fn order_functions() {
     const TARGET: &str = "x86_64-unknown-linux-gnu";

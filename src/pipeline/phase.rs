@@ -181,6 +181,11 @@ pub(crate) fn named(word: &str) -> Outcome<&'static Phase> {
     .next(format!("Phases: {}.", names.join(", "))))
 }
 
+/// The phase after which everything is done.
+pub(crate) fn last() -> &'static str {
+    PHASES.last().map_or("", |phase| phase.name)
+}
+
 /// Where a phase stands in the order.
 pub(crate) fn position(name: &str) -> Option<usize> {
     PHASES.iter().position(|phase| phase.name == name)

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::phase::PHASES;
 use super::places::RunPlaces;
-use super::{feature, state};
+use super::{feature, phase, state};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::{DirEntry, Root};
@@ -113,10 +112,9 @@ pub(crate) fn known(places: &RunPlaces) -> Outcome<Option<RunRecord>> {
         return Ok(None);
     }
     let task = String::from_utf8_lossy(&root.read(&rel, CAP)?).into_owned();
-    let last = PHASES.last().map(|phase| phase.name);
     Ok(Some(RunRecord {
         task,
-        finished: recorded.as_deref() == last,
+        finished: recorded.as_deref() == Some(phase::last()),
         // As far as the user's branch is concerned it is the same.
         merged: true,
         ..RunRecord::default()

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::child::environment::check_depth;
 use super::documents;
 use super::heartbeat::{AliveTimes, Heartbeat};
-use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
+use super::phase::{self, PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::places::RunPlaces;
 use super::record::{self, RunRecord};
 use super::repository::{self, Uncommitted};
@@ -21,9 +21,6 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
-
-/// The last phase.
-const LAST: &str = "5";
 
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
@@ -81,7 +78,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
     let earlier = match is_anothers {
         // It came with the repository, without the record of its run.
         true => Some(RunRecord {
-            finished: state::reaches(recorded.as_deref(), LAST),
+            finished: state::reaches(recorded.as_deref(), phase::last()),
             ..RunRecord::default()
         }),
         false => earlier,

@@ -40,7 +40,7 @@ impl Steering {
     /// # Errors
     /// It was to stop before the phase that was to be done again, or to wait when everything is done.
     pub(crate) fn check(&self) -> Outcome<()> {
-        let last = PHASES.last().map_or("", |phase| phase.name);
+        let last = phase::last();
         if self.approve.contains(&last) {
             return Err(Problem::input(format!(
                 "After phase {last} nothing is left that could wait for approval."
