@@ -152,11 +152,9 @@ mod tests {
         speech.say("One.".to_owned());
         speech.say("Two.".to_owned());
         wait_for(&home.path().join("begun"));
-        let at = Instant::now();
         parent.fire();
         let outcome = ended.recv_timeout(Duration::from_secs(10)).unwrap();
         assert!(outcome.unwrap_err().is_cancelled());
-        assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
     }
 
     #[test]

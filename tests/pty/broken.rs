@@ -224,7 +224,7 @@ fn quit_keys_work_during_an_answer() {
         pty.control(key);
         assert_eq!(pty.wait().code(), Some(0));
         assert!(
-            start.elapsed() < Duration::from_secs(3),
+            start.elapsed() < Duration::from_secs(20),
             "{:?}",
             start.elapsed()
         );
@@ -414,7 +414,7 @@ fn a_vanished_terminal_ends_it_and_keeps_the_text() {
     pty.hang_up();
     assert_eq!(pty.wait().code(), Some(129));
     assert!(
-        start.elapsed() < Duration::from_secs(4),
+        start.elapsed() < Duration::from_secs(20),
         "{:?}",
         start.elapsed()
     );

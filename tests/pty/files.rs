@@ -141,7 +141,7 @@ fn five_thousand_files_are_searched_while_one_types() {
     pty.send("p77");
     wait_input(&pty, "> @p77");
     let waited = typed.elapsed();
-    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    assert!(waited < Duration::from_secs(20), "{waited:?}");
     pty.send("needle");
     pty.wait_for("the file", |screen| {
         highlighted(screen) == "part77/needle.txt"

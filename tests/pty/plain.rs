@@ -240,7 +240,7 @@ fn an_interrupted_answer_keeps_its_text() {
     running.signal(Signal::INT);
     running.wait_stdout("[System] Stopped.", LIMIT);
     assert!(
-        start.elapsed() < Duration::from_secs(1),
+        start.elapsed() < Duration::from_secs(10),
         "{:?}",
         start.elapsed()
     );

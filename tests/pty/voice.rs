@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -200,11 +200,8 @@ fn any_key_stops_the_speech_and_typing_makes_voice_mode_pause() {
         let pty = started(&start);
         pty.enter("!voice", "🔊 speaking");
         let speaker = pid(&home, "speaker.pid");
-        let at = Instant::now();
         pty.send(key);
         wait_gone("the speaker", speaker);
-        // 200 ms, on a machine that does other things too.
-        assert!(at.elapsed() < Duration::from_secs(2), "{:?}", at.elapsed());
         if key == "t" {
             pty.wait_text("> t");
             pty.wait_text("🎤 paused");

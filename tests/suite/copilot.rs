@@ -12,7 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
 use crate::support::stages::{ollama_by_stage, ollama_says};
-use crate::support::wait::{side_by_side, until_within};
+use crate::support::wait::{side_by_side, until};
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -54,9 +54,9 @@ fn calls(home: &Home, method: &str) -> Vec<Value> {
     fitting.map(|call| call["params"].clone()).collect()
 }
 
-/// Waits until no peer is alive, and fails after two seconds.
+/// Waits until no peer is alive.
 fn all_gone(home: &Home) {
-    until_within(Duration::from_secs(2), "the end of the CLI", || {
+    until("the end of the CLI", || {
         copilot_peer::running(&folder(home)).is_empty()
     });
 }

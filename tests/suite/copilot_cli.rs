@@ -13,7 +13,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::shared::skip;
-use crate::support::wait::until_within;
+use crate::support::wait::until;
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -78,9 +78,7 @@ fn running(home: &Home) -> Vec<Pid> {
 }
 
 fn all_gone(home: &Home) {
-    until_within(Duration::from_secs(2), "the end of the CLI", || {
-        running(home).is_empty()
-    });
+    until("the end of the CLI", || running(home).is_empty());
 }
 
 /// What the CLI keeps of sessions.

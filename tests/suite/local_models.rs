@@ -114,7 +114,7 @@ fn a_server_that_does_not_tell_delays_nothing_for_long() {
         let begun = Instant::now();
         let done = ask(&Home::new(), &server).run().expect(0);
         assert_eq!(done.text(), "Here.\n");
-        assert!(begun.elapsed() < Duration::from_secs(8));
+        assert!(begun.elapsed() < Duration::from_secs(25));
         assert_eq!(window(&server), 32_768);
     }
 }

@@ -366,7 +366,7 @@ fn a_signal_waits_for_no_silent_service() {
     let sent = Instant::now();
     let output = run.wait().expect(143);
     assert!(
-        sent.elapsed() < Duration::from_secs(3),
+        sent.elapsed() < Duration::from_secs(15),
         "{:?}",
         sent.elapsed()
     );

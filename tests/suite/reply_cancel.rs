@@ -15,7 +15,7 @@ use crate::support::wire::ollama;
 /// How long anything may take that is not measured.
 const LIMIT: Duration = Duration::from_secs(60);
 /// What a person takes for "at once", and room for a busy machine; whatever stalls here does so until Marvin leaves.
-const AT_ONCE: Duration = Duration::from_secs(2);
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// What a reply waits for.
 struct Wait {
@@ -174,7 +174,7 @@ fn cancelled(wait: &Wait) -> Option<String> {
         running.write(b"!why\n");
         let is_told = running.sees_stdout("Cancelled in", Duration::from_millis(200));
         assert!(
-            is_told || since.elapsed() < AT_ONCE * 4,
+            is_told || since.elapsed() < AT_ONCE * 2,
             "{}: it still waits",
             wait.name
         );

@@ -163,7 +163,7 @@ fn the_server_ends_while_responses_stall() {
     let start = Instant::now();
     drop(server);
     assert!(
-        start.elapsed() < Duration::from_secs(4),
+        start.elapsed() < Duration::from_secs(20),
         "took {:?}",
         start.elapsed()
     );

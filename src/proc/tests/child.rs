@@ -52,11 +52,14 @@ fn is_alive(pid: &str) -> bool {
 /// Waits until the process is gone; kernels take a moment after KILL.
 fn waits_until_dead(pid: &str) -> bool {
     let start = Instant::now();
-    while is_alive(pid) && start.elapsed() < Duration::from_secs(5) {
+    while is_alive(pid) && start.elapsed() < SOON {
         thread::sleep(Duration::from_millis(5));
     }
     !is_alive(pid)
 }
+
+/// Far less than what the programs here would take by themselves, on a busy machine too.
+const SOON: Duration = Duration::from_secs(20);
 
 /// Less time has passed than `limit`.
 #[track_caller]
@@ -80,7 +83,7 @@ fn cancelled(script: &str, stop: &Cancel) -> (String, ProgramOutput, Instant) {
 
 fn wait_for(file: &Path) -> String {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(10) {
+    while start.elapsed() < SOON {
         if let Ok(text) = std::fs::read_to_string(file)
             && text.ends_with('\n')
         {
@@ -185,7 +188,7 @@ fn the_limit_kills_grandchildren_that_ignore_term() {
         output.ending(),
         "timed out after 0.3 s; the whole process group was killed"
     );
-    is_within(Duration::from_secs(2), start);
+    is_within(SOON, start);
     let pids = text(&output).0;
     assert_eq!(pids.lines().count(), 2);
     for pid in pids.lines() {
@@ -256,14 +259,14 @@ fn a_group_that_obeys_term_ends_without_the_grace_period() {
     });
     assert!(output.timed_out);
     assert_eq!((output.code, text(&output).0.as_str()), (Some(7), "bye\n"));
-    is_within(Duration::from_secs(5), start);
+    is_within(SOON, start);
 }
 
 #[test]
 fn cancellation_ends_it_at_once() {
     let stop = Cancel::new();
     let (pid, done, fired) = cancelled("sleep 60 & echo $! > {}; wait", &stop);
-    is_within(Duration::from_millis(200), fired);
+    is_within(SOON, fired);
     assert!(done.cancelled && waits_until_dead(&pid));
     assert!(done.unless_cancelled().unwrap_err().is_cancelled());
     assert!(sh("true").run(&stop).unwrap_err().is_cancelled());
@@ -273,7 +276,7 @@ fn cancellation_ends_it_at_once() {
 fn cancellation_kills_a_child_that_ignores_term() {
     let script = "trap '' TERM; echo $$ > {}; while :; do sleep 1; done";
     let (pid, done, fired) = cancelled(script, &Cancel::new());
-    is_within(Duration::from_secs(1), fired);
+    is_within(SOON, fired);
     assert!(done.cancelled && waits_until_dead(&pid));
 }
 
@@ -281,13 +284,13 @@ fn cancellation_kills_a_child_that_ignores_term() {
 fn a_grandchild_holding_the_pipe_does_not_block() {
     let start = Instant::now();
     let output = run(&sh("sleep 60 & echo $!"));
-    is_within(Duration::from_secs(3), start);
+    is_within(SOON, start);
     assert!(output.held_open && output.success());
     assert!(waits_until_dead(&text(&output).0));
     // The same in a session of its own, which no signal of ours reaches.
     let start = Instant::now();
-    let output = run(&sh("setsid sleep 4 & echo hi"));
-    is_within(Duration::from_secs(3), start);
+    let output = run(&sh("setsid sleep 30 & echo hi"));
+    is_within(SOON, start);
     assert_eq!(text(&output).0, "hi\n");
 }
 
@@ -358,7 +361,7 @@ fn output_can_be_split_and_stopped_early() {
         })
         .unwrap();
     assert_eq!((count, done.timed_out), (3, false));
-    assert!(start.elapsed() < Duration::from_secs(5));
+    is_within(SOON, start);
 }
 
 #[test]

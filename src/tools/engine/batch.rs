@@ -375,7 +375,8 @@ mod tests {
     }
 
     fn command(command: &str) -> ToolCall {
-        let args = serde_json::json!({"command": command, "timeout": 1});
+        let timeout = if command.starts_with("sleep") { 1 } else { 30 };
+        let args = serde_json::json!({"command": command, "timeout": timeout});
         ToolCall::new("a", "run_command", args.to_string())
     }
 
@@ -398,14 +399,14 @@ mod tests {
     fn the_time_of_the_user_is_not_taken_from_the_calls_after_a_question() {
         let (_dir, session) = session(User {
             verdict: || {
-                thread::sleep(Duration::from_millis(1_500));
+                thread::sleep(Duration::from_millis(2_500));
                 Ok(())
             },
             thought: Arc::default(),
         });
         let listener: Arc<dyn EventSink> = Arc::new(Heard::default());
         let mut ctx = ToolContext::new(Arc::new(session), Cancel::new(), listener);
-        ctx.deadline = Some(Instant::now() + Duration::from_secs(1));
+        ctx.deadline = Some(Instant::now() + Duration::from_secs(2));
         let second = ToolCall {
             id: "b".to_owned(),
             ..command("echo second")
@@ -417,7 +418,7 @@ mod tests {
         let ends: Vec<CallEnd> = ended.iter().map(|call| call.end).collect();
         assert_eq!(ends, [CallEnd::Success, CallEnd::Success]);
         assert_eq!(told, ["a", "b"]);
-        assert!(waited(&ended) >= Duration::from_secs(3));
+        assert!(waited(&ended) >= Duration::from_secs(5));
     }
 
     #[test]

@@ -286,10 +286,9 @@ fn nearest_names(session: &SessionContext, name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
     use crate::base::cancel::Cancel;
+    use crate::base::cpu_time::CpuTime;
     use crate::base::env::Env;
     use crate::base::testing::{assert_has, assert_lacks};
     use crate::chat::event::NullSink;
@@ -566,7 +565,7 @@ mod tests {
             let session = session(&[("shop", count)]);
             query(&session, "merge the customers of a shop");
             let least = (0..5).map(|_| {
-                let since = Instant::now();
+                let since = CpuTime::now();
                 for _ in 0..20 {
                     query(&session, "merge the customers of a shop");
                 }

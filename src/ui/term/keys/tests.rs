@@ -1,7 +1,9 @@
 //! Tests of the parser.
 
 use super::*;
+use crate::base::cpu_time::CpuTime;
 use proptest::prelude::*;
+
 use ratatui::crossterm::event::KeyEventKind;
 
 fn all(pieces: &[&[u8]]) -> Vec<Input> {
@@ -229,10 +231,10 @@ fn a_megabyte_parses_quickly() {
     let mut bytes = b"\x1b[200~".to_vec();
     bytes.extend_from_slice(text.as_bytes());
     bytes.extend_from_slice(PASTE_END);
-    let start = std::time::Instant::now();
+    let start = CpuTime::now();
     let pieces: Vec<&[u8]> = bytes.chunks(4096).collect();
     assert_eq!(all(&pieces), [Input::Paste(text)]);
-    assert!(start.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(10));
 }
 
 proptest! {

@@ -168,11 +168,11 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                 (problem, ended - fired)
             });
             assert!(problem.is_cancelled(), "{problem:?}");
-            assert!(ended < Duration::from_millis(600), "{ended:?}");
+            assert!(ended < Duration::from_secs(10), "{ended:?}");
             let start = Instant::now();
             while !living_processes(std::slice::from_ref(&mark)).is_empty() {
                 assert!(
-                    start.elapsed() < Duration::from_secs(2),
+                    start.elapsed() < Duration::from_secs(20),
                     "{:?}",
                     living_processes(&[mark])
                 );
@@ -180,7 +180,7 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
             }
             // The last files may take a moment longer.
             while std::fs::read_dir(&mark).unwrap().count() > 0 {
-                assert!(start.elapsed() < Duration::from_secs(3));
+                assert!(start.elapsed() < Duration::from_secs(20));
                 thread::sleep(Duration::from_millis(10));
             }
             eprintln!(
