@@ -52,7 +52,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         );
     }
     let root = ctx.root()?;
-    let asked = to_be_read(ctx, args.outside_sandbox);
+    let asked = to_be_read(ctx);
     let ctx = asked.as_ref().unwrap_or(ctx);
     let sandbox = match sandbox_for(ctx, root.path())? {
         Some(sandbox) if args.outside_sandbox => {
@@ -70,7 +70,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         }
         None => {
             let request = ApprovalRequest::new("Run this command?", "run this command", command);
-            ctx.approve(request.in_dir(root.path()))?;
+            ctx.approve(request.in_dir(root.path()).because(&args.reason))?;
             None
         }
         fenced => fenced,
@@ -111,11 +111,11 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     })
 }
 
-/// The call as one that is asked about, where a rule, a mode or a hook agreed to it but it wants out of the sandbox, or there is none on this system.
-fn to_be_read(ctx: &ToolContext, wants_out: bool) -> Option<ToolContext> {
+/// The call as one that is asked about, where a rule, a mode or a hook agreed to it but this system cannot hold it.
+fn to_be_read(ctx: &ToolContext) -> Option<ToolContext> {
     let can_be_asked = matches!(ctx.approval, Approval::Ask(_));
     let is_undecided = ctx.is_unread && ctx.session.sandbox.choice().is_none();
-    (can_be_asked && is_undecided && (wants_out || landlock_abi().is_err())).then(|| ToolContext {
+    (can_be_asked && is_undecided && landlock_abi().is_err()).then(|| ToolContext {
         is_agreed: false,
         is_unread: false,
         ..ctx.clone()
@@ -148,7 +148,7 @@ fn leave_sandbox(
         let problem = Problem::refused(format!("Commands run in the sandbox here ({summary})."));
         Err(problem.next(sandbox.policy.ways()))
     };
-    if !ctx.session.policy.can_leave_sandbox {
+    if !ctx.session.policy.can_ask_to_leave_sandbox {
         return refused();
     }
     if matches!(ctx.approval, Approval::Ask(_)) {
