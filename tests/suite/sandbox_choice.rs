@@ -522,6 +522,45 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
 }
 
 #[test]
+fn in_a_linked_worktree_commits_are_picked_reverted_and_rebased_to_the_end() {
+    let home = Home::new();
+    git(&home, "work", "init -q -b main");
+    git(&home, "work", "config user.name A");
+    git(&home, "work", "config user.email a@b.c");
+    for (name, text) in [("one", "1"), ("two", "2"), ("clash", "main")] {
+        home.write(&format!("work/{name}"), text);
+        git(&home, "work", "add .");
+        git(&home, "work", &format!("commit -qm {name}"));
+    }
+    git(&home, "work", "worktree add -q ../linked -b side HEAD~2");
+    let own = "$(git rev-parse --git-dir)";
+    let server = commands(&[
+        "git cherry-pick main~1 && git revert --no-edit HEAD",
+        // Nothing stands in the way of a merge any more.
+        "git status | grep -c 'cherry-pick\\|revert'; git merge -q main~1 && echo merged",
+        // One that is not over stays, and is gone on with.
+        "echo side > clash; git add .; git commit -qm own; git cherry-pick main; echo status $?",
+        &format!(
+            "cat {own}/CHERRY_PICK_HEAD; echo both > clash; git add .; GIT_EDITOR=true git cherry-pick --continue && echo on"
+        ),
+        "git tag before; GIT_SEQUENCE_EDITOR='sed -i 2s/pick/squash/' GIT_EDITOR=true git rebase -i HEAD~2 && git status && git log --format=%s | head -2",
+        "git branch gone; git branch -d gone; git tag -d before",
+    ]);
+    unread(&home, &server)
+        .dir(&home.path().join("linked"))
+        .run()
+        .expect(0);
+    let told = |n: usize| last_sent(&server, n);
+    told(1).assert_has(&["Revert \"two\"", "they are complete"]);
+    told(2).assert_has(&["0\nmerged\n"]);
+    told(3).assert_has(&["CONFLICT", "status 1\n"]);
+    told(4).assert_has(&["on\n"]);
+    told(5).assert_has(&["nothing to commit", "\nown\n"]);
+    told(6).assert_has(&["Permission denied", "Delete and rename outside the sandbox"]);
+    assert!(home.has("work/.git/refs/tags/before"));
+}
+
+#[test]
 fn what_a_command_makes_of_a_hooks_program_and_of_a_new_repository_runs_nothing() {
     let home = Home::new();
     let hook = "#!/bin/sh\ntouch ran\n";

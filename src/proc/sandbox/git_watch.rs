@@ -148,6 +148,11 @@ impl GitWatch {
         named_by(&self.git, &noting.noted, dir)
     }
 
+    /// A command has ended: what git could not end in the sandbox of a linked worktree is ended.
+    pub(crate) fn conclude(&self) {
+        self.linked.iter().for_each(LinkedWorktree::conclude);
+    }
+
     /// What is different now.
     pub(crate) fn changes(&self) -> WatchedChanges {
         let made = self.repositories.new_since(&self.places.dir);

@@ -90,6 +90,7 @@ pub(super) fn watch(
 impl CommandWatch {
     /// Looks at what the command, which has ended, has changed; the remarks for the result.
     pub(super) fn settle(self, ctx: &ToolContext) -> String {
+        self.watch.conclude();
         let mut remarks = self.remarks;
         let settled = undo(ctx, &self.watch, "The command");
         remarks.push_str(&settled.remarks);

@@ -9,6 +9,7 @@ use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::landlock_abi;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
+use crate::proc::sandbox::words::references_hint;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
@@ -100,6 +101,12 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     {
         output.text.push('\n');
         output.text.push_str(&hint);
+    }
+    if sandbox.is_some()
+        && let Some(hint) = references_hint(&output.text)
+    {
+        output.text.push('\n');
+        output.text.push_str(hint);
     }
     if output.cancelled {
         // A failure, so that it is not mistaken for the complete output.
