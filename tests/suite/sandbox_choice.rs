@@ -503,7 +503,7 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
         ".git/config: Permission denied",
     ]);
     told.assert_has(&[" one\n", "nothing to commit", "\none\ntwo\none\n"]);
-    assert!(!told.contains("cherry-pick"), "{told}");
+    assert!(!told.contains("cherry-picking"), "{told}");
     // A repository that does not name the folder opens nothing.
     git(&home, "linked", "rev-parse HEAD");
     home.write(
@@ -580,6 +580,16 @@ fn what_a_command_makes_of_a_hooks_program_and_of_a_new_repository_runs_nothing(
     assert!(home.has("work/ran"));
     git(&home, "work/new", "status");
     assert!(!home.has("work/evil"));
+}
+
+#[test]
+fn where_not_every_folder_is_searched_that_is_told_once() {
+    let home = Home::new();
+    fs::create_dir_all(home.work().join("d/".repeat(60))).unwrap();
+    let server = commands(&["true", "true"]);
+    let done = unread(&home, &server).run().expect(0);
+    let errors = done.errors();
+    assert_eq!(errors.matches("Not every folder of").count(), 1, "{errors}");
 }
 
 /// What another process writes between two commands, and what is there in the end.

@@ -10,7 +10,7 @@ use crate::tools::engine::rules::Rules;
 use crate::tools::{OUTSIDE, READ, all};
 
 fn names(bounds: &ToolPolicy, max: usize) -> Vec<String> {
-    let offer = Registry::default().offer(bounds, max);
+    let offer = Registry::default().offer(bounds, max, false);
     offer
         .tools
         .iter()
