@@ -72,6 +72,10 @@ fn the_question_shows_command_place_and_reason() {
         screen.replace('\n', "").contains(&place),
         "no {place}:\n{screen}"
     );
+    // Each command is asked about, so that none is held that could ask to leave.
+    let offered = server.request(0).json()["tools"].to_string();
+    offered.assert_has(&["run_command"]);
+    offered.assert_lacks(&["outside_sandbox"]);
     // Other keys have no effect here.
     pty.send("xq ");
     pty.send("n");

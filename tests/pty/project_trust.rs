@@ -84,6 +84,15 @@ fn a_hooks_file_that_cannot_be_used_is_told_where_there_is_nothing_else_to_ask_a
     pty.enter("/trust", "cannot be used");
     pty.send("/exit\r");
     assert_eq!(pty.wait().code(), Some(0));
+    // Beside something else it is a row of the question.
+    let skill = "---\ndescription: How to deploy.\n---\nDeploy it.\n";
+    home.write("work/.agents/skills/deploy/SKILL.md", skill);
+    let pty = Pty::spawn(&command(&home, &server), SIZE);
+    pty.wait_text(TITLE);
+    pty.wait_text("hook .marvin/hooks.json cannot be used: Line 1");
+    pty.send("\r");
+    pty.wait_gone(TITLE);
+    quit(pty, &home);
 }
 
 #[test]

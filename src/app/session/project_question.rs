@@ -181,11 +181,11 @@ fn question(folder: &ProjectFolder, items: &[TrustItem], run: &Run) -> ChoiceLis
     rows.push(row(THIS_SESSION, "Use this in this session only"));
     rows.push(row(NEVER, "No, and do not ask again"));
     let answers = rows.len();
-    // Where it is trusted the fault is told.
+    let path = escape_controls(&folder.path.display().to_string());
     let fault = extensions::fault_of(&run.context);
     rows.extend(fault.map(|fault| ChoiceRow {
         lead: format!("{} ", TrustKind::Hook.word()),
-        title: fault,
+        title: fault.replacen(&format!("{path}/"), "", 1),
         ..ChoiceRow::default()
     }));
     for item in items {
@@ -199,7 +199,6 @@ fn question(folder: &ProjectFolder, items: &[TrustItem], run: &Run) -> ChoiceLis
             ..ChoiceRow::default()
         });
     }
-    let path = escape_controls(&folder.path.display().to_string());
     let mut about = format!("{path} brings this along, which acts with your rights");
     let has_changed = known.is_some_and(|known| {
         let mut hooks = items.iter().filter(|item| item.kind == TrustKind::Hook);
