@@ -89,7 +89,7 @@ fn a_hooks_file_that_cannot_be_used_is_told_where_there_is_nothing_else_to_ask_a
     home.write("work/.agents/skills/deploy/SKILL.md", skill);
     let pty = Pty::spawn(&command(&home, &server), SIZE);
     pty.wait_text(TITLE);
-    pty.wait_text("hook .marvin/hooks.json cannot be used: Line 1");
+    pty.wait_text(".marvin/hooks.json cannot be used: Line 1");
     pty.send("\r");
     pty.wait_gone(TITLE);
     quit(pty, &home);
