@@ -308,12 +308,8 @@ fn left_out(session: &SessionContext, settings: &Settings) -> Option<(String, bo
     if settings.is_leashed() || is_refused(session) {
         return None;
     }
-    let fault = match session.hooks.is_off() {
-        true => None,
-        false => project_fault(folder),
-    };
-    // A trusted one was told of already, with what follows.
-    let is_told = session.trust.agrees(&session.paths, TrustKind::Skill, "");
+    let fault = fault_of(session);
+    let is_told = is_fault_told(session);
     let Some(words) = summary(&unused(session, items_of(session))) else {
         return fault.map(|words| (words, is_told));
     };
@@ -325,6 +321,19 @@ fn left_out(session: &SessionContext, settings: &Settings) -> Option<(String, bo
         words = format!("{words} {fault}");
     }
     Some((words, false))
+}
+
+/// Why the hooks file of the session's project cannot be used, where hooks are.
+pub(crate) fn fault_of(session: &SessionContext) -> Option<String> {
+    let folder = session.trust.folder()?;
+    (!session.hooks.is_off())
+        .then(|| project_fault(folder))
+        .flatten()
+}
+
+/// Whether a fault of the project's hooks file was told as the session was opened: that of a trusted one was, with what follows.
+pub(crate) fn is_fault_told(session: &SessionContext) -> bool {
+    session.trust.agrees(&session.paths, TrustKind::Skill, "")
 }
 
 /// Whether somebody has said that nothing of the project is used.

@@ -31,6 +31,13 @@ fn asks(times: usize) -> Server {
     playing((0..times).map(call).chain([says("That was it.")]))
 }
 
+/// A home, a model that runs the command so often, and the screen as `open` brings it up.
+fn asks_on(times: usize, open: impl Fn(&Home, &Server) -> Pty) -> (Home, Server, Pty) {
+    let (home, server) = (Home::new(), asks(times));
+    let pty = open(&home, &server);
+    (home, server, pty)
+}
+
 fn asked(home: &Home, server: &Server) -> Pty {
     let pty = full(home, server);
     pty.enter("do it", "Run this command?");
@@ -65,6 +72,10 @@ fn the_question_shows_command_place_and_reason() {
         screen.replace('\n', "").contains(&place),
         "no {place}:\n{screen}"
     );
+    // Each command is asked about, so that none is held that could ask to leave.
+    let offered = server.request(0).json()["tools"].to_string();
+    offered.assert_has(&["run_command"]);
+    offered.assert_lacks(&["outside_sandbox"]);
     // Other keys have no effect here.
     pty.send("xq ");
     pty.send("n");
@@ -130,9 +141,7 @@ fn a_file_outside_the_working_directory_is_sent_only_when_the_user_agrees() {
 #[test]
 fn y_and_enter_run_it_once() {
     for key in ["y", "\r"] {
-        let home = Home::new();
-        let server = asks(2);
-        let pty = asked(&home, &server);
+        let (home, server, pty) = asks_on(2, asked);
         pty.send(key);
         // The same command is requested again.
         crate::stage::until("it ran", || home.has("work/made.txt"));
@@ -242,9 +251,7 @@ fn code_for_blender_asks_and_runs_when_the_user_agrees() {
 #[test]
 fn no_declines_and_the_model_is_told() {
     for key in ["n", "\x1b", "\x03"] {
-        let home = Home::new();
-        let server = asks(1);
-        let pty = asked(&home, &server);
+        let (home, server, pty) = asks_on(1, asked);
         pty.send(key);
         pty.wait_text("That was it.");
         last_sent(&server, 1).assert_has(&["The user declined"]);
@@ -255,9 +262,7 @@ fn no_declines_and_the_model_is_told() {
 
 #[test]
 fn no_with_a_comment_reaches_the_model_and_restores_the_draft() {
-    let home = Home::new();
-    let server = asks(1);
-    let pty = full(&home, &server);
+    let (home, server, pty) = asks_on(1, full);
     pty.send("do it\r");
     pty.send("a draft");
     // Letters belong to the draft until the question is chosen.
@@ -304,9 +309,7 @@ fn enter_sends_the_draft_beside_a_question_and_approves_nothing() {
 
 #[test]
 fn esc_and_the_page_keys_are_the_questions_beside_a_draft_too() {
-    let home = Home::new();
-    let server = asks(1);
-    let pty = full(&home, &server);
+    let (home, server, pty) = asks_on(1, full);
     pty.send("do it\r");
     pty.send("a draft");
     pty.wait_text("Tab: answer this");
@@ -325,9 +328,7 @@ fn esc_and_the_page_keys_are_the_questions_beside_a_draft_too() {
 
 #[test]
 fn a_cancelled_comment_is_a_plain_no() {
-    let home = Home::new();
-    let server = asks(1);
-    let pty = asked(&home, &server);
+    let (home, server, pty) = asks_on(1, asked);
     pty.send("e");
     pty.wait_text("why not:");
     pty.send("half a wo\x1b");
@@ -395,9 +396,7 @@ fn a_pipe_is_not_asked() {
 #[test]
 fn plain_on_a_terminal_asks_in_lines() {
     for (answer, runs) in [("y\r", true), ("n\r", false), ("e\rnot now\r", false)] {
-        let home = Home::new();
-        let server = asks(1);
-        let mut pty = lines(&home, &server);
+        let (home, server, mut pty) = asks_on(1, lines);
         pty.enter("do it", "Marvin wants to run this command in ");
         pty.wait_text("Agreed? ");
         for line in answer.split_inclusive('\r') {

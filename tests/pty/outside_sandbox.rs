@@ -24,7 +24,11 @@ fn a_command_that_a_rule_lets_run_unread_is_held_and_asks_to_leave() {
     let mut command = command(&home, &server);
     command.args(["--allowed-tools", "run_command"]);
     let pty = started(&command);
-    pty.enter("do it", "Run this command?");
+    pty.enter("do it", "Run this command outside the sandbox?");
+    pty.wait_text("It belongs there.");
+    // Though nobody chose a sandbox the model is told how to ask.
+    let offered = server.request(0).json()["tools"].to_string();
+    assert!(offered.contains("outside_sandbox"), "{offered}");
     assert!(home.has("work/in.txt") && !home.has("out.txt"));
     last_sent(&server, 1).assert_has(&["Permission denied", "Commands run in a sandbox here"]);
     pty.wait_text(LIVE);

@@ -64,6 +64,38 @@ fn a_message_waits_for_the_answer_which_no_stray_key_gives() {
 }
 
 #[test]
+fn a_hooks_file_that_cannot_be_used_is_told_where_there_is_nothing_else_to_ask_about() {
+    let home = Home::new();
+    home.write("work/.marvin/hooks.json", "{\"hooks\": [}");
+    let told = |pty: &Pty| {
+        pty.wait_for("the fault", |screen| {
+            let text = screen.contents().replace('\n', "");
+            text.contains("hooks.json") && text.contains("Line 1")
+        });
+    };
+    let server = playing([]);
+    let pty = Pty::spawn(&command(&home, &server), SIZE);
+    told(&pty);
+    assert!(!pty.screen().contains(TITLE));
+    quit(pty, &home);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    told(&pty);
+    pty.wait_text("You: ");
+    pty.enter("/trust", "cannot be used");
+    pty.send("/exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+    // Beside something else it is a row of the question.
+    let skill = "---\ndescription: How to deploy.\n---\nDeploy it.\n";
+    home.write("work/.agents/skills/deploy/SKILL.md", skill);
+    let pty = Pty::spawn(&command(&home, &server), SIZE);
+    pty.wait_text(TITLE);
+    pty.wait_text(".marvin/hooks.json cannot be used: Line 1");
+    pty.send("\r");
+    pty.wait_gone(TITLE);
+    quit(pty, &home);
+}
+
+#[test]
 fn plain_lines_ask_with_numbers_and_a_session_is_no_more_than_that() {
     let home = home();
     for (answer, says_hook, reply) in [

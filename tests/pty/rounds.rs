@@ -13,7 +13,7 @@ use crate::support::words::TextAssertions;
 
 /// Longer than the pause after which a key answers.
 const PAUSE: Duration = Duration::from_millis(900);
-const LIVE: &str = "y once";
+const LIVE: &str = "y yes";
 
 /// Looks around so often, then says that it is done.
 fn looks(times: usize) -> Server {
@@ -30,6 +30,10 @@ fn when_the_rounds_are_used_up_the_user_may_allow_as_many_again() {
     pty.screen().assert_has(&["has used 10 rounds"]);
     pty.wait_text(LIVE);
     assert_eq!(server.requests().len(), 10);
+    // The next question would be about other rounds.
+    pty.screen().assert_lacks(&["always"]);
+    pty.send("a");
+    pty.wait_text("There is no always for this question");
     pty.send("y");
     pty.wait_text("That was it.");
     last_sent(&server, 13).assert_lacks(&["are used up"]);
@@ -57,6 +61,7 @@ fn in_plain_lines_the_question_is_answered_by_a_line() {
     pty.enter("look around", "has used 10 rounds");
     // Keys that come at once were meant for something else.
     std::thread::sleep(PAUSE);
+    pty.enter("a", "Please answer y, n or e.");
     pty.enter("y", "That was it.");
     pty.control('d');
     pty.wait();

@@ -211,7 +211,7 @@ fn a_turn_that_runs_out_of_rounds_names_the_mode_with_more() {
     let home = Home::new();
     let server = Server::always(calls("tree", json!({})));
     let pty = full(&home, &server);
-    pty.enter("read everything", "y once");
+    pty.enter("read everything", "y yes");
     pty.send("n");
     pty.wait_text("after 10 rounds");
     pty.wait_text("/code, a turn has more rounds.");

@@ -162,16 +162,21 @@ fn an_answer_that_is_none_refuses_and_a_cancelled_one_ends_the_turn() {
     assert_eq!(editor.prompt(&session, "hello"), "end_turn");
 }
 
+/// Two prompts: one that is being answered, and one that waits.
+fn slow_and_later(editor: &mut Editor, session: &str) -> [u64; 2] {
+    let prompts = ["slow", "later"].map(|text| editor.prompts(session, text));
+    editor.line("a piece", |line| {
+        line["params"]["update"]["content"]["text"] == "slow"
+    });
+    prompts
+}
+
 #[test]
 fn a_cancel_ends_the_prompt_and_those_that_wait_and_the_next_is_answered() {
     let (home, server) = (Home::new(), obedient_model());
     let mut editor = Editor::begin(&home, &server);
     let session = editor.open(&home);
-    let running = editor.prompts(&session, "slow");
-    let waiting = editor.prompts(&session, "later");
-    editor.line("a piece", |line| {
-        line["params"]["update"]["content"]["text"] == "slow"
-    });
+    let [running, waiting] = slow_and_later(&mut editor, &session);
     editor.notify("session/cancel", json!({"sessionId": session}));
     for id in [running, waiting] {
         assert_eq!(
@@ -211,11 +216,7 @@ fn a_cancelled_request_is_an_error_and_the_session_stays() {
     let (home, server) = (Home::new(), obedient_model());
     let mut editor = Editor::begin(&home, &server);
     let session = editor.open(&home);
-    let running = editor.prompts(&session, "slow");
-    let waiting = editor.prompts(&session, "later");
-    editor.line("a piece", |line| {
-        line["params"]["update"]["content"]["text"] == "slow"
-    });
+    let [running, waiting] = slow_and_later(&mut editor, &session);
     for id in [waiting, running] {
         editor.notify("$/cancel_request", json!({"requestId": id}));
         assert_eq!(editor.answer(id)["error"]["code"], -32800);

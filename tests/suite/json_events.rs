@@ -579,15 +579,12 @@ fn what_nobody_allowed_does_not_run_when_a_program_drives() {
         calls("run_command", json!({"command": "echo one"})),
         says("It ran."),
     ]);
-    let mut running = driven(&home, &server)
-        .line("--permission-prompt-tool stdio")
-        .spawn();
-    running.write(&user("run it"));
-    running.wait_stdout("can_use_tool", LIMIT);
-    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1", "response": {"behavior": "allow", "updatedInput": {"command": "echo two"}, "updatedPermissions": [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]}}});
-    running.write(format!("{answer}\n").as_bytes());
-    let done = running.wait().expect(0);
-    let all = lines(&done);
+    let mode = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    let all = asked(
+        &home,
+        &server,
+        &json!({"behavior": "allow", "updatedInput": {"command": "echo two"}, "updatedPermissions": mode}),
+    );
     let question = all.iter().find(|line| line["type"] == "control_request");
     let question = &question.unwrap()["request"];
     assert_eq!(question["input"], json!({"command": "echo one"}));
@@ -604,16 +601,25 @@ fn what_nobody_allowed_does_not_run_when_a_program_drives() {
         calls("run_command", json!({"command": "echo one"})),
         says("Not run."),
     ]);
-    let mut running = driven(&home, &server)
-        .line("--permission-prompt-tool stdio")
-        .spawn();
-    running.write(&user("run it"));
-    running.wait_stdout("can_use_tool", LIMIT);
-    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1", "response": {"behavior": "allow", "updatedInput": ["echo two"]}}});
-    running.write(format!("{answer}\n").as_bytes());
-    let all = lines(&running.wait().expect(0));
+    let all = asked(
+        &home,
+        &server,
+        &json!({"behavior": "allow", "updatedInput": ["echo two"]}),
+    );
     assert_eq!(
         last(&all)["permission_denials"][0]["tool_name"],
         "run_command"
     );
+}
+
+/// The lines of a run whose caller is asked about the only call, and answers so.
+fn asked(home: &Home, server: &Server, response: &Value) -> Vec<Value> {
+    let mut running = driven(home, server)
+        .line("--permission-prompt-tool stdio")
+        .spawn();
+    running.write(&user("run it"));
+    running.wait_stdout("can_use_tool", LIMIT);
+    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "marvin-1", "response": response}});
+    running.write(format!("{answer}\n").as_bytes());
+    lines(&running.wait().expect(0))
 }

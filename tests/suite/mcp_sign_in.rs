@@ -192,7 +192,7 @@ fn a_conversation_offers_to_sign_in_and_does_it() {
         .args(["--provider", "openai-compat", "--model", "test"]);
     let mut terminal = Pty::spawn(&command, (300, 60));
     // As soon as the server wants it.
-    let asked = "y once";
+    let asked = "y yes";
     terminal.wait_text("Open this address in your browser?");
     terminal.wait_text(asked);
     terminal.send("n");

@@ -55,58 +55,49 @@ fn started(home: &Home) {
 }
 
 fn child(home: &Home, time: &str, id: &str, label: &str) {
-    record(
-        home,
-        time,
-        json!({"kind": "child_started", "id": id, "label": label, "model": "m", "attempt": 1}),
-    );
+    record(home, time, child_started(id, label));
+}
+
+fn child_started(id: &str, label: &str) -> Value {
+    json!({"kind": "child_started", "id": id, "label": label, "model": "m", "attempt": 1})
 }
 
 /// A run in its second phase, with a child that runs.
 fn half_a_run(home: &Home) {
     started(home);
-    record(
-        home,
-        "12:00:01",
-        json!({"kind": "phase_started", "phase": "1a"}),
-    );
-    child(home, "12:00:02", "spec-writer-1", "spec-writer");
-    record(
-        home,
-        "12:02:00",
-        json!({"kind": "child_usage", "id": "spec-writer-1", "tokens": 1200, "cost": 0.25, "estimated": false}),
-    );
-    record(
-        home,
-        "12:02:01",
-        json!({"kind": "child_ended", "id": "spec-writer-1", "done": true, "words": "Written.", "seconds": 119}),
-    );
-    record(
-        home,
-        "12:02:02",
-        json!({"kind": "phase_done", "phase": "1a", "seconds": 121}),
-    );
-    record(
-        home,
-        "12:02:03",
-        json!({"kind": "phase_started", "phase": "1b"}),
-    );
-    record(
-        home,
-        "12:02:03",
-        json!({"kind": "round_started", "phase": "1b", "subject": "design.md", "round": 2, "most": 4}),
-    );
-    record(
-        home,
-        "12:02:04",
-        json!({"kind": "warning", "words": "It was \u{1b}[2J slow."}),
-    );
-    child(home, "12:04:00", "design-writer-2", "design-writer");
-    record(
-        home,
-        "12:04:30",
-        json!({"kind": "child_tools", "id": "design-writer-2", "tools": ["search", "create_file"]}),
-    );
+    let phase = |kind: &str, name: &str| json!({"kind": kind, "phase": name, "seconds": 121});
+    for (time, event) in [
+        ("12:00:01", phase("phase_started", "1a")),
+        ("12:00:02", child_started("spec-writer-1", "spec-writer")),
+        (
+            "12:02:00",
+            json!({"kind": "child_usage", "id": "spec-writer-1", "tokens": 1200, "cost": 0.25, "estimated": false}),
+        ),
+        (
+            "12:02:01",
+            json!({"kind": "child_ended", "id": "spec-writer-1", "done": true, "words": "Written.", "seconds": 119}),
+        ),
+        ("12:02:02", phase("phase_done", "1a")),
+        ("12:02:03", phase("phase_started", "1b")),
+        (
+            "12:02:03",
+            json!({"kind": "round_started", "phase": "1b", "subject": "design.md", "round": 2, "most": 4}),
+        ),
+        (
+            "12:02:04",
+            json!({"kind": "warning", "words": "It was \u{1b}[2J slow."}),
+        ),
+        (
+            "12:04:00",
+            child_started("design-writer-2", "design-writer"),
+        ),
+        (
+            "12:04:30",
+            json!({"kind": "child_tools", "id": "design-writer-2", "tools": ["search", "create_file"]}),
+        ),
+    ] {
+        record(home, time, event);
+    }
 }
 
 /// Holds the lock of a run, as this process.

@@ -503,7 +503,7 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
         ".git/config: Permission denied",
     ]);
     told.assert_has(&[" one\n", "nothing to commit", "\none\ntwo\none\n"]);
-    assert!(!told.contains("cherry-pick"), "{told}");
+    assert!(!told.contains("cherry-picking"), "{told}");
     // A repository that does not name the folder opens nothing.
     git(&home, "linked", "rev-parse HEAD");
     home.write(
@@ -519,6 +519,45 @@ fn commits_are_made_and_what_git_runs_is_put_back() {
         .run()
         .expect(0);
     last_sent(&server, 1).assert_has(&["Permission denied"]);
+}
+
+#[test]
+fn in_a_linked_worktree_commits_are_picked_reverted_and_rebased_to_the_end() {
+    let home = Home::new();
+    git(&home, "work", "init -q -b main");
+    git(&home, "work", "config user.name A");
+    git(&home, "work", "config user.email a@b.c");
+    for (name, text) in [("one", "1"), ("two", "2"), ("clash", "main")] {
+        home.write(&format!("work/{name}"), text);
+        git(&home, "work", "add .");
+        git(&home, "work", &format!("commit -qm {name}"));
+    }
+    git(&home, "work", "worktree add -q ../linked -b side HEAD~2");
+    let own = "$(git rev-parse --git-dir)";
+    let server = commands(&[
+        "git cherry-pick main~1 && git revert --no-edit HEAD",
+        // Nothing stands in the way of a merge any more.
+        "git status | grep -c 'cherry-pick\\|revert'; git merge -q main~1 && echo merged",
+        // One that is not over stays, and is gone on with.
+        "echo side > clash; git add .; git commit -qm own; git cherry-pick main; echo status $?",
+        &format!(
+            "cat {own}/CHERRY_PICK_HEAD; echo both > clash; git add .; GIT_EDITOR=true git cherry-pick --continue && echo on"
+        ),
+        "git tag before; GIT_SEQUENCE_EDITOR='sed -i 2s/pick/squash/' GIT_EDITOR=true git rebase -i HEAD~2 && git status && git log --format=%s | head -2",
+        "git branch gone; git branch -d gone; git tag -d before",
+    ]);
+    unread(&home, &server)
+        .dir(&home.path().join("linked"))
+        .run()
+        .expect(0);
+    let told = |n: usize| last_sent(&server, n);
+    told(1).assert_has(&["Revert \"two\"", "they are complete"]);
+    told(2).assert_has(&["0\nmerged\n"]);
+    told(3).assert_has(&["CONFLICT", "status 1\n"]);
+    told(4).assert_has(&["on\n"]);
+    told(5).assert_has(&["nothing to commit", "\nown\n"]);
+    told(6).assert_has(&["Permission denied", "Delete and rename outside the sandbox"]);
+    assert!(home.has("work/.git/refs/tags/before"));
 }
 
 #[test]
@@ -541,6 +580,16 @@ fn what_a_command_makes_of_a_hooks_program_and_of_a_new_repository_runs_nothing(
     assert!(home.has("work/ran"));
     git(&home, "work/new", "status");
     assert!(!home.has("work/evil"));
+}
+
+#[test]
+fn where_not_every_folder_is_searched_that_is_told_once() {
+    let home = Home::new();
+    fs::create_dir_all(home.work().join("d/".repeat(60))).unwrap();
+    let server = commands(&["true", "true"]);
+    let done = unread(&home, &server).run().expect(0);
+    let errors = done.errors();
+    assert_eq!(errors.matches("Not every folder of").count(), 1, "{errors}");
 }
 
 /// What another process writes between two commands, and what is there in the end.

@@ -238,7 +238,7 @@ impl Agent {
         settings.json.added_dirs.extend(order.further.clone());
         let settings = Arc::new(settings);
         let mut context = setup::session(&settings, &mut warn).map_err(of_problem)?;
-        context.policy.can_leave_sandbox = context.sandbox.fence().is_some();
+        context.policy.can_ask_to_leave_sandbox = true;
         context.working_dir.bind_to_first();
         (context.modules.get::<SessionServers>()).bring(order.servers.clone());
         context.permissions.choose_mode(PermissionMode::Default);

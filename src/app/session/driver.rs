@@ -91,8 +91,7 @@ impl Session {
                 teller_inbox.send(WorkerEvent::Notice(words));
             }));
         }
-        let is_person = matches!(asking, AskMode::Person);
-        context.policy.can_leave_sandbox = is_person && context.sandbox.fence().is_some();
+        context.policy.can_ask_to_leave_sandbox = matches!(asking, AskMode::Person);
         // An agent of a sub-agent must not outlive the task that it is for.
         if context.policy.depth == 0 {
             let inbox = Arc::clone(&inbox);

@@ -40,6 +40,11 @@ impl ProjectQuestion {
             let list = question(folder, &items, run);
             self.open = Some((list.clone(), all));
             orders.show(UiUpdate::Offer(list));
+        } else if !extensions::is_fault_told(session) {
+            // There is nothing to ask about.
+            extensions::fault_of(session)
+                .into_iter()
+                .for_each(|fault| orders.system(fault));
         }
     }
 
@@ -59,7 +64,9 @@ impl ProjectQuestion {
             "" => {
                 let items = extensions::items_of(session);
                 if items.is_empty() {
-                    orders.system("This project brings nothing along that acts by itself: no hooks, skills or MCP servers.");
+                    orders.system(extensions::fault_of(session).unwrap_or_else(|| {
+                        "This project brings nothing along that acts by itself: no hooks, skills or MCP servers.".to_owned()
+                    }));
                     return Ok(());
                 }
                 let list = question(folder, &items, run);
@@ -174,6 +181,13 @@ fn question(folder: &ProjectFolder, items: &[TrustItem], run: &Run) -> ChoiceLis
     rows.push(row(THIS_SESSION, "Use this in this session only"));
     rows.push(row(NEVER, "No, and do not ask again"));
     let answers = rows.len();
+    let path = escape_controls(&folder.path.display().to_string());
+    let fault = extensions::fault_of(&run.context);
+    rows.extend(fault.map(|fault| ChoiceRow {
+        lead: format!("{} ", TrustKind::Hook.word()),
+        title: fault.replacen(&format!("{path}/"), "", 1),
+        ..ChoiceRow::default()
+    }));
     for item in items {
         rows.push(ChoiceRow {
             lead: format!("{} ", item.kind.word()),
@@ -185,7 +199,6 @@ fn question(folder: &ProjectFolder, items: &[TrustItem], run: &Run) -> ChoiceLis
             ..ChoiceRow::default()
         });
     }
-    let path = escape_controls(&folder.path.display().to_string());
     let mut about = format!("{path} brings this along, which acts with your rights");
     let has_changed = known.is_some_and(|known| {
         let mut hooks = items.iter().filter(|item| item.kind == TrustKind::Hook);

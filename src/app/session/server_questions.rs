@@ -108,7 +108,8 @@ impl ServerQuestions {
             "Open this address in your browser?",
             "open this address",
             text,
-        );
+        )
+        .for_once();
         match self.ask_one(request, stop) {
             Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => {
                 // Where no browser can be started the user has the address on the screen.

@@ -14,7 +14,8 @@ use super::noted_files::{
     remove_new,
 };
 use super::plain_git_text::{plain_config, plain_todo};
-use super::repositories::{Elsewhere, RepositorySearch, beneath, led_to, named_by};
+use super::repositories::{Elsewhere, MAX_FOLDERS, RepositorySearch, beneath, led_to, named_by};
+use crate::base::text::escape_controls;
 
 /// Most repositories of submodules that are looked at.
 const MAX_MODULES: usize = 200;
@@ -108,7 +109,18 @@ struct Change {
 impl GitWatch {
     /// Notes what is there now.
     pub(crate) fn note(places: WatchedPlaces) -> Self {
-        let mut places = places;
+        Self::note_after(places, None)
+    }
+
+    /// The same after an earlier look: of the folders in which it searched for repositories only those that have changed are read again.
+    pub(crate) fn note_after(mut places: WatchedPlaces, earlier: Option<Self>) -> Self {
+        let (dir, added) = (&places.dir, &places.added);
+        let earlier =
+            earlier.filter(|watch| watch.places.dir == *dir && watch.places.added == *added);
+        let repositories = match earlier {
+            Some(watch) => watch.repositories.again(dir, added),
+            None => RepositorySearch::of(dir, added),
+        };
         let programs = places.programs.iter();
         places.programs = programs
             .filter_map(|path| beneath(&places.dir, path))
@@ -120,7 +132,7 @@ impl GitWatch {
         let mut watch = Self {
             bases: bases.collect(),
             linked,
-            repositories: RepositorySearch::of(&places.dir, &places.added),
+            repositories,
             places,
             named: Vec::new(),
             git: NotedFiles::new(),
@@ -135,6 +147,16 @@ impl GitWatch {
         watch
     }
 
+    /// What is said where not all folders were searched for repositories.
+    pub(crate) fn cut_words(&self) -> Option<String> {
+        self.repositories.is_cut.then(|| {
+            format!(
+                "Not every folder of {} is searched for repositories of git: there are more than {MAX_FOLDERS}, or some lie too deep or cannot be read. What a command changes of the configuration and hooks of others is not put back.",
+                escape_controls(&self.places.dir.display().to_string())
+            )
+        })
+    }
+
     fn named(&self) -> Vec<PathBuf> {
         let dir = self.places.dir.as_path();
         let mut noting = Noting {
@@ -146,6 +168,11 @@ impl GitWatch {
             noting.file(path, Role::Config);
         }
         named_by(&self.git, &noting.noted, dir)
+    }
+
+    /// A command has ended: what git could not end in the sandbox of a linked worktree is ended.
+    pub(crate) fn conclude(&self) {
+        self.linked.iter().for_each(LinkedWorktree::conclude);
     }
 
     /// What is different now.

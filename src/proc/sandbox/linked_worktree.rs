@@ -7,6 +7,16 @@ use std::path::{Path, PathBuf};
 const MAX_POINTER_BYTES: u64 = 8 << 10;
 /// Folders of the common repository that committing changes. Its configuration and hooks are none of them.
 const SHARED: [&str; 3] = ["objects", "refs", "logs"];
+/// What says that a commit is being picked or reverted. git deletes it as a reference, for which it locks a file beside the configuration, so that it cannot here.
+const PICKING: [&str; 2] = ["CHERRY_PICK_HEAD", "REVERT_HEAD"];
+/// As long as one of these is there that is not over; see sequencer.c and wt-status.c of git.
+const NOT_OVER: [&str; 5] = [
+    "MERGE_MSG",
+    "sequencer",
+    "rebase-merge",
+    "rebase-apply",
+    "index.lock",
+];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LinkedWorktree {
@@ -31,6 +41,17 @@ impl LinkedWorktree {
         let is_shared = shared.canonicalize().ok()? == common;
         let is_linked = is_named && is_shared && worktrees.file_name()? == "worktrees";
         is_linked.then_some(Self { common, own })
+    }
+
+    /// Ends what git could not end: that a commit is being picked or reverted, where it is already committed.
+    pub(super) fn conclude(&self) {
+        let is_there = |name: &&str| fs::symlink_metadata(self.own.join(name)).is_ok();
+        if !NOT_OVER.iter().any(is_there) {
+            for name in PICKING {
+                // Usually there is none.
+                let _none = fs::remove_file(self.own.join(name));
+            }
+        }
     }
 
     /// What its commands may change. A link in the place of a folder is none of it.

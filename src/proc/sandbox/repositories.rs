@@ -10,13 +10,15 @@ use super::linked_worktree::pointer;
 use super::noted_files::{NotedFiles, Role, Stamp, entries};
 use crate::base::word_list::WordList;
 
-/// What is looked at for repositories before each command: an open folder costs as much as fifty entries.
+/// What is looked at for repositories before the first command: an open folder costs as much as fifty entries. Before later ones only what has changed is.
 const BEFORE: SearchLimits = SearchLimits {
-    folders: 500,
-    entries: 20_000,
-    depth: 8,
-    repositories: 100,
+    folders: MAX_FOLDERS,
+    entries: 200_000,
+    depth: 50,
+    repositories: 1_000,
 };
+/// Most folders that are searched for repositories: each costs a question to the system around every command.
+pub(super) const MAX_FOLDERS: usize = 10_000;
 /// What is looked at of what a command has made.
 const AFTER: SearchLimits = SearchLimits {
     folders: 20_000,
@@ -59,6 +61,21 @@ impl RepositorySearch {
         let mut search = Self::default();
         search.run(dir, tops.collect(), BEFORE, &BTreeMap::new());
         search
+    }
+
+    /// The same later: only folders that have changed, and what is new in them, are read.
+    pub(super) fn again(mut self, dir: &Path, added: &[PathBuf]) -> Self {
+        // Of what comes and goes the names stay.
+        if self.folders.len() > 2 * MAX_FOLDERS {
+            return Self::of(dir, added);
+        }
+        let made = self.new_since(dir);
+        self.folders.extend(made.folders);
+        self.found.extend(made.found);
+        self.found
+            .retain(|path| fs::symlink_metadata(dir.join(path)).is_ok());
+        self.is_cut |= made.is_cut;
+        self
     }
 
     /// What a command has made since: only folders that changed, and what is new in them, are read.

@@ -71,6 +71,13 @@ impl Policy {
     }
 }
 
+/// What a command is told besides in whose linked worktree git could delete no reference. It need not have failed: git goes on after some of that.
+pub(crate) fn references_hint(output: &str) -> Option<&'static str> {
+    output.contains("packed-refs.lock").then_some(
+        "[In the sandbox of a linked worktree git cannot delete or rename branches and tags: it locks packed-refs beside the configuration of the repository. What it says of that at the end of cherry-pick, revert, stash or rebase changes nothing: they are complete. Delete and rename outside the sandbox, or leave it to the user.]",
+    )
+}
+
 /// What Landlock of version `abi` holds, and what it does not, each as a list.
 pub(crate) fn held(abi: u32) -> (String, String) {
     let since: [(u32, &str); 5] = [

@@ -472,7 +472,7 @@ mod tests {
             ..ReplySettings::default()
         };
         let (caller, session) = caller(&target, &settings);
-        let offer = session.registry().offer(&session.policy, 1);
+        let offer = session.registry().offer(&session.policy, 1, false);
         let messages = [Message::user("hi")];
         let chat = |offer: &Offer| {
             let request = ChatRequest {

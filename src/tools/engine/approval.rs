@@ -71,6 +71,8 @@ pub struct ApprovalRequest {
     version: Vec<u8>,
     /// The answer may be a text.
     takes_text: bool,
+    /// An answer for good would have no effect: nothing asks exactly this again.
+    is_for_once: bool,
     /// Why the model wants it: no part of what is agreed to.
     reason: String,
 }
@@ -124,6 +126,7 @@ impl ApprovalRequest {
             detail: String::new(),
             version: Vec::new(),
             takes_text: false,
+            is_for_once: false,
             reason: String::new(),
         }
     }
@@ -156,6 +159,18 @@ impl ApprovalRequest {
     pub fn takes_text(mut self) -> Self {
         self.takes_text = true;
         self
+    }
+
+    /// Nothing asks exactly this again, so that an answer for good is not offered.
+    #[must_use]
+    pub fn for_once(mut self) -> Self {
+        self.is_for_once = true;
+        self
+    }
+
+    /// Whether an answer for good is offered.
+    pub fn takes_always(&self) -> bool {
+        !self.is_for_once && !self.takes_text
     }
 
     /// Whether the answer may be a text.

@@ -33,6 +33,7 @@ use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask, Revie
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::editor_files::EditorFiles;
+use crate::tools::engine::hooks::event::HookEvent;
 use crate::tools::engine::hooks::hook_set::HookSet;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::permission::permissions::Permissions;
@@ -291,6 +292,19 @@ impl SessionContext {
     pub(crate) fn change_sandbox(&self, mode: SandboxMode) {
         self.sandbox.change(mode);
         self.keep_to_sandbox();
+    }
+
+    /// Whether a model is told how to ask that a command runs outside the sandbox: a person can be asked, and commands run in one. Where nobody has chosen it, those
+    /// do that a rule, the mode or a hook lets run unread.
+    pub(crate) fn can_leave_sandbox(&self) -> bool {
+        let are_held = match self.sandbox.choice() {
+            Some(_) => self.sandbox.fence().is_some(),
+            None => {
+                self.permissions.let_run_unread("run_command")
+                    || self.hooks.has(HookEvent::PreToolUse)
+            }
+        };
+        self.policy.can_ask_to_leave_sandbox && are_held
     }
 
     /// Has tools that change files refused where commands may change none.

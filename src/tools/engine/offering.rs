@@ -98,6 +98,7 @@ pub(crate) fn offer(
         false => SearchMode::Off,
     };
     let policy = &session.policy;
+    let can_leave_sandbox = session.can_leave_sandbox();
     let allowed = registry.allowed(policy);
     let most = recipient.max_tools;
     let searches = match mode {
@@ -110,7 +111,7 @@ pub(crate) fn offer(
     };
     let waits = waiting_of(&allowed);
     if !searches || !allowed.iter().any(&waits) || most == 0 {
-        let offer = registry.offer(policy, most);
+        let offer = registry.offer(policy, most, can_leave_sandbox);
         tell_left_out(session, &allowed, &offer, warn);
         note(session, &offer);
         return offer;
@@ -122,7 +123,7 @@ pub(crate) fn offer(
     let beyond: Vec<ToolRef> = direct.drain(room.min(direct.len())..).collect();
     tool_search::also_waiting(session, &beyond);
     later.extend(beyond);
-    let offered = |tool: &ToolRef| tool.offered_where(policy.can_leave_sandbox);
+    let offered = |tool: &ToolRef| tool.offered_where(can_leave_sandbox);
     let state = (registry.generation(), later.len());
     let known = memory.lock().waiting.clone();
     let waiting = match known.filter(|(known, _)| *known == state) {

@@ -25,8 +25,8 @@ pub struct ToolPolicy {
     pub groups: Option<Vec<&'static str>>,
     /// `--disallowed-tools`: tools about which one of these says everything are not offered. What they say else is for the permissions.
     pub(crate) disallowed: Vec<Rule>,
-    /// Commands run in a sandbox, and a person can be asked to let one run outside.
-    pub(crate) can_leave_sandbox: bool,
+    /// A person can be asked to let a command run outside the sandbox.
+    pub(crate) can_ask_to_leave_sandbox: bool,
     /// The sandbox of commands is read-only: no tool that changes files either, which Marvin would do in their place.
     pub(crate) is_sandbox_read_only: Arc<AtomicBool>,
 }
@@ -46,7 +46,7 @@ impl ToolPolicy {
             depth: MARVIN_DEPTH.read(env, warn),
             groups: None,
             disallowed: Vec::new(),
-            can_leave_sandbox: false,
+            can_ask_to_leave_sandbox: false,
             is_sandbox_read_only: Arc::default(),
         }
     }

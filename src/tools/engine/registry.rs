@@ -144,7 +144,7 @@ impl Registry {
 
     /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number. Those that the run has brought along are
     /// among them, before others that it has anyway, which keep half of the places.
-    pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize) -> Offer {
+    pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize, can_leave_sandbox: bool) -> Offer {
         let allowed = self.allowed(bounds);
         let is_own = |tool: &&ToolRef| tool.rules().of_run;
         let brought = allowed.iter().filter(is_own).count();
@@ -162,7 +162,7 @@ impl Registry {
         });
         Offer::new(
             offered
-                .map(|tool| tool.offered_where(bounds.can_leave_sandbox))
+                .map(|tool| tool.offered_where(can_leave_sandbox))
                 .collect(),
         )
     }

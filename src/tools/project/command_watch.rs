@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids::hex;
 use crate::base::text::{clip, escape_controls};
-use crate::chat::event::NullSink;
+use crate::chat::event::{Event, Level, NullSink};
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_HOOKS, PROJECT_SKILLS};
 use crate::proc::descendants;
@@ -35,6 +36,20 @@ impl LeftBehind {
     fn put(&self, dir: PathBuf, watch: GitWatch) {
         let mut watches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         watches.insert(dir, watch);
+    }
+}
+
+/// Workspaces as they were before their last commands, so that before the next one only what has changed is read again.
+#[derive(Default)]
+struct SeenBefore {
+    watches: Mutex<BTreeMap<PathBuf, GitWatch>>,
+    /// It was told that not everything is seen.
+    has_told: AtomicBool,
+}
+
+impl SeenBefore {
+    fn watches(&self) -> MutexGuard<'_, BTreeMap<PathBuf, GitWatch>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,9 +94,19 @@ pub(super) fn watch(
     };
     let left = ctx.session.modules.get::<LeftBehind>();
     let before = left.take(root.path());
-    let remarks = before.map(|watch| undo(ctx, &watch, LEFT_BEHIND).remarks);
+    let remarks = before
+        .as_ref()
+        .map(|watch| undo(ctx, watch, LEFT_BEHIND).remarks);
+    let seen = ctx.session.modules.get::<SeenBefore>();
+    let earlier = before.or_else(|| seen.watches().remove(root.path()));
+    let watch = GitWatch::note_after(places.clone(), earlier);
+    if let Some(words) = watch.cut_words()
+        && !seen.has_told.swap(true, Ordering::Relaxed)
+    {
+        ctx.listener.emit(Event::Notice(Level::Warning, words));
+    }
     Some(CommandWatch {
-        watch: GitWatch::note(places.clone()),
+        watch,
         places,
         remarks: remarks.unwrap_or_default(),
     })
@@ -90,6 +115,7 @@ pub(super) fn watch(
 impl CommandWatch {
     /// Looks at what the command, which has ended, has changed; the remarks for the result.
     pub(super) fn settle(self, ctx: &ToolContext) -> String {
+        self.watch.conclude();
         let mut remarks = self.remarks;
         let settled = undo(ctx, &self.watch, "The command");
         remarks.push_str(&settled.remarks);
@@ -108,6 +134,9 @@ impl CommandWatch {
                 false => self.watch.after_telling(),
             };
             left.put(self.places.dir, watch);
+        } else {
+            let seen = ctx.session.modules.get::<SeenBefore>();
+            seen.watches().insert(self.places.dir, self.watch);
         }
         remarks
     }

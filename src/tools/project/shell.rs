@@ -9,6 +9,7 @@ use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
 use crate::proc::sandbox::landlock_abi;
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
+use crate::proc::sandbox::words::references_hint;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::ToolContext;
@@ -52,7 +53,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         );
     }
     let root = ctx.root()?;
-    let asked = to_be_read(ctx, args.outside_sandbox);
+    let asked = to_be_read(ctx);
     let ctx = asked.as_ref().unwrap_or(ctx);
     let sandbox = match sandbox_for(ctx, root.path())? {
         Some(sandbox) if args.outside_sandbox => {
@@ -70,7 +71,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         }
         None => {
             let request = ApprovalRequest::new("Run this command?", "run this command", command);
-            ctx.approve(request.in_dir(root.path()))?;
+            ctx.approve(request.in_dir(root.path()).because(&args.reason))?;
             None
         }
         fenced => fenced,
@@ -101,6 +102,12 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         output.text.push('\n');
         output.text.push_str(&hint);
     }
+    if sandbox.is_some()
+        && let Some(hint) = references_hint(&output.text)
+    {
+        output.text.push('\n');
+        output.text.push_str(hint);
+    }
     if output.cancelled {
         // A failure, so that it is not mistaken for the complete output.
         return Err(Problem::cancelled().facts(output.text));
@@ -111,11 +118,11 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     })
 }
 
-/// The call as one that is asked about, where a rule, a mode or a hook agreed to it but it wants out of the sandbox, or there is none on this system.
-fn to_be_read(ctx: &ToolContext, wants_out: bool) -> Option<ToolContext> {
+/// The call as one that is asked about, where a rule, a mode or a hook agreed to it but this system cannot hold it.
+fn to_be_read(ctx: &ToolContext) -> Option<ToolContext> {
     let can_be_asked = matches!(ctx.approval, Approval::Ask(_));
     let is_undecided = ctx.is_unread && ctx.session.sandbox.choice().is_none();
-    (can_be_asked && is_undecided && (wants_out || landlock_abi().is_err())).then(|| ToolContext {
+    (can_be_asked && is_undecided && landlock_abi().is_err()).then(|| ToolContext {
         is_agreed: false,
         is_unread: false,
         ..ctx.clone()
@@ -148,7 +155,7 @@ fn leave_sandbox(
         let problem = Problem::refused(format!("Commands run in the sandbox here ({summary})."));
         Err(problem.next(sandbox.policy.ways()))
     };
-    if !ctx.session.policy.can_leave_sandbox {
+    if !ctx.session.policy.can_ask_to_leave_sandbox {
         return refused();
     }
     if matches!(ctx.approval, Approval::Ask(_)) {

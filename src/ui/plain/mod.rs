@@ -402,27 +402,36 @@ impl PlainUi {
         // The turn may already be over.
         let verdict = match question.request.is_open() {
             true => self.written_answer(),
-            false => self.verdict(),
+            false => self.verdict(question.request.takes_always()),
         };
         let _ = question.reply.send(verdict);
     }
 
     /// The user's answer to the question on the screen.
-    fn verdict(&mut self) -> ApprovalAnswer {
+    fn verdict(&mut self, takes_always: bool) -> ApprovalAnswer {
         // Earlier wake-ups may still be unread.
         while !self.ahead.settle(&self.watch.woken) {
             if self.signalled() {
                 return ApprovalAnswer::No;
             }
         }
+        let (words, keys) = match takes_always {
+            true => (
+                "Agreed? y once, a always this, n no, e no and say why: ",
+                "Please answer y, a, n or e.",
+            ),
+            false => (
+                "Agreed? y yes, n no, e no and say why: ",
+                "Please answer y, n or e.",
+            ),
+        };
         loop {
-            let words = "Agreed? y once, a always this, n no, e no and say why: ";
             let Some(text) = self.answer(words) else {
                 return ApprovalAnswer::No;
             };
             match text.trim().to_lowercase().as_str() {
                 "" | "y" | "yes" => return ApprovalAnswer::Once,
-                "a" | "always" => return ApprovalAnswer::Always,
+                "a" | "always" if takes_always => return ApprovalAnswer::Always,
                 "n" | "no" => return ApprovalAnswer::No,
                 "e" => {
                     let error = self.answer("Why not: ");
@@ -431,7 +440,7 @@ impl PlainUi {
                         None => ApprovalAnswer::No,
                     };
                 }
-                _ => self.printer.system("Please answer y, a, n or e."),
+                _ => self.printer.system(keys),
             }
         }
     }

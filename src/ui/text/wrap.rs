@@ -77,6 +77,15 @@ pub(crate) fn text(
     words(&[span], width, &HangingIndent::blanks(indent))
 }
 
+/// Wraps as [`words`], but keeps every blank, at the end of the row: for commands that somebody reads.
+pub(crate) fn command(
+    spans: &[Span<'_>],
+    width: usize,
+    hang: &HangingIndent,
+) -> Vec<Line<'static>> {
+    wrap(spans, width, hang, Break::AfterBlanks)
+}
+
 /// Breaks where the row ends and keeps every blank: for code.
 pub(crate) fn hard(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Anywhere)
@@ -85,6 +94,7 @@ pub(crate) fn hard(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Ve
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Break {
     Words,
+    AfterBlanks,
     Anywhere,
 }
 
@@ -121,7 +131,7 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, mode: Break) -> 
     for line in cells.split(|cell| cell.kind == ClusterKind::Newline) {
         let mut from = match mode {
             Break::Words => excess(line, first.0.min(rest.0)),
-            Break::Anywhere => 0,
+            Break::AfterBlanks | Break::Anywhere => 0,
         };
         loop {
             let ((columns, fits), before) = match out.is_empty() {
@@ -171,27 +181,30 @@ fn row(cells: &[Cluster], room: usize, mode: Break) -> (usize, usize) {
     let mut best: Option<(usize, usize)> = None;
     let mut blanks_from = None;
     for (index, cell) in cells.iter().enumerate() {
-        if mode == Break::Words && cell.kind == ClusterKind::Blank {
+        let is_blank = cell.kind == ClusterKind::Blank;
+        if mode == Break::Words && is_blank {
             blanks_from.get_or_insert(index);
             used += cell.columns;
             continue;
         }
-        if mode == Break::Words && seen {
+        if mode != Break::Anywhere && seen && !is_blank {
+            let before = cells.get(index.wrapping_sub(1));
+            let is_after_blank = before.is_some_and(|cell| cell.kind == ClusterKind::Blank);
             if let Some(end) = blanks_from {
                 best = Some((end, index));
-            } else if may_break_between(cells.get(index.wrapping_sub(1)), cell) {
+            } else if is_after_blank || may_break_between(before, cell) {
                 best = Some((index, index));
             }
         }
         if used + cell.columns > room {
-            return match best {
+            return match best.filter(|_| !is_blank) {
                 Some(best) => best,
                 None if index == 0 => (1, 1),
                 None => (index, index),
             };
         }
         blanks_from = None;
-        seen = true;
+        seen |= !is_blank;
         used += cell.columns;
     }
     (blanks_from.unwrap_or(cells.len()), cells.len())
@@ -327,6 +340,23 @@ mod tests {
         assert_eq!(shown(&lines), ["a  ", "  b", "  "]);
     }
 
+    #[test]
+    fn a_command_breaks_between_words_and_loses_no_blank() {
+        for (text, rows) in [
+            ("rm -r  x; echo", &["rm -r  ", "x; echo"][..]),
+            ("  ab cdefghijk", &["  ab ", "cdefghi", "jk"]),
+            ("abcdefg  hi", &["abcdefg", "  hi"]),
+            ("abcdefghi j", &["abcdefg", "hi j"]),
+            ("          ab", &["       ", "   ab"]),
+            ("日本語です。a", &["日本語", "です。a"]),
+            ("", &[""]),
+        ] {
+            let lines = command(&[Span::raw(text)], 7, &HangingIndent::default());
+            assert_eq!(shown(&lines), rows, "{text}");
+            assert_eq!(shown(&lines).concat(), text);
+        }
+    }
+
     fn any_text() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             Just("word ".to_owned()),
@@ -351,7 +381,9 @@ mod tests {
         ) {
             let spans: Vec<Span<'_>> = texts.iter().map(|text| Span::raw(text.clone())).collect();
             let bare = |text: &str| text.replace([' ', '\n', '\u{3000}'], "");
-            for lines in [words(&spans, width, &HangingIndent::blanks(indent)), hard(&spans, width, &HangingIndent::blanks(indent))] {
+            let hang = HangingIndent::blanks(indent);
+            for wrap in [words, command, hard] {
+                let lines = wrap(&spans, width, &hang);
                 for line in &lines {
                     prop_assert!(width::of_spans(&line.spans) <= width, "{line:?}");
                 }

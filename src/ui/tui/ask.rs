@@ -171,13 +171,18 @@ pub(super) fn rows(
     rows
 }
 
-/// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason.
+/// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason, nor the rest of a line
+/// for another one.
 fn body(open_question: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let request = &open_question.question.request;
     let mut rows = Vec::new();
+    let hang = HangingIndent {
+        first: vec![Span::raw(" ")],
+        rest: vec![Span::raw("   ")],
+    };
     for line in request.text().lines() {
         let line = Span::styled(line.to_owned(), theme.code);
-        rows.extend(wrap::hard(&[line], columns, &HangingIndent::blanks(1)));
+        rows.extend(wrap::command(&[line], columns, &hang));
     }
     if let Some(dir) = request.dir() {
         let place = format!("in {}", clean_line(&dir.display().to_string()));
@@ -210,6 +215,11 @@ fn keys(
         (
             "Enter sends the comment to Marvin   Esc just no",
             "Enter or Esc",
+        )
+    } else if !open_question.question.request.takes_always() {
+        (
+            "y yes   n no   e no, and tell Marvin why",
+            "y n e   F1 help",
         )
     } else {
         (

@@ -322,6 +322,36 @@ fn repositories_in_the_workspace_and_beside_it_are_watched_too() {
 }
 
 #[test]
+fn a_large_workspace_is_searched_whole_and_later_looks_read_what_has_changed() {
+    let (_dir, path) = repository();
+    for n in 0..600 {
+        fs::create_dir(path.join(format!("f{n}"))).unwrap();
+    }
+    let make = |folder: &str| {
+        fs::create_dir_all(path.join(folder).join(".git/hooks")).unwrap();
+        fs::write(path.join(folder).join(".git/config"), "[core]\n").unwrap();
+    };
+    let change = |folder: &str| fs::write(path.join(folder).join(".git/config"), "evil").unwrap();
+    make("f599/sub/first");
+    let watch = watch_of(&path);
+    change("f599/sub/first");
+    assert_eq!(watch.changes().git, paths(&["f599/sub/first/.git/config"]));
+    assert_eq!(undo(&watch), paths(&[]));
+    // Somebody makes one between two commands, and removes another.
+    make("f598/second");
+    fs::remove_dir_all(path.join("f599/sub/first")).unwrap();
+    let watch = GitWatch::note_after(watch.places.clone(), Some(watch));
+    assert_eq!(watch.repositories.found, paths(&["f598/second/.git"]));
+    change("f598/second");
+    assert_eq!(watch.changes().git, paths(&["f598/second/.git/config"]));
+    assert_eq!(undo(&watch), paths(&[]));
+    assert_eq!(watch.cut_words(), None);
+    fs::create_dir_all(path.join("d/".repeat(60))).unwrap();
+    let watch = GitWatch::note_after(watch.places.clone(), Some(watch));
+    assert!(watch.cut_words().unwrap().contains("too deep"));
+}
+
+#[test]
 fn what_the_configuration_names_in_the_workspace_is_put_back() {
     let (_dir, path) = repository();
     let user = path.join("user.gitconfig");

@@ -183,6 +183,14 @@ impl Permissions {
         }
     }
 
+    /// Whether calls of the tool may run that nobody reads: by the mode, or by a rule that was given without such a call in sight.
+    pub(crate) fn let_run_unread(&self, tool: &str) -> bool {
+        let rules = self.rules();
+        let is_read = |rule: &Rule| rules.read.iter().any(|read| read.text() == rule.text());
+        let mut unread = rules.allow.iter().filter(|rule| !is_read(rule));
+        rules.mode == Some(PermissionMode::Bypass) || unread.any(|rule| rule.is_about(tool))
+    }
+
     /// Whether a person was shown such a call and has allowed those to come.
     pub(super) fn is_read(&self, call: &CallFacts<'_>) -> bool {
         self.rules().read.iter().any(|rule| rule.allows(call))

@@ -113,6 +113,11 @@ impl Rule {
         &self.text
     }
 
+    /// Whether it is about calls of this tool.
+    pub(super) fn is_about(&self, tool: &str) -> bool {
+        self.tools.include(tool)
+    }
+
     /// Whether it is about every call of this tool.
     pub(crate) fn is_about_all_of(&self, tool: &str) -> bool {
         self.content.is_none() && self.tools.include(tool)

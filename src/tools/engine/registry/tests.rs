@@ -10,7 +10,7 @@ use crate::tools::engine::rules::Rules;
 use crate::tools::{OUTSIDE, READ, all};
 
 fn names(bounds: &ToolPolicy, max: usize) -> Vec<String> {
-    let offer = Registry::default().offer(bounds, max);
+    let offer = Registry::default().offer(bounds, max, false);
     offer
         .tools
         .iter()
@@ -71,7 +71,7 @@ fn what_the_run_has_brought_along_is_offered_before_others_but_leaves_half_to_th
         registry.register(tool).unwrap();
     }
     let offered = |max: usize| {
-        let offer = registry.offer(&ToolPolicy::default(), max);
+        let offer = registry.offer(&ToolPolicy::default(), max, false);
         let names = offer.tools.iter().map(|tool| tool.name.to_string());
         let (own, others): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with("own_"));
         (own.len(), others.len())
@@ -86,8 +86,8 @@ fn what_the_run_has_brought_along_is_offered_before_others_but_leaves_half_to_th
         groups: Some(Vec::new()),
         ..ToolPolicy::default()
     };
-    assert_eq!(registry.offer(&policy, usize::MAX).tools.len(), 40);
-    assert_eq!(registry.offer(&policy, 30).tools.len(), 30);
+    assert_eq!(registry.offer(&policy, usize::MAX, false).tools.len(), 40);
+    assert_eq!(registry.offer(&policy, 30, false).tools.len(), 30);
 }
 
 /// A session with a registered tool under the policy. The tool waits for its token when told to, and otherwise repeats its arguments.
@@ -129,7 +129,7 @@ fn a_registered_tool_is_offered_called_and_logged_like_a_built_in_one() {
     let offer = ctx
         .session
         .registry()
-        .offer(&ctx.session.policy, usize::MAX);
+        .offer(&ctx.session.policy, usize::MAX, false);
     assert_eq!(offer.tools.len(), all().count() + 1);
     let offered = offer.tools.last().unwrap();
     assert_eq!(
@@ -197,7 +197,7 @@ fn a_registered_tool_is_refused_by_its_effect_its_group_and_in_a_child() {
         let offer = ctx
             .session
             .registry()
-            .offer(&ctx.session.policy, usize::MAX);
+            .offer(&ctx.session.policy, usize::MAX, false);
         let is_offered = offer.tools.iter().any(|tool| tool.name == "lamp_switch");
         assert_eq!(is_offered, !is_refused);
         let ended = batch::run_one(&ctx, &call("lamp_switch", "{}"));
@@ -230,7 +230,7 @@ fn a_name_is_registered_once_and_only_if_providers_accept_it() {
     }
     assert_eq!(
         registry
-            .offer(&ToolPolicy::default(), usize::MAX)
+            .offer(&ToolPolicy::default(), usize::MAX, false)
             .tools
             .len(),
         all().count() + 1

@@ -73,7 +73,10 @@ impl App {
     /// Approves only a question that was shown in full.
     pub(super) fn approve(&mut self, verdict: ApprovalAnswer) {
         let question = self.open_question.as_ref();
-        if question.is_some_and(QuestionPrompt::is_read) {
+        let is_once = question.is_some_and(|open| !open.question.request.takes_always());
+        if verdict == ApprovalAnswer::Always && is_once {
+            self.say("There is no always for this question: y agrees, n declines.");
+        } else if question.is_some_and(QuestionPrompt::is_read) {
             self.answer(verdict);
         } else {
             self.say("Space or PgDn shows the rest; then y approves.");
