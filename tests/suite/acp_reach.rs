@@ -189,7 +189,8 @@ fn what_marvin_says_beside_the_answer_reaches_the_editor() {
     })
     .lenient();
     let mut editor = Editor::begin(&home, &server);
-    let there = json!({"name": "there", "command": "/bin/sh", "args": ["-c", TELLS_THE_USER], "env": []});
+    let there =
+        json!({"name": "there", "command": "/bin/sh", "args": ["-c", TELLS_THE_USER], "env": []});
     let opened = editor.call(
         "session/new",
         json!({"cwd": home.work(), "mcpServers": [there]}),

@@ -59,7 +59,9 @@ impl SessionServers {
                 return;
             }
             let settled = awaited().filter_map(|server| server.settled_by()).max();
-            let until = settled.filter(|_| limit >= PROBE).map_or(until, |at| at.max(until));
+            let until = settled
+                .filter(|_| limit >= PROBE)
+                .map_or(until, |at| at.max(until));
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || stop.is_fired() {
                 return;
