@@ -73,3 +73,7 @@ docs:
 # tests/fuzz/artifacts.
 fuzz target seconds="480":
     cargo +nightly fuzz run --fuzz-dir tests/fuzz -s none {{target}} -- -max_len=4096 -timeout=5 -rss_limit_mb=1024 -max_total_time={{seconds}}
+
+# Runs every fuzz target for a while, one after the other; stops at the first that finds something.
+fuzz-all seconds="30":
+    for target in $(cargo +nightly fuzz list --fuzz-dir tests/fuzz); do just fuzz $target {{seconds}} || exit 1; done

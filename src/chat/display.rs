@@ -27,6 +27,11 @@ pub enum Display {
         /// The patch.
         text: String,
     },
+    /// In place of the text that the model reads, of which parts are for the model alone.
+    Text {
+        /// What is for people too.
+        text: String,
+    },
 }
 
 impl Display {
@@ -44,7 +49,7 @@ impl Display {
         match self {
             Self::Changes { files } => files.iter().map(FileChange::bytes).sum(),
             Self::Diff { old, new, .. } => old.len() + new.len(),
-            Self::Patch { text } => text.len(),
+            Self::Patch { text } | Self::Text { text } => text.len(),
         }
     }
 }

@@ -271,3 +271,61 @@ fn lines_after_no(home: &Home, server: &Server) -> Pty {
     pty.wait_text("You: ");
     pty
 }
+
+/// A server that asks with each call, and writes the answer to `$1`.
+const ASKS: &str = r#"#!/bin/sh
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+  *'"method":"initialize"'*) say '{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{}}}' ;;
+  *'"method":"tools/list"'*) say '{"tools":[{"name":"ask","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+  *'"method":"tools/call"'*)
+    printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","minLength":2},"news":{"type":"boolean","default":true}}}}}\n'
+    IFS= read -r answer; echo "$answer" >> "$1"
+    say '{"content":[{"type":"text","text":"thanks"}]}' ;;
+  esac
+done
+"#;
+
+#[test]
+fn the_form_of_a_server_is_filled_in_field_by_field_and_can_be_left() {
+    let home = Home::new();
+    let program = home.program("bin/server", ASKS);
+    let args = [home.path().join("server.log")];
+    let entry = json!({"command": program, "args": args, "protocol": "2025-06-18"});
+    home.write(
+        "config/mcp.json",
+        json!({"mcpServers": {"calc": entry}}).to_string(),
+    );
+    let first = playing([says("Hello.")]);
+    home.ask(&first.url("/v1"), "hi").run().expect(0);
+    let server = model();
+    let pty = full(&home, &server);
+    pty.enter(
+        "call calc__ask",
+        "1 of 2: name (text, at least 2 characters)",
+    );
+    pty.wait_text("e write it");
+    pty.send("e");
+    pty.wait_text("Esc goes back");
+    // Whoever does not send what they wrote has not answered yet.
+    pty.send("x\x1b");
+    pty.wait_text("e write it");
+    pty.send("e");
+    pty.send("A\r");
+    pty.wait_text("it needs at least 2 characters");
+    pty.wait_text("e write it");
+    pty.send("e");
+    pty.send("Ada\r");
+    pty.wait_text("2 of 2: news (y or n, may be left out)");
+    pty.wait_text("e write it");
+    pty.send("y");
+    pty.wait_text("Fine.");
+    assert!(log(&home).contains(r#""content":{"name":"Ada","news":true}"#));
+    pty.enter("call calc__ask", "1 of 2: name");
+    pty.wait_text("e write it");
+    pty.send("\x1b");
+    until("the answer", || log(&home).contains(r#""action":"cancel""#));
+    quit(pty, &home);
+}

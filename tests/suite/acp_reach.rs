@@ -1,12 +1,15 @@
 //! What a session of an editor reaches: the sandbox that the editor chooses, texts that are not saved, and servers by address.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::support::conversation::{calls, says};
 use crate::support::editor::{Editor, last_sent, obedient_model, selects};
 use crate::support::home::Home;
+use crate::support::server::{Answer, Server};
 use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -154,6 +157,56 @@ fn a_server_is_reached_by_its_address() {
     editor.prompt(&session, r#"call there__read_file {"path": "heron.txt"}"#);
     let sent = last_sent(&server)["messages"].to_string();
     assert!(sent.contains("At nine."), "{sent}");
+    editor.close().expect(0);
+}
+
+/// A server with a tool whose result has a part for the user alone.
+const TELLS_THE_USER: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+  *'"method":"initialize"'*) say '{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{}}}' ;;
+  *'"method":"tools/list"'*) say '{"tools":[{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+  *'"method":"tools/call"'*)
+    say '{"content":[{"type":"text","text":"Drawn."},{"type":"text","text":"It is on your desk.","annotations":{"audience":["user"]}}]}' ;;
+  *'"method":"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+#[test]
+fn what_marvin_says_beside_the_answer_reaches_the_editor() {
+    let home = Home::new();
+    let was_down = AtomicBool::new(false);
+    let server = Server::answering(move |request, _| match request.path.as_str() {
+        path if path.ends_with("/models") => Answer::json(&json!({"data": []})),
+        _ if !was_down.swap(true, Ordering::Relaxed) => {
+            Answer::status(503).header("retry-after-ms", "20")
+        }
+        _ if request.json().to_string().contains("Drawn.") => says("Look at it."),
+        _ => calls("there__look", json!({})),
+    })
+    .lenient();
+    let mut editor = Editor::begin(&home, &server);
+    let there =
+        json!({"name": "there", "command": "/bin/sh", "args": ["-c", TELLS_THE_USER], "env": []});
+    let opened = editor.call(
+        "session/new",
+        json!({"cwd": home.work(), "mcpServers": [there]}),
+    );
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(editor.prompt(&session, "draw it"), "end_turn");
+    // What is over soon is no part of the messages.
+    let thoughts = editor.updates(&session, "agent_thought_chunk");
+    thoughts[0]["content"]["text"]
+        .as_str()
+        .unwrap()
+        .assert_has(&["failed (503). Trying again in"]);
+    let said = "look of there to you: It is on your desk.\n\nLook at it.";
+    assert_eq!(editor.said(&session), said);
+    let messages = editor.updates(&session, "agent_message_chunk");
+    assert_ne!(messages[0]["messageId"], messages[1]["messageId"]);
     editor.close().expect(0);
 }
 

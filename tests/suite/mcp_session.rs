@@ -12,7 +12,7 @@ use crate::support::server::Server;
 use crate::support::wait;
 use crate::support::words::TextAssertions;
 
-/// A server of the revisions with a handshake; `$1` is a file that tells what it got.
+/// A server of the revisions with a handshake; `$1` is a file that tells what it got, `$2` the seconds until it starts, and with `$3` it does not answer what it does not know.
 const SERVER: &str = r#"#!/bin/sh
 echo "start $$" >> "$1"
 [ -n "$2" ] && sleep "$2"
@@ -40,7 +40,7 @@ while IFS= read -r line; do
     echo "$line" >> "$1"
     say '{"content":[{"type":"text","text":"it is done"}]}' ;;
   *'"id":'*'"method":'*|*'"method":'*'"id":'*)
-    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+    [ -n "$3" ] || printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
   esac
 done
 "#;
@@ -246,6 +246,16 @@ fn a_slow_or_broken_server_holds_up_no_run_longer_than_it_may() {
         .as_str()
         .assert_has(&["gone", "MARVIN_TEST_MISSING"]);
     done.errors().as_str().assert_lacks(&["nonexistent/off"]);
+    gone(&home);
+}
+
+#[test]
+fn a_server_that_is_silent_until_it_is_greeted_serves_the_first_run() {
+    let home = Home::new();
+    configure(&home, &json!({"calc": entry(&home, &["", "silent"])}));
+    let server = playing([says("Done.")]);
+    home.ask(&server.url("/v1"), "go on").run().expect(0);
+    assert!(has(&offered(&server, 0), "calc__look"));
     gone(&home);
 }
 

@@ -133,7 +133,8 @@ impl SessionThread {
             // A choice of another model holds from the next prompt on.
             switch: None,
         });
-        let notice: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
+        let told = updates.clone();
+        let notice: Notice = Arc::new(move |text| told.notice(&format!("Warning: {text}")));
         let title = clip(&one_line(&message.text), TITLE_CHARS);
         let mut turn = None;
         let answered = self.one_shot.answer_attached(

@@ -204,6 +204,7 @@ pub(super) fn diffs(display: &Display, root: Option<&Path>) -> Vec<Value> {
             vec![json!({"type": "diff", "path": "", "oldText": old, "newText": new})]
         }
         Display::Patch { text: patch } => vec![text(patch)],
+        Display::Text { .. } => Vec::new(),
     }
 }
 

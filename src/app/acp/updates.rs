@@ -45,6 +45,8 @@ struct UpdateState {
     /// How often an id was used before.
     used: HashMap<String, u32>,
     is_compacting: bool,
+    /// The next notice tells of a wait that is over soon.
+    is_about_wait: bool,
     /// The prompt was answered before its turn ended: nothing of it is told any more.
     is_muted: bool,
     /// Why the model stopped writing last.
@@ -88,6 +90,7 @@ impl Updates {
         state.message = None;
         state.calls.clear();
         state.is_compacting = false;
+        state.is_about_wait = false;
         state.is_muted = false;
         state.stop_reason = None;
         state.window = window;
@@ -117,6 +120,23 @@ impl Updates {
         let whose = (ChunkKind::Message, &message);
         self.out.chunk(&self.session, whose, words, &stop);
         self.lock().message = None;
+    }
+
+    /// Says something of the turn to the user, beside the answer: what only holds until the next attempt is a thought.
+    pub(super) fn notice(&self, words: &str) {
+        say(&words.replace('\n', "\n  "));
+        let mut state = self.lock();
+        let kind = match std::mem::take(&mut state.is_about_wait) {
+            true => ChunkKind::Thought,
+            false => ChunkKind::Message,
+        };
+        // Clients that know no messages show it with the text before it and after it.
+        let before = state.message.as_ref().map_or("", |_| "\n\n");
+        let stop = state.stop.clone();
+        drop(state);
+        let words = format!("{before}{words}\n\n");
+        self.out
+            .chunk(&self.session, (kind, &message_id()), &words, &stop);
     }
 
     /// Why the model stopped writing last in this turn.
@@ -251,11 +271,15 @@ impl EventSink for Updates {
             Event::Wait(wait) => match wait {
                 Wait::Compaction => self.lock().is_compacting = true,
                 // What was shown is not what the next attempt says.
-                Wait::Retry { .. } => self.lock().message = None,
+                Wait::Retry { .. } => {
+                    let mut state = self.lock();
+                    state.message = None;
+                    state.is_about_wait = true;
+                }
                 Wait::Start { .. } | Wait::Connection { .. } | Wait::FirstByte { .. } => {}
             },
             Event::Compacted { .. } => self.lock().is_compacting = false,
-            Event::Notice(_, words) => say(&words.replace('\n', "\n  ")),
+            Event::Notice(_, words) => self.notice(&words),
             Event::Denied { .. }
             | Event::ChildLine { .. }
             | Event::Pipeline(_)

@@ -57,7 +57,12 @@ impl ServerQuestions {
                 None | Some(ApprovalAnswer::Dismissed) => Answer::Cancel,
             };
         }
-        for field in fields {
+        let count = fields.len();
+        for (at, field) in fields.into_iter().enumerate() {
+            let place = match count {
+                1 => String::new(),
+                _ => format!("{} of {count}: ", at + 1),
+            };
             let mut wrong = String::new();
             loop {
                 let mut text = format!("{introduction}\n");
@@ -66,7 +71,7 @@ impl ServerQuestions {
                         "\nCareful: this looks like a secret, and what you write goes to {server}.\n"
                     ));
                 }
-                text.push_str(&format!("\n{}{wrong}", field.description()));
+                text.push_str(&format!("\n{place}{}{wrong}", field.description()));
                 let value = match self.ask_one(question(text), stop) {
                     Some(ApprovalAnswer::NoBecause(written)) => field.parse(&written).map(Some),
                     Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => match &field.default {
@@ -209,6 +214,7 @@ mod tests {
             panic!("{answer:?}")
         };
         assert_eq!(Value::Object(values), json!({"age": 40, "news": true}));
+        assert!(texts[0].contains("1 of 3: age"), "{texts:?}");
         for text in &texts {
             assert!(text.starts_with("calc asks: Who are you?"), "{text}");
         }

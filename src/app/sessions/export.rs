@@ -92,8 +92,8 @@ fn call(out: &mut String, past: &PastCall) {
         fenced("json", &call.args)
     );
     let display = record.as_ref().and_then(|record| record.display.as_ref());
-    if let Some(display) = display {
-        let _ = write!(out, "\n{}", fenced("diff", &diff_text(display)));
+    if let Some(diff) = display.and_then(diff_text) {
+        let _ = write!(out, "\n{}", fenced("diff", &diff));
     }
     if let Some(output) = output {
         let _ = write!(out, "\n{}", fenced("", &output.text));
@@ -116,15 +116,16 @@ fn end_words(record: &CallRecord) -> String {
 }
 
 /// A change as the lines of a patch.
-fn diff_text(display: &Display) -> String {
-    match display {
+fn diff_text(display: &Display) -> Option<String> {
+    Some(match display {
         Display::Changes { files } => files.iter().map(ToString::to_string).collect(),
         Display::Patch { text } => text.clone(),
         Display::Diff { old, new, .. } => {
             let change = FileChange::between("", Some(old), Some(new));
             change.hunks.into_iter().map(|hunk| hunk.lines).collect()
         }
-    }
+        Display::Text { .. } => return None,
+    })
 }
 
 /// A block of code whose fence is longer than any in the text.

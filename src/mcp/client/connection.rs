@@ -1,13 +1,16 @@
 //! What can be asked of a server, whatever its era and whatever lies between.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use super::text::clipped;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
+
+/// Silence after which a process that has shown no sign of life since its start does not know the request by which its era is found out.
+pub(crate) const PROBE: Duration = Duration::from_secs(5);
 
 /// How long an operation may take, what stops it, and who hears how far it is.
 #[derive(Clone, Copy)]
@@ -217,6 +220,8 @@ pub(crate) enum ServerEvent {
     Log { level: String, text: String },
     /// Something of it is left out, in a sentence.
     Notice(String),
+    /// The connection itself tells this: by then it is known how a process that has just started wants to be spoken to, unless that never answers.
+    SettledBy(Instant),
 }
 
 /// Who hears of [`ServerEvent`]s, on a thread of the connection: it must not wait.

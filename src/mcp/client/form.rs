@@ -153,18 +153,30 @@ impl FormField {
     pub(crate) fn description(&self) -> String {
         let mut out = self.title.clone();
         let shape = match &self.kind {
-            FieldKind::Text {
-                format: Some(format),
-                ..
-            } => clipped(format, 40),
-            FieldKind::Text { .. } => "text".to_owned(),
+            FieldKind::Text { min, max, format } => {
+                let limits = limits(whole(*min, 0), whole(*max, u64::MAX), " characters");
+                let format = format.as_deref().map(format_words);
+                format!("{}{limits}", format.as_deref().unwrap_or("text"))
+            }
             FieldKind::Number {
-                is_integer: true, ..
-            } => "whole number".to_owned(),
-            FieldKind::Number { .. } => "number".to_owned(),
-            FieldKind::Bool => "yes or no".to_owned(),
+                is_integer,
+                min,
+                max,
+            } => {
+                let word = if *is_integer {
+                    "whole number"
+                } else {
+                    "number"
+                };
+                format!("{word}{}", limits(number(*min), number(*max), ""))
+            }
+            // "no" is the answer that declines all of the form where it is typed.
+            FieldKind::Bool => "y or n".to_owned(),
             FieldKind::One(_) => "one of these".to_owned(),
-            FieldKind::Several { .. } => "any of these, with commas between them".to_owned(),
+            FieldKind::Several { min, max, .. } => {
+                let limits = limits(whole(*min, 0), whole(*max, u64::MAX), " of them");
+                format!("any of these, with commas between them{limits}")
+            }
         };
         let need = match self.is_required {
             true => "",
@@ -182,8 +194,10 @@ impl FormField {
                 }
             }
         }
-        if let Some(default) = &self.default {
-            out.push_str(&format!("\nAs it is filled in: {}", shown(default)));
+        match &self.default {
+            Some(default) => out.push_str(&format!("\nAs it is filled in: {}", shown(default))),
+            None if self.is_required => {}
+            None => out.push_str("\nNothing is filled in."),
         }
         out
     }
@@ -244,7 +258,7 @@ impl FormField {
                     true => Ok(()),
                     false => Err(format!(
                         "it is no {}",
-                        clipped(format.as_deref().unwrap_or_default(), 40)
+                        format_words(format.as_deref().unwrap_or_default())
                     )),
                 }
             }
@@ -321,9 +335,43 @@ fn has_format(format: &str, text: &str) -> bool {
     }
 }
 
+/// The name of a format, with an example where people write it in many ways.
+fn format_words(format: &str) -> String {
+    match format {
+        "uri" => "address, such as https://example.org".to_owned(),
+        "date" => "date, such as 2026-03-09".to_owned(),
+        "date-time" => "date and time, such as 2026-03-09T14:30:00Z".to_owned(),
+        other => clipped(other, 40),
+    }
+}
+
+/// A limit that is none where it equals `none`.
+fn whole(limit: u64, none: u64) -> Option<String> {
+    (limit != none).then(|| limit.to_string())
+}
+
+fn number(limit: Option<f64>) -> Option<String> {
+    limit.map(|limit| limit.to_string())
+}
+
+fn limits(min: Option<String>, max: Option<String>, of: &str) -> String {
+    match (min, max) {
+        (None, None) => String::new(),
+        (Some(min), None) => format!(", at least {min}{of}"),
+        (None, Some(max)) => format!(", at most {max}{of}"),
+        (Some(min), Some(max)) => format!(", {min} to {max}{of}"),
+    }
+}
+
+/// A value as somebody would write it.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => clipped(text, MAX_WORDS),
+        Value::Bool(is_true) => if *is_true { "y" } else { "n" }.to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(shown).collect();
+            clipped(&items.join(", "), MAX_WORDS)
+        }
         other => clipped(&other.to_string(), MAX_WORDS),
     }
 }
@@ -372,13 +420,54 @@ mod tests {
             }
         }
         assert!(field("apiKey").is_secret() && !field("name").is_secret());
-        let description = field("name").description();
-        assert_eq!(description, "Your name (text)\nAs on the badge.");
-        assert!(
-            field("age")
-                .description()
-                .ends_with("As it is filled in: 30")
-        );
-        assert!(field("size").description().contains("- l: Large"));
+    }
+
+    #[test]
+    fn a_description_says_what_would_be_taken() {
+        let schema = json!({"required": ["name", "age"], "properties": {
+            "name": {"type": "string", "title": "Your name", "description": "As on the badge.", "minLength": 2},
+            "code": {"type": "string", "minLength": 2, "maxLength": 4, "default": "ab"},
+            "day": {"type": "string", "format": "date"},
+            "age": {"type": "integer", "minimum": 18},
+            "part": {"type": "number", "maximum": 0.5, "default": 0.25},
+            "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]},
+            "tags": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"enum": ["a", "b"]}, "default": ["a", "b"]},
+            "news": {"type": "boolean", "default": false},
+        }});
+        let fields = fields(&schema);
+        for (name, words) in [
+            (
+                "name",
+                "Your name (text, at least 2 characters)\nAs on the badge.",
+            ),
+            (
+                "code",
+                "code (text, 2 to 4 characters, may be left out)\nAs it is filled in: ab",
+            ),
+            (
+                "day",
+                "day (date, such as 2026-03-09, may be left out)\nNothing is filled in.",
+            ),
+            ("age", "age (whole number, at least 18)"),
+            (
+                "part",
+                "part (number, at most 0.5, may be left out)\nAs it is filled in: 0.25",
+            ),
+            (
+                "size",
+                "size (one of these, may be left out)\n- s: Small\n- l: Large\nNothing is filled in.",
+            ),
+            (
+                "tags",
+                "tags (any of these, with commas between them, 1 to 2 of them, may be left out)\n- a\n- b\nAs it is filled in: a, b",
+            ),
+            (
+                "news",
+                "news (y or n, may be left out)\nAs it is filled in: n",
+            ),
+        ] {
+            let field = fields.iter().find(|field| field.name == name).unwrap();
+            assert_eq!(field.description(), words);
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::connection::{ServerFacts, Spoken, Wait};
+use super::connection::{PROBE, ServerEvent, ServerFacts, Spoken, Wait};
 use super::inbound::Inbound;
 use super::legacy;
 use super::modern::{self, UNSUPPORTED_VERSION, Versions};
@@ -21,8 +21,10 @@ use crate::mcp::revision::MODERN;
 
 /// Silence after which a server that has shown a sign of life does not know the probe.
 const SILENCE: Duration = Duration::from_secs(2);
-/// The same for one that has shown none.
-const START: Duration = Duration::from_secs(5);
+/// How long the handshake takes of a server that has had all this time to start.
+const HANDSHAKE: Duration = Duration::from_secs(1);
+/// How long one that has answered it takes for what comes next: the folders that it may use, and its lists.
+const LISTS: Duration = Duration::from_secs(2);
 /// How often it is looked whether there is a sign of life.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -199,6 +201,10 @@ impl Opening<'_> {
         let whole_until = Instant::now() + self.wait.limit;
         let send_probe = |id: u64| stdio.send(Incoming::request(id, DISCOVER, &self.meta()));
         let mut is_greeted = false;
+        let settled_by = |at: Instant| {
+            (self.inbound).tell(ServerEvent::SettledBy(at));
+        };
+        let mut told = None;
         let greet = |version: &str, is_greeted: &mut bool| {
             if !std::mem::replace(is_greeted, true) {
                 let params = legacy::hello(self.inbound, version);
@@ -210,8 +216,11 @@ impl Opening<'_> {
             let now = Instant::now();
             let silent_until = match stdio.signs().first() {
                 Some(first) => first + SILENCE,
-                None => stdio.signs().started + START,
+                None => stdio.signs().started + PROBE,
             };
+            if !is_greeted && told.replace(silent_until) != Some(silent_until) {
+                settled_by(silent_until + HANDSHAKE);
+            }
             if now >= whole_until {
                 let wait = self.wait;
                 return Err(too_late(self.server(), INITIALIZE, wait, false).into());
@@ -235,6 +244,7 @@ impl Opening<'_> {
                 match result {
                     Ok(answer) => {
                         let facts = legacy::greeted(&answer, self.inbound, &**stdio)?;
+                        settled_by(Instant::now() + LISTS);
                         return Ok(Probed::Found(facts.into()));
                     }
                     // It took the probe for the beginning, and its answer is still to come or was none.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::text::{clean, clipped};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, file_size};
+use crate::chat::display::Display;
 use crate::chat::image::Image;
 use crate::formats::image::ImageHeader;
 use crate::formats::json_schema::schema::Schema;
@@ -36,7 +37,7 @@ pub(super) fn outcome(result: &Value, whole: impl FnOnce() -> Option<PathBuf>) -
         ));
     };
     let content = blocks(result);
-    let for_model = || content.iter().filter(|block| !is_for_user(block));
+    let for_model = || content.iter().filter(|block| !is_only_for(block, "user"));
     let mut parts: Vec<String> = for_model().map(block).collect();
     parts.retain(|part| !part.trim().is_empty());
     if let Some(structured) = object.get("structuredContent").filter(|own| !own.is_null())
@@ -51,15 +52,30 @@ pub(super) fn outcome(result: &Value, whole: impl FnOnce() -> Option<PathBuf>) -
     match object.get("isError") {
         Some(Value::Bool(true)) => Err(Problem::input(text)),
         _ => Ok(ToolOk {
+            display: for_people(content).map(|text| Display::Text { text }),
             images: for_model().filter_map(image).take(MAX_IMAGES).collect(),
             ..ToolOk::from(text)
         }),
     }
 }
 
+/// What people see in place of a result of which something is for models alone; that there is more is said.
+fn for_people(content: &[Value]) -> Option<String> {
+    let (hidden, shown): (Vec<&Value>, Vec<&Value>) = (content.iter())
+        .filter(|block| !is_only_for(block, "user"))
+        .partition(|block| is_only_for(block, "assistant"));
+    let bytes: usize = hidden.iter().map(|hidden| block(hidden).len()).sum();
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let mut parts: Vec<String> = shown.into_iter().map(block).collect();
+    parts.push(format!("[for the model alone: {}]", file_size(bytes)));
+    (!hidden.is_empty()).then(|| cut(parts.join("\n"), || None))
+}
+
 /// What a result has for the user alone.
 pub(super) fn for_user(result: &Value) -> Option<String> {
-    let blocks = blocks(result).iter().filter(|block| is_for_user(block));
+    let blocks = blocks(result)
+        .iter()
+        .filter(|block| is_only_for(block, "user"));
     let parts: Vec<String> = blocks.map(block).collect();
     let text = parts.join("\n");
     (!text.trim().is_empty()).then(|| clip(text.trim(), MAX_FOR_USER))
@@ -130,12 +146,12 @@ pub(crate) fn whole_text(result: &Value) -> String {
     }
 }
 
-/// Whether a block says that it is for people alone.
-fn is_for_user(block: &Value) -> bool {
+/// Whether a block says that it is for `who` alone, `user` or `assistant`.
+fn is_only_for(block: &Value, who: &str) -> bool {
     let audience = block.pointer("/annotations/audience");
     audience
         .and_then(Value::as_array)
-        .is_some_and(|audience| !audience.is_empty() && audience.iter().all(|one| one == "user"))
+        .is_some_and(|audience| !audience.is_empty() && audience.iter().all(|one| one == who))
 }
 
 /// Whether the blocks say what the structured result says: the same JSON, the only member of it, or the items of a list one by one.
@@ -323,18 +339,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_the_user_alone_is_told_apart() {
+    fn what_is_for_one_of_them_alone_is_told_apart() {
         let for_whom = |audience: Value| json!({"type": "text", "text": audience.to_string(), "annotations": {"audience": audience}});
         let result = json!({"content": [for_whom(json!(["user"])), for_whom(json!(["assistant"])), for_whom(json!(["user", "assistant"])), for_whom(json!([]))]});
         assert_eq!(for_user(&result).as_deref(), Some(r#"["user"]"#));
         assert_eq!(
-            told(result),
+            told(result.clone()),
             "[\"assistant\"]\n[\"user\",\"assistant\"]\n[]"
         );
         assert_eq!(
             for_user(&json!({"content": [for_whom(json!(["assistant"]))]})),
             None
         );
+        // And what is for the model alone is not shown.
+        let shown = outcome(&result, || None).unwrap().display;
+        let text = "[\"user\",\"assistant\"]\n[]\n[for the model alone: 13 bytes]".to_owned();
+        assert_eq!(shown, Some(Display::Text { text }));
+        let usual = json!({"content": [for_whom(json!(["user"])), for_whom(json!([]))]});
+        assert_eq!(outcome(&usual, || None).unwrap().display, None);
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl ServerEvents for Events {
                 );
             }
             ServerEvent::Log { .. } => {}
+            ServerEvent::SettledBy(at) => server.set_settled_by(at),
             ServerEvent::ResourceUpdated(uri) if server.is_outdated(&uri) => {
                 let shown = clip(&one_line(&uri), MAX_LINE);
                 servers.tell(

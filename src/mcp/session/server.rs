@@ -83,6 +83,8 @@ struct ServerState {
     was_asked: bool,
     /// The session does not have all of the snapshot yet.
     is_news: bool,
+    /// When it is known how it wants to be spoken to, while that is being found out.
+    settled_by: Option<Instant>,
     /// When it is to be asked.
     due: Instant,
     /// The pause that came before; `None` while nothing has changed.
@@ -121,6 +123,7 @@ impl SessionServer {
                 snapshot: None,
                 was_asked: false,
                 is_news: false,
+                settled_by: None,
                 due: Instant::now(),
                 pause: None,
                 offered: Vec::new(),
@@ -252,6 +255,15 @@ impl SessionServer {
         let has_list = |known: &Arc<Snapshot>| known.is_fresh() || !known.tools.is_empty();
         let has_list = state.snapshot.as_ref().is_some_and(has_list);
         !has_list && matches!(state.phase, Phase::NotStarted | Phase::Starting(_))
+    }
+
+    pub(super) fn set_settled_by(&self, at: Instant) {
+        self.state().settled_by = Some(at);
+    }
+
+    /// When it is known how it wants to be spoken to.
+    pub(super) fn settled_by(&self) -> Option<Instant> {
+        self.state().settled_by
     }
 
     /// It is there, and is asked again what it offers.

@@ -9,7 +9,7 @@ use super::SessionServers;
 use super::server::SessionServer;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
-use crate::mcp::client::connection::Connection;
+use crate::mcp::client::connection::{Connection, PROBE};
 
 /// Servers that are started at the same time.
 const MAX_STARTING: usize = 4;
@@ -47,12 +47,21 @@ impl SessionServers {
         own.threads.extend(begun);
     }
 
-    /// Waits until all that was asked of servers of which nothing is known is answered.
+    /// Waits until all that was asked of servers of which nothing is known is answered. A server whose era is found by its silence takes as long as the usual
+    /// limit to be found, and then it answers at once: who waits that long waits for this too.
     pub(super) fn wait(&self, limit: Duration, stop: &Cancel) {
         let until = Instant::now() + limit;
         let mut work = self.work();
-        // What is remembered of a server serves the first message, however old it is.
-        while work.running > 0 && self.known().iter().any(|server| server.is_awaited()) {
+        while work.running > 0 {
+            // What is remembered of a server serves the first message, however old it is.
+            let awaited = || self.known().iter().filter(|server| server.is_awaited());
+            if awaited().next().is_none() {
+                return;
+            }
+            let settled = awaited().filter_map(|server| server.settled_by()).max();
+            let until = settled
+                .filter(|_| limit >= PROBE)
+                .map_or(until, |at| at.max(until));
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || stop.is_fired() {
                 return;

@@ -91,6 +91,9 @@ pub(crate) enum Excerpt<'a> {
 
 impl CallOutcome {
     pub(crate) fn new(end: CallEnd, took: Duration, text: &str, display: Option<Display>) -> Self {
+        if let Some(Display::Text { text }) = &display {
+            return Self::new(end, took, text, None);
+        }
         Self {
             kind: OutcomeKind::Known(end, took),
             text: clean(text).into_owned(),
@@ -212,6 +215,16 @@ fn format_duration(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_for_the_model_alone_is_not_on_the_screen() {
+        let shown = Display::Text {
+            text: "for\u{7} all".to_owned(),
+        };
+        let outcome = CallOutcome::new(CallEnd::Success, Duration::ZERO, "for models", Some(shown));
+        assert_eq!(outcome.text, clean("for\u{7} all"));
+        assert!(outcome.change().is_none());
+    }
 
     #[test]
     fn durations_read_well() {

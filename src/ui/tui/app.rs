@@ -362,7 +362,11 @@ impl App {
     fn escape(&mut self) {
         if self.is_declining() {
             self.restore_draft();
-            self.answer(ApprovalAnswer::No);
+            match &mut self.open_question {
+                // What is written is no reason for a no, so that it is not sent says nothing yet.
+                Some(open) if open.question.request.is_open() => open.declining = false,
+                _ => self.answer(ApprovalAnswer::No),
+            }
         } else if self.session.cancel() {
             self.receive();
         } else if !self.editor.is_empty() {
@@ -384,7 +388,12 @@ impl App {
     fn cancel(&mut self) {
         if self.is_declining() {
             self.restore_draft();
-            return self.answer(ApprovalAnswer::No);
+            let is_open =
+                (self.open_question.as_ref()).is_some_and(|open| open.question.request.is_open());
+            return self.answer(match is_open {
+                true => ApprovalAnswer::Dismissed,
+                false => ApprovalAnswer::No,
+            });
         }
         let draft = !self.editor.is_empty();
         let pressed = self.interrupts.press(&mut self.session, draft);

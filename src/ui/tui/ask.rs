@@ -205,7 +205,7 @@ fn keys(
 ) -> Vec<Line<'static>> {
     let is_open = open_question.question.request.is_open();
     let (long, short) = if open_question.declining && is_open {
-        ("Enter sends what you wrote   Esc declines", "Enter or Esc")
+        ("Enter sends what you wrote   Esc goes back", "Enter or Esc")
     } else if is_open {
         (
             "y as it is filled in   e write it   n decline   Esc no answer",

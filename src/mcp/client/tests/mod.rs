@@ -97,7 +97,10 @@ pub(super) struct Kept(pub Mutex<Vec<ServerEvent>>);
 
 impl ServerEvents for Kept {
     fn happened(&self, event: ServerEvent) {
-        self.0.lock().unwrap().push(event);
+        // When it is settled is not of the server's own accord.
+        if !matches!(event, ServerEvent::SettledBy(_)) {
+            self.0.lock().unwrap().push(event);
+        }
     }
 }
 

@@ -75,6 +75,7 @@ pub(crate) fn of_display(display: &Display, frame: DiffFrame<'_>) -> DrawnDiff {
                 lines: draw(&rows, 0, frame),
             }
         }
+        Display::Text { .. } => changes(&[], frame),
     }
 }
 
