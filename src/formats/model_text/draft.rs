@@ -3,6 +3,7 @@
 mod places;
 
 use super::families::find_close;
+use places::starts_or_may;
 
 /// Bytes at the end of a block that are kept, because its closing mark may begin there.
 const MAX_CLOSER: usize = 200;
@@ -239,7 +240,7 @@ impl DraftFilter {
     }
 }
 
-/// Where code ends that `close` closes, and whether it does; a last line that may close it is not taken.
+/// Where code ends that `close` closes, and whether it does; a last line that may close it is not taken. A call ends it too, as models forget to close what they began.
 fn code_end(text: &str, close: &str) -> (usize, bool) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -251,6 +252,10 @@ fn code_end(text: &str, close: &str) -> (usize, bool) {
         }
         if !is_whole && is_ticks {
             return (at, false);
+        }
+        let inside = bare.trim_start_matches('`');
+        if bare.len() >= inside.len() + 3 && starts_or_may(inside, "tool_call", !is_whole) {
+            return (at, starts_or_may(inside, "tool_call", false));
         }
         at += line.len();
     }

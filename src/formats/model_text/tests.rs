@@ -379,6 +379,29 @@ fn text_about_the_formats_is_shown_as_it_is() {
 }
 
 #[test]
+fn a_call_that_begins_in_code_which_nobody_closed_is_not_shown() {
+    for text in [
+        "```rust\nfn a() {}\n```tool_call\n{\"name\": \"web_search\"}\n```",
+        "```[\n\0\n```tool_call",
+        "```sh\nls\n  ````tool_calls\n",
+    ] {
+        for size in [1, 3, 1000] {
+            let frames = drafts(text, size);
+            assert!(
+                frames.iter().all(|frame| !frame.contains("tool_call")),
+                "{frames:?}"
+            );
+            // The code is.
+            assert_eq!(
+                frames.last().map(|last| last.trim().lines().count()),
+                Some(2),
+                "{frames:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_draft_is_as_long_as_the_answer_where_nothing_is_hidden() {
     for text in [
         "It opened in 1932.\nIt closed in 1940.\n",

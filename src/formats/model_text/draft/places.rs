@@ -362,7 +362,7 @@ fn line_of(text: &str) -> &str {
 }
 
 /// Whether `line` begins with `words`, or may with what is still to come.
-fn starts_or_may(line: &str, words: &str, is_open: bool) -> bool {
+pub(super) fn starts_or_may(line: &str, words: &str, is_open: bool) -> bool {
     families::starts_with(line, words).is_some()
         || is_open && line.len() < words.len() && words.starts_with(&line.to_ascii_lowercase())
 }
