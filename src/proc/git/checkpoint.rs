@@ -51,7 +51,7 @@ impl Git<'_> {
             "-m",
             message,
         ];
-        self.with_own_staged(|| self.git_output(self.run_with(&settings, &commit)?))?;
+        self.with_own_staged(|git| git.git_output(git.run_with(&settings, &commit)?))?;
         Ok(filters::list(&left_out).map(|names| {
             format!("Not committed, because they go through a filter such as git-lfs: {names}.")
         }))
