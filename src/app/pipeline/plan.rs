@@ -134,7 +134,10 @@ pub(crate) fn plan(
     let recorded = earlier.as_ref().map(|record| record.task.clone());
     let Some(task) = task.clone().or_else(|| recorded.clone()) else {
         return Err(Problem::input("There is no prompt to plan for.")
-            .next("Give the one of the run: marvin pipeline plan --prompt \"…\""));
+            .next(format!(
+                "Give the one of the run: {}",
+                places.command(&["plan", "--prompt", "TEXT"])
+            )));
     };
     let clock = Clock::new(&settings.env);
     let planner = Planner {

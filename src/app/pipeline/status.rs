@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::event_log;
 use super::progress::{PhaseState, RunProgress};
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::disk::beneath::Root;
@@ -79,6 +80,9 @@ pub(crate) struct RunTimesStatus {
     pub end: Option<String>,
     /// The point of which it waits for approval.
     pub waiting: Option<String>,
+    /// The command that approves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<String>,
 }
 
 /// How far it is.
@@ -232,7 +236,10 @@ pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
     if matches!(state, RunState::Running | RunState::Paused) {
         let waiting = approval::read(places).unwrap_or_default().waiting;
         let point = approval::name_of(&waiting).to_owned();
-        status.times.waiting = Some(point).filter(|point| !point.is_empty());
+        if !point.is_empty() {
+            status.times.approve = Some(places.command(&["approve", &point]));
+            status.times.waiting = Some(point);
+        }
     }
     Ok(status)
 }
@@ -254,7 +261,10 @@ pub(super) fn no_run(root: &Root, what: &str) -> Problem {
                 record.path.display(),
                 record.branch
             ))
-            .next("See all of them with: marvin pipeline worktrees");
+            .next(format!(
+                "See all of them with: {}",
+                own_command::of_pipeline(&["worktrees"], root.path())
+            ));
     }
     problem
         .next("Start a run with: marvin --non-interactive --design-first --working-dir DIR --prompt TEXT")
@@ -297,6 +307,7 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
             seconds: progress.elapsed(now).as_secs(),
             end: progress.end.as_ref().map(|end| end.words.clone()),
             waiting: None,
+            approve: None,
         },
         steps: StepStatus {
             phase: phase.map(|phase| phase.name.clone()),

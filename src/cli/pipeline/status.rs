@@ -4,20 +4,19 @@ use std::fmt::Write as _;
 
 use crate::app::pipeline::status::{ChildStatus, PhaseStatus, RunState, RunStatus};
 use crate::app::pipeline::summary::{foreign, time};
-use crate::base::text::counted;
+use crate::base::text::{counted, one_line};
 use crate::chat::usage::dollars;
 
 /// The status for a reader.
 pub(super) fn text(status: &RunStatus) -> String {
     let mut out = headline(status);
     out.push('\n');
-    if let Some(point) = &status.times.waiting {
-        let feature = status.place.feature.as_ref();
-        let feature = feature.map(|name| format!(" --feature {}", foreign(name)));
+    if let (Some(point), Some(approve)) = (&status.times.waiting, &status.times.approve) {
+        // A command is to be copied: nothing of it is cut.
         let _ = writeln!(
             out,
-            "Waits for your approval of {point}: marvin pipeline approve {point}{}",
-            feature.unwrap_or_default()
+            "Waits for your approval of {point}: {}",
+            one_line(approve)
         );
     }
     if let Some(end) = &status.times.end {

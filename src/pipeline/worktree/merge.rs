@@ -74,7 +74,7 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
         .next("The command that started it continues it.")
         .next(format!(
             "To merge what there is: {}",
-            record.command(&format!("merge {} --force", record.name))
+            record.command(&["merge", &record.name, "--force"])
         )));
     }
     if !status.uncommitted.is_empty() {
@@ -185,7 +185,7 @@ fn conflict(status: &WorktreeStatus, branch: &str, paths: &[String]) -> Problem 
     .next(format!("To merge by hand: git merge {}", record.branch))
     .next(format!(
         "To have a child resolve it in the worktree: {}",
-        record.command(&format!("merge {} --resolve", record.name))
+        record.command(&["merge", &record.name, "--resolve"])
     ))
 }
 
