@@ -24,7 +24,12 @@ pub(super) fn text(status: &RunStatus) -> String {
     }
     if !status.task.is_empty() {
         let _ = writeln!(out, "Task: {}", foreign(&status.task));
+    }
+    if !status.ticket.is_empty() {
         let _ = writeln!(out, "Ticket: {}", foreign(&status.ticket));
+    }
+    if status.task.is_empty() && status.unknown.is_some() {
+        out.push_str("Task: it is not recorded here\n");
     }
     if let Some(feature) = &status.place.feature {
         let _ = writeln!(out, "Feature: {}", foreign(feature));
@@ -45,6 +50,9 @@ pub(super) fn text(status: &RunStatus) -> String {
     }
     if let Some(recorded) = &status.steps.recorded {
         let _ = writeln!(out, "Recorded as done: {recorded}");
+    }
+    if let Some(unknown) = status.unknown {
+        let _ = writeln!(out, "Note: {unknown}");
     }
     out.push_str("\nPhases:\n");
     let widest = status
