@@ -5,7 +5,9 @@ use std::path::Path;
 /// `marvin pipeline` with `words`, about what is in the folder `dir`: whoever copies it may be anywhere.
 pub(crate) fn of_pipeline(words: &[&str], dir: &Path) -> String {
     let dir = dir.to_string_lossy();
-    let all = ["marvin", "pipeline"].into_iter().chain(words.iter().copied());
+    let all = ["marvin", "pipeline"]
+        .into_iter()
+        .chain(words.iter().copied());
     // A shell has no words with the one character that this refuses, nor has a path.
     shlex::try_join(all.chain(["--working-dir", &dir])).unwrap_or_default()
 }

@@ -76,7 +76,11 @@ impl RunPlaces {
     /// A command about the run: `words` follow `marvin pipeline`.
     pub(crate) fn command(&self, words: &[&str]) -> String {
         let feature = self.feature().map(|name| ["--feature", name]);
-        let words: Vec<&str> = words.iter().copied().chain(feature.into_iter().flatten()).collect();
+        let words: Vec<&str> = words
+            .iter()
+            .copied()
+            .chain(feature.into_iter().flatten())
+            .collect();
         own_command::of_pipeline(&words, self.root.path())
     }
 

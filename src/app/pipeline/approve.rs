@@ -58,10 +58,9 @@ fn nothing(places: &RunPlaces, known: &Approvals) -> Problem {
         Ok(events) if events.is_empty() => {
             super::status::no_run(&places.root, "No run of the pipeline is recorded in")
         }
-        _ => Problem::refused("No run waits for an approval here.")
-            .next(format!(
-                "See how it is going with: {}",
-                places.command(&["status"])
-            )),
+        _ => Problem::refused("No run waits for an approval here.").next(format!(
+            "See how it is going with: {}",
+            places.command(&["status"])
+        )),
     }
 }

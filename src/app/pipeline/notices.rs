@@ -72,7 +72,10 @@ impl PushNotices {
 
     /// Whether the event is of a wait of which the user was told.
     fn was_told(&self, event: &PipelineEvent) -> bool {
-        let mut told = self.told_wait.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self
+            .told_wait
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match event {
             PipelineEvent::ApprovalAwaited { phase, .. }
             | PipelineEvent::RunPaused {
@@ -300,6 +303,60 @@ mod tests {
                 "Pipeline resumed, ticket todo-4f2aprivate: 0 of 3 phases are done.",
                 "Phase 1a_review started.",
                 "Pipeline aborted in phase 1a_review after 0 s, $0.0000. Ticket todo-4f2aprivate.",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wait_for_approval_is_told_once_with_what_goes_on() {
+        let notices = PushNotices::new(Env::default(), "topic".to_owned(), Cancel::new());
+        let phase = || "1b_review".to_owned();
+        let words = || "private".to_owned();
+        let asked = || PipelineEvent::ApprovalAwaited {
+            phase: phase(),
+            words: words(),
+        };
+        let paused = |waits| PipelineEvent::RunPaused {
+            phase: phase(),
+            words: words(),
+            waits,
+        };
+        let child = PipelineEvent::ChildStarted {
+            id: words(),
+            label: words(),
+            model: words(),
+            attempt: 1,
+        };
+        let again = PipelineEvent::PhaseStarted { phase: phase() };
+        // Asked, asked again after an edit, and left; a correction; then without a terminal; then where it was to stop.
+        let events = [
+            asked(),
+            asked(),
+            paused(true),
+            child,
+            asked(),
+            again,
+            paused(true),
+            paused(false),
+        ];
+        let told: Vec<String> = events
+            .iter()
+            .filter(|event| !notices.was_told(event))
+            .filter_map(|event| message(event, &RunProgress::default()))
+            .collect();
+        let approve = "marvin pipeline approve design";
+        let waits =
+            format!("Phase 1b_review waits for your approval. To go on, in its folder: {approve}");
+        assert_eq!(
+            told,
+            [
+                &waits,
+                &waits,
+                "Phase 1b_review started.",
+                &format!(
+                    "Phase 1b_review waits for your approval. The run has ended until then; its command again approves it and goes on. To approve it alone, in its folder: {approve}"
+                ),
+                "Pipeline paused after phase 1b_review.",
             ]
         );
     }

@@ -132,11 +132,12 @@ pub(crate) fn plan(
     let earlier = epic::known(places, &settings.env, &Cancel::new())?;
     let recorded = earlier.as_ref().map(|record| record.task.clone());
     let Some(task) = task.clone().or_else(|| recorded.clone()) else {
-        return Err(Problem::input("There is no prompt to plan for.")
-            .next(format!(
+        return Err(
+            Problem::input("There is no prompt to plan for.").next(format!(
                 "Give the one of the run: {}",
                 places.command(&["plan", "--prompt", "TEXT"])
-            )));
+            )),
+        );
     };
     let clock = Clock::new(&settings.env);
     let planner = Planner {
@@ -176,8 +177,13 @@ pub(crate) fn plan(
     }
     let mut notes = Vec::new();
     if is_next {
-        notes.push("The run that is recorded here is over; this is another task, so it begins anew.".to_owned());
-    } else if recorded.as_ref().is_some_and(|known| known.trim() != task.trim())
+        notes.push(
+            "The run that is recorded here is over; this is another task, so it begins anew."
+                .to_owned(),
+        );
+    } else if recorded
+        .as_ref()
+        .is_some_and(|known| known.trim() != task.trim())
         && state_word.is_some()
     {
         notes.push(
@@ -220,6 +226,12 @@ pub(crate) fn plan(
         assumptions: assumptions(),
         notes,
     })
+}
+
+/// Whether the run in `places` is of this task, as far as is known.
+pub(crate) fn is_of(places: &RunPlaces, task: &str) -> bool {
+    let known = record::known(places);
+    known.is_ok_and(|known| known.is_some_and(|known| known.task.trim() == task.trim()))
 }
 
 fn limits(settings: &Settings, warn: &mut dyn FnMut(String)) -> RoundLimits {

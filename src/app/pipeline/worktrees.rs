@@ -9,9 +9,9 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
+use crate::pipeline::approval;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::approval;
 use crate::pipeline::record;
 use crate::pipeline::worktree::features::worktrees as own_features;
 use crate::pipeline::worktree::record::{self as worktree_record, WorktreeKind, WorktreeRecord};
@@ -36,7 +36,9 @@ fn worktrees(root: &Root) -> Vec<(WorktreeRecord, RunPlaces)> {
 /// Whether a state is there, which may have come with a clone or a merge.
 fn is_recorded(places: &RunPlaces) -> bool {
     let state = places.root.check(&places.state());
-    state.and_then(|rel| places.root.exists(&rel)).unwrap_or(false)
+    state
+        .and_then(|rel| places.root.exists(&rel))
+        .unwrap_or(false)
 }
 
 /// The runs of features that were done in the folder itself, the newest first.

@@ -146,6 +146,13 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
         places => places?,
     };
     let task = settings.prompt.first()?;
+    let places = match &task {
+        // Another one is no more of that run.
+        Some(task) if flags.feature.is_none() && !run_plan::is_of(&places, task) => {
+            RunPlaces::of_project(root)
+        }
+        _ => places,
+    };
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     let plan = run_plan::plan(&places, &settings, &flags, task, &mut warn)?;
     match json {

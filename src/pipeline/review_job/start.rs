@@ -106,7 +106,9 @@ pub(crate) fn start(
             Ok(_) => problem,
             Err(_) => problem.next(format!(
                 "To remove what is left of it: {}",
-                place.record.command(&["worktrees", "--remove", &place.record.name, "--force"])
+                place
+                    .record
+                    .command(&["worktrees", "--remove", &place.record.name, "--force"])
             )),
         });
     }

@@ -94,12 +94,10 @@ pub(super) fn refuse_running(status: &WorktreeStatus) -> Outcome<()> {
     };
     let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
     Err(
-        Problem::refused(format!("{} is at work{process}.", status.record.name)).next(
-            format!(
-                "Wait until it has ended, or stop it. How far it is: {}",
-                status.record.command(&["status"])
-            ),
-        ),
+        Problem::refused(format!("{} is at work{process}.", status.record.name)).next(format!(
+            "Wait until it has ended, or stop it. How far it is: {}",
+            status.record.command(&["status"])
+        )),
     )
 }
 

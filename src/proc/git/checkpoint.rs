@@ -149,7 +149,9 @@ impl Git<'_> {
                     });
                 } else if let Some(commit) = found.last_mut() {
                     let file = chunk.trim_start_matches('\n');
-                    commit.files.extend((!file.is_empty()).then(|| file.to_owned()));
+                    commit
+                        .files
+                        .extend((!file.is_empty()).then(|| file.to_owned()));
                 }
             })?;
         self.git_output(done)?;

@@ -439,7 +439,11 @@ fn traced(
         TracedRequirement {
             sections: sections.take(MAX_LISTED).collect(),
             tests: tests.take(MAX_LISTED).collect(),
-            tickets: tickets.iter().map(|ticket| ticket.shown()).take(MAX_LISTED).collect(),
+            tickets: tickets
+                .iter()
+                .map(|ticket| ticket.shown())
+                .take(MAX_LISTED)
+                .collect(),
             commits: commits.into_iter().take(MAX_LISTED).collect(),
             findings: findings.take(MAX_LISTED).collect(),
             requirement,

@@ -109,7 +109,12 @@ impl RecordedWork {
             let shown = format!("{} {}", commit.id, commit.subject);
             let ticket = tickets.iter().map(|one| one.ticket.id.as_str());
             let ticket = || ticket.clone().find(|id| commit.is_for(id));
-            let test = || commit.files.iter().find(|file| tests.contains(file.as_str()));
+            let test = || {
+                commit
+                    .files
+                    .iter()
+                    .find(|file| tests.contains(file.as_str()))
+            };
             if about(&commit.subject, &commit.message) {
                 found.push((0, shown));
             } else if let Some(id) = ticket() {
@@ -174,12 +179,7 @@ fn line<'t>(all: &'t [WorkTicket], of: &'t WorkTicket) -> impl Iterator<Item = &
 }
 
 /// The tickets below `epic`.
-fn tickets(
-    places: &RunPlaces,
-    epic: &str,
-    env: &Env,
-    stop: &Cancel,
-) -> Outcome<Vec<WorkTicket>> {
+fn tickets(places: &RunPlaces, epic: &str, env: &Env, stop: &Cancel) -> Outcome<Vec<WorkTicket>> {
     let place = TicketLocation::from(env, places.root.path()).check_inside()?;
     let folder = place.open()?;
     let mut all = folder.map(&folder.names()?, stop, |bytes| {
@@ -214,7 +214,9 @@ fn commits(
     let since = match base {
         // It began in a new repository.
         Some("") => Some(MAX_COMMITS),
-        base => base.filter(is_id).and_then(|base| git.count_since(base).ok()),
+        base => base
+            .filter(is_id)
+            .and_then(|base| git.count_since(base).ok()),
     };
     if since == Some(0) {
         return Ok(Vec::new());

@@ -10,7 +10,9 @@ const AS: &str = "git -c user.name=a -c user.email=b@c";
 /// A repository with a folder of ours and one of theirs.
 fn repo() -> Repo {
     let repo = Repo::new();
-    repo.sh("mkdir our their && echo 1 > our/a && for name in b c d e; do echo 1 > their/$name; done");
+    repo.sh(
+        "mkdir our their && echo 1 > our/a && for name in b c d e; do echo 1 > their/$name; done",
+    );
     repo.git().commit("first", true).unwrap();
     repo
 }
@@ -41,7 +43,12 @@ fn whatever_they_have_staged_is_in_their_index_at_every_moment() {
         let repo = repo();
         repo.sh(theirs);
         repo.sh("echo 2 > our/a && echo new > our/intended && git add -N our/intended && echo 1 > our/b");
-        let listed = || said(&repo, "git ls-files --stage their; git status --porcelain their");
+        let listed = || {
+            said(
+                &repo,
+                "git ls-files --stage their; git status --porcelain their",
+            )
+        };
         let before = listed();
         let git = ours(&repo);
         git.stage(&git.launch).unwrap();
@@ -57,7 +64,10 @@ fn whatever_they_have_staged_is_in_their_index_at_every_moment() {
         .unwrap();
         assert_eq!(listed(), before, "{theirs}");
         let made = said(&repo, "git show --format=%s --name-status HEAD");
-        assert_eq!(made, "ours\n\nM\tour/a\nA\tour/b\nA\tour/intended\n", "{theirs}");
+        assert_eq!(
+            made, "ours\n\nM\tour/a\nA\tour/b\nA\tour/intended\n",
+            "{theirs}"
+        );
         assert_eq!(said(&repo, "git status --porcelain our"), "", "{theirs}");
         assert!(!repo.path().join(".git/marvin-index").exists());
     }
@@ -70,7 +80,12 @@ fn a_conflict_of_theirs_stays_theirs_and_what_a_killed_commit_left_is_no_obstacl
         "echo 2 > their/b && {AS} stash -q && echo 3 > their/b && {AS} commit -qam theirs; git stash pop >/dev/null 2>&1; true"
     ));
     repo.sh("echo 2 > our/a && touch .git/marvin-index .git/marvin-index.lock");
-    let listed = || said(&repo, "git ls-files --unmerged; git status --porcelain their");
+    let listed = || {
+        said(
+            &repo,
+            "git ls-files --unmerged; git status --porcelain their",
+        )
+    };
     let before = listed();
     assert_has(&before, &["UU their/b"]);
     let git = ours(&repo);
