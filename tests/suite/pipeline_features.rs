@@ -99,7 +99,7 @@ fn features_in_one_folder_take_turns_and_wait_for_approval_by_name() {
     let waits = run("one", &["--approve", "spec"]);
     waits.stdout_has(&[
         "specs/001-one/spec.md",
-        "marvin pipeline approve spec --feature one --working-dir",
+        "marvin pipeline approve spec --feature 001-one --working-dir",
     ]);
     run("two", &["--until", "1a"]);
     for (name, state) in [("one", "1a_review"), ("two", "1a")] {
@@ -203,7 +203,7 @@ fn of_several_features_the_one_that_is_not_done_is_meant() {
             .text()
             .to_owned()
     };
-    plan("Task 003-three").assert_has(&["1a  documents: done"]);
+    plan("Task 003-three").assert_has(&["specification and user experience: done"]);
     plan("A game").assert_lacks(&["done"]);
 }
 

@@ -231,7 +231,7 @@ fn commits_of_a_requirement_are_found_by_tickets_and_tests_and_in_a_clone_by_tic
     let table = report(&home, &[]).run().expect(0);
     table.stdout_has(&known).stdout_has(&[
         "End: The last that is recorded as done is 4a.",
-        "3 commits that name a ticket of the run.",
+        "4 commits that name a ticket of the run.",
     ]);
     table.stdout_lacks(&["Cost:", "$0"]);
     assert_eq!(
