@@ -239,8 +239,9 @@ fn commits_of_a_requirement_are_found_by_tickets_and_tests_and_in_a_clone_by_tic
         "Wheels of REQ-1 (closed), Brass (closed) | Cut brass (ticket cl-3)"
     );
     report(&home, &["--html", "report.html"]).run().expect(0);
-    home.read("work/report.html")
-        .assert_has(&["<dt>Not known</dt>", "<td>5</td>"]);
+    let page = home.read("work/report.html");
+    page.assert_has(&["<dt>Not known</dt>", "<td>5</td>"]);
+    page.assert_lacks(&["$0"]);
     fs::remove_file(home.work().join(".marvin/pipeline_task")).unwrap();
     status(&[])
         .expect(0)

@@ -288,6 +288,11 @@ impl Collector {
 }
 
 impl Spending {
+    /// Whether it took nothing, as far as is known.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.children == 0 && self.tokens == 0 && self.seconds == 0
+    }
+
     fn add(&mut self, usage: Usage) {
         self.children += 1;
         self.tokens = self.tokens.saturating_add(usage.tokens);

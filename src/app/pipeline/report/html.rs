@@ -204,14 +204,21 @@ fn spending(out: &mut String, title: &str, first: &str, rows: &[Spending], estim
         "<h2>{title}</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>{first}</th><th class=\"number\">Children</th><th class=\"number\">Tokens</th><th class=\"number\">Cost</th><th class=\"number\">Time</th><th></th></tr></thead>\n<tbody>\n"
     );
     for row in rows {
+        let shown = |words: String| {
+            if row.is_nothing() {
+                String::new()
+            } else {
+                words
+            }
+        };
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td></tr>",
             escaped(&row.name),
-            row.children,
-            thousands(row.tokens),
-            escaped(&dollars(row.cost, estimated)),
-            escaped(&time(row.seconds)),
+            shown(row.children.to_string()),
+            shown(thousands(row.tokens)),
+            shown(escaped(&dollars(row.cost, estimated))),
+            shown(escaped(&time(row.seconds))),
             escaped(&row.state)
         );
     }

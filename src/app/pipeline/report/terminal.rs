@@ -139,6 +139,10 @@ fn table(out: &mut String, title: &str, rows: &[Spending], estimated: bool) {
         .max()
         .unwrap_or_default();
     for (row, name) in rows.iter().zip(names) {
+        if row.is_nothing() {
+            let _ = writeln!(out, "  {name:<widest$}  {}", foreign(&row.state));
+            continue;
+        }
         let _ = write!(
             out,
             "  {name:<widest$}  {:>3} {}  {:>12}  {:>9}  {:>12}",
