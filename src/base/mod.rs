@@ -15,6 +15,7 @@ pub(crate) mod ids;
 pub(crate) mod json;
 pub(crate) mod marks;
 pub(crate) mod open;
+pub(crate) mod own_command;
 pub(crate) mod params;
 pub(crate) mod patterns;
 pub(crate) mod pauses;

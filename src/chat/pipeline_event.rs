@@ -138,6 +138,9 @@ pub enum PipelineEvent {
         phase: String,
         /// Why, as a sentence.
         words: String,
+        /// It waits for an approval.
+        #[serde(default)]
+        waits: bool,
     },
     RunEnded {
         /// Every phase that was asked for is done.

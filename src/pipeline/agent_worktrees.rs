@@ -15,6 +15,7 @@ use super::worktree::resolve;
 use super::worktree::start::{self, Workplace, unfinished};
 use super::worktree::state::UserTree;
 use super::{Run, first_line, repository};
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::Event;
 use crate::chat::pipeline_event::PipelineEvent;
@@ -95,7 +96,7 @@ pub(super) fn foretold(
         // Who runs it in this process knows it by its number.
         && let Some(pid) = record::running(&there.root).filter(|pid| *pid != Some(process::id()))
     {
-        return Err(taken(ticket, pid));
+        return Err(taken(task.root.path(), ticket, pid));
     }
     let mut told = "It works in a worktree of its own, which begins at the last commit; what it does is merged into the branch when it ends.".to_owned();
     let left_out = uncommitted(&git)?;
@@ -124,7 +125,7 @@ pub(super) fn place(
     let place = start::for_agent(ctx, &task.root, ticket, &task.prompt)?;
     let there = &place.places;
     if let Some(pid) = record::running(&there.root) {
-        return Err(taken(ticket, pid));
+        return Err(taken(task.root.path(), ticket, pid));
     }
     if (task.design_first || task.tdd) && RunRecord::read(there)?.is_none() {
         start::begin_anew(there, task.design_first)?;
@@ -161,13 +162,16 @@ fn check_documents(git: &Git<'_>, task: &AgentTask) -> Outcome<()> {
 }
 
 /// Two agents in one worktree would write the same files.
-fn taken(ticket: &str, pid: Option<u32>) -> Problem {
+fn taken(dir: &Path, ticket: &str, pid: Option<u32>) -> Problem {
     let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
     Problem::refused(format!(
         "An agent works for the ticket {ticket} already{process}."
     ))
     .next("Wait until it has ended, or name another ticket.")
-    .next("marvin pipeline worktrees lists what works where.")
+    .next(format!(
+        "What works where: {}",
+        own_command::of_pipeline(&["worktrees"], dir)
+    ))
 }
 
 /// Copies the documents of the project that git ignores, so that the phases after them have them.
@@ -202,8 +206,8 @@ pub(super) fn work(
                 record.branch
             ))
             .next(format!(
-                "An agent for the same ticket, in the background or beside another one, goes on there; marvin pipeline worktrees --remove {} removes it.",
-                record.name
+                "An agent for the same ticket, in the background or beside another one, goes on there. To remove it: {}",
+                record.command(&["worktrees", "--remove", &record.name])
             ))
     })?;
     Ok(match bring_in(run, origin.path(), record) {
@@ -213,8 +217,9 @@ pub(super) fn work(
         },
         Err(problem) => {
             let kept = format!(
-                "It is on the branch {}; marvin pipeline merge {} --all brings it in.",
-                record.branch, record.name
+                "It is on the branch {}. To bring it in: {}",
+                record.branch,
+                record.command(&["merge", &record.name, "--all"])
             );
             if problem.is_cancelled() {
                 return Err(problem.next(kept));
@@ -241,7 +246,11 @@ pub(super) fn record_work(
 ) -> Outcome<String> {
     // Another one may have come between the look at the worktree and this.
     let _lock = record::lock(&run.places, &run.ctx.stop).map_err(|problem| match problem.kind {
-        ProblemKind::Refused => taken(&run.ticket, record::running(run.root()).flatten()),
+        ProblemKind::Refused => taken(
+            &record.origin,
+            &run.ticket,
+            record::running(run.root()).flatten(),
+        ),
         _ => problem,
     })?;
     record::wait_for_children(&run.places, &run.ctx.stop)?;

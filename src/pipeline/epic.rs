@@ -1,7 +1,10 @@
 //! The epic ticket of a run: what its children's tickets descend from.
 
-use super::record::RunRecord;
+use super::places::RunPlaces;
+use super::record::{self, RunRecord};
 use super::{Run, first_line};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::formats::front_matter::NewTicket;
@@ -64,11 +67,25 @@ fn unrecorded(run: &Run, place: &TicketLocation) -> Option<String> {
 
 /// `record` with the ticket of its task, where the record is not the run's own and does not name it. One that is not closed is of a run that is not done.
 pub(crate) fn complete(run: &Run, record: RunRecord) -> RunRecord {
+    completed(record, || epics(location(run), &run.ctx.stop))
+}
+
+/// What is known of the run in `places`: its record; in a clone, where there is none, what the committed files and the tickets say.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn known(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<Option<RunRecord>> {
+    let place = || TicketLocation::from(env, places.root.path()).check_inside();
+    let found = record::known(places)?;
+    Ok(found.map(|record| completed(record, || epics(place(), stop))))
+}
+
+fn completed(record: RunRecord, epics: impl FnOnce() -> Vec<Ticket>) -> RunRecord {
     if !record.ticket.is_empty() {
         return record;
     }
     let title = first_line(&record.task);
-    let mut known = epics(location(run), &run.ctx).into_iter();
+    let mut known = epics().into_iter();
     match known.rfind(|epic| epic.title == title) {
         Some(epic) => RunRecord {
             finished: record.finished && epic.is_closed(),
@@ -82,13 +99,13 @@ pub(crate) fn complete(run: &Run, record: RunRecord) -> RunRecord {
 /// Whether a state without the record of its run is another task's, as far as the tickets know: there are epics, and none of them is of this one.
 pub(crate) fn is_anothers(ctx: &ToolContext, root: &Root, task: &str) -> bool {
     let place = TicketLocation::from(&ctx.session.env, root.path()).check_inside();
-    let (title, known) = (first_line(task), epics(place, ctx));
+    let (title, known) = (first_line(task), epics(place, &ctx.stop));
     !known.is_empty() && known.iter().all(|epic| epic.title != title)
 }
 
 /// The tickets that are as those of runs are made; none where they cannot be read.
-fn epics(place: Outcome<TicketLocation>, ctx: &ToolContext) -> Vec<Ticket> {
-    let tickets = place.and_then(|place| place.open()?.load(&ctx.stop));
+fn epics(place: Outcome<TicketLocation>, stop: &Cancel) -> Vec<Ticket> {
+    let tickets = place.and_then(|place| place.open()?.load(stop));
     let mut tickets = tickets.unwrap_or_default();
     tickets.retain(|ticket| ticket.parent.is_empty() && ticket.priority == "0");
     tickets

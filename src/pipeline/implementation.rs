@@ -11,6 +11,8 @@ use super::{limits, phase_record, prompts, repository, test_command};
 use crate::base::problem::Outcome;
 
 const PHASE: &str = "3";
+/// The message of the commit after the child that builds the product.
+pub(crate) const IMPLEMENTED: &str = "3: implemented";
 
 /// Builds the product, and has it reviewed; a task that comes without documents and tests is done by one child.
 ///
@@ -46,7 +48,7 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
             )
         },
     )?;
-    repository::checkpoint(run, "3: implemented")
+    repository::checkpoint(run, IMPLEMENTED)
 }
 
 /// Whether the tests say that the product is there already.

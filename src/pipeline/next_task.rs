@@ -14,7 +14,7 @@ const EARLIER: &str = "earlier";
 const CAP: u64 = 64 << 20;
 
 /// Whether `task` is another one than that of the last run, and that one is done, or failed before its first phase was: `recorded` is its state.
-pub(super) fn begins(task: &str, earlier: Option<&RunRecord>, recorded: Option<&str>) -> bool {
+pub(crate) fn begins(task: &str, earlier: Option<&RunRecord>, recorded: Option<&str>) -> bool {
     earlier.is_some_and(|earlier| {
         let has_failed = recorded.is_none() && earlier.working.is_empty();
         (earlier.finished || has_failed) && earlier.task.trim() != task.trim()

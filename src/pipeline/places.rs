@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::base::own_command;
 use crate::disk::beneath::Root;
 use crate::disk::paths::{
     FEATURE_TESTS, FEATURES, PIPELINE_STATE, PIPELINE_TASK, PROJECT_FOLDER, PROJECT_LOGS,
@@ -70,6 +71,17 @@ impl RunPlaces {
     /// `NNN-name` of the feature, if it is one.
     pub(crate) fn feature(&self) -> Option<&str> {
         (!self.feature.is_empty()).then_some(self.feature.as_str())
+    }
+
+    /// A command about the run: `words` follow `marvin pipeline`.
+    pub(crate) fn command(&self, words: &[&str]) -> String {
+        let feature = self.feature().map(|name| ["--feature", name]);
+        let words: Vec<&str> = words
+            .iter()
+            .copied()
+            .chain(feature.into_iter().flatten())
+            .collect();
+        own_command::of_pipeline(&words, self.root.path())
     }
 
     /// The folder of documents, histories and state.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::places::RunPlaces;
 use super::{feature, phase, state};
 use crate::base::cancel::Cancel;
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::{DirEntry, Root};
 use crate::disk::lock::{self, Lock, LockState};
@@ -308,8 +309,8 @@ pub(crate) fn lock(places: &RunPlaces, stop: &Cancel) -> Outcome<RunLock> {
                 Err(_) => "A pipeline is running in this directory already.".to_owned(),
             })
             .next(format!(
-                "Wait until it has ended, or watch it with: marvin pipeline status --working-dir {}",
-                shlex::try_quote(&places.root.path().to_string_lossy()).unwrap_or_default()
+                "Wait until it has ended, or watch it with: {}",
+                own_command::of_pipeline(&["status"], places.root.path())
             ))
         }
         _ => problem,

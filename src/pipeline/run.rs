@@ -19,8 +19,13 @@ use super::{
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
+use crate::proc::sandbox::policy::SandboxMode;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::project::scratch;
+
+/// The tool by which documents come to be.
+const WRITER: &str = "create_file";
 
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
@@ -60,7 +65,10 @@ pub(crate) struct RunRequest {
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome> {
     check_depth(&ctx.session)?;
-    check_may_write(ctx)?;
+    // A task by itself may be to find something out.
+    if request.design_first || request.tdd || ctx.session.policy.readonly {
+        check_may_write(ctx)?;
+    }
     let places = request.places.clone();
     let _lock = record::lock(&places, &ctx.stop)?;
     record::wait_for_children(&places, &ctx.stop)?;
@@ -199,14 +207,40 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
 }
 
 /// Makes sure that children can write: they inherit what binds this process.
-fn check_may_write(ctx: &ToolContext) -> Outcome<()> {
-    match ctx.session.policy.readonly {
-        true => Err(Problem::refused(
-            "This process may only read (MARVIN_READONLY=1), and so may its children: they could write nothing of what is asked for.",
+///
+/// # Errors
+/// They could not.
+pub(crate) fn check_may_write(ctx: &ToolContext) -> Outcome<()> {
+    let session = &ctx.session;
+    let policy = &session.policy;
+    let offered = || session.registry().allowed(policy);
+    let (bound, next) = if policy.readonly {
+        (
+            "may only read (MARVIN_READONLY=1)",
+            "Start the run without MARVIN_READONLY.",
         )
-        .next("Start the run without MARVIN_READONLY.")),
-        false => Ok(()),
-    }
+    } else if session.permissions.mode() == PermissionMode::Plan {
+        (
+            "may only look and plan (--permission-mode plan)",
+            "Start the run in another mode, such as --permission-mode acceptEdits.",
+        )
+    } else if session.sandbox.mode() == SandboxMode::ReadOnly {
+        (
+            "may change no files (--sandbox read-only)",
+            "Start the run with --sandbox workspace-write.",
+        )
+    } else if !offered().iter().any(|tool| tool.name() == WRITER) {
+        (
+            "has no tool that writes files (--tools, --disallowed-tools)",
+            "Start the run without --tools, and without taking create_file away.",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Problem::refused(format!(
+        "This process {bound}, and so it is with its children: they could write nothing of what is asked for."
+    ))
+    .next(next))
 }
 
 /// Whether the repository is the run's own: there is none yet, or an earlier start of the run made it. Recorded before it is made.
@@ -532,6 +566,7 @@ fn finish(run: &Run, request: &RunRequest, outcome: Outcome<RunOutcome>) -> Outc
             run.emit(PipelineEvent::RunPaused {
                 phase: pause.phase.to_owned(),
                 words: pause.words.clone(),
+                waits: pause.waits,
             });
             return outcome;
         }

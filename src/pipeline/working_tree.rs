@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Run, worktree};
 use crate::base::cancel::Cancel;
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::Root;
 use crate::disk::lock::Lock;
@@ -55,7 +56,10 @@ pub(crate) fn hold(root: &Root, stop: &Cancel) -> Outcome<Option<Lock>> {
         ProblemKind::Limit => Problem::refused(
             "A pipeline or a review is running in this working tree, and it changes its files.",
         )
-        .next("Start again when it has ended: marvin pipeline status, or review_status."),
+        .next(format!(
+            "Start again when it has ended. How far a pipeline is: {}; a review: review_status",
+            own_command::of_pipeline(&["status"], root.path())
+        )),
         _ => problem,
     })
 }

@@ -250,7 +250,7 @@ fn agents_in_the_background_leave_what_the_user_edits_alone_and_are_merged_at_th
     two.open();
     pty.wait_text("Agent 2 is done");
     pty.wait_text("Its work is not in your branch");
-    pty.wait_text("marvin pipeline merge agent-job-2 --all brings it in.");
+    pty.wait_text("To bring it in: marvin pipeline merge agent-job-2 --all");
     // Nothing of theirs was touched or committed.
     assert_eq!(repo.read("README.md"), "# Mine\n");
     assert_eq!(

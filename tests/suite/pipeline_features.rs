@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use super::pipeline_run::pipeline;
@@ -98,7 +99,7 @@ fn features_in_one_folder_take_turns_and_wait_for_approval_by_name() {
     let waits = run("one", &["--approve", "spec"]);
     waits.stdout_has(&[
         "specs/001-one/spec.md",
-        "marvin pipeline approve spec --feature one --working-dir",
+        "marvin pipeline approve spec --feature 001-one --working-dir",
     ]);
     run("two", &["--until", "1a"]);
     for (name, state) in [("one", "1a_review"), ("two", "1a")] {
@@ -124,6 +125,86 @@ fn features_in_one_folder_take_turns_and_wait_for_approval_by_name() {
     run("one", &["--from", "1b", "--until", "1b"]).stderr_has(&["Done again from phase 1b on"]);
     let state = fs::read_to_string(dir.join("specs/002-two/pipeline_state")).unwrap();
     assert_eq!(state, "1a");
+}
+
+#[test]
+fn of_several_features_the_one_that_is_not_done_is_meant() {
+    let home = Home::new();
+    let repo = project(&home);
+    let event = |words: String| format!("{{\"ts\":\"2026-11-22T12:00:00Z\",{words}}}\n");
+    let feature = |name: &str, state: &str, finished: bool| {
+        let of_log = |file: &str| format!(".marvin/logs/{name}/{file}");
+        repo.file(&format!("specs/{name}/pipeline_state"), state);
+        repo.file(
+            &format!("specs/{name}/pipeline_task"),
+            format!("Task {name}\n"),
+        );
+        let record = json!({"task": format!("Task {name}"), "ticket": "w-1", "finished": finished});
+        repo.file(&of_log("pipeline.json"), record.to_string());
+        let started = json!({"kind": "run_started", "task": format!("Task {name}"), "ticket": "w-1", "tiers": [], "phases": [], "resumed": false});
+        let ended = match finished {
+            true => json!({"kind": "run_ended", "done": true, "words": "Every phase is done."}),
+            false => json!({"kind": "run_paused", "phase": "1b_review", "words": "It waits."}),
+        };
+        let events =
+            [started, ended].map(|one| event(one.to_string().trim_matches(['{', '}']).to_owned()));
+        repo.file(&of_log("pipeline-events.jsonl"), events.concat());
+    };
+    feature("001-one", "5", true);
+    feature("002-two", "1b_review", false);
+    feature("003-three", "5", true);
+    let waits = json!({"waiting": "1b_review", "approved": []}).to_string();
+    repo.file(".marvin/logs/002-two/pipeline-approvals.json", &waits);
+    let dir = repo.path();
+    let status = said(&home, dir, &["status"]);
+    assert!(
+        status.starts_with("Paused.") && status.contains("\nDone."),
+        "{status}"
+    );
+    let approve = format!(
+        "marvin pipeline approve design --feature 002-two --working-dir {}",
+        dir.display()
+    );
+    status.assert_has(&[&approve, "Feature: 003-three"]);
+    status.assert_lacks(&["001-one"]);
+    said(&home, dir, &["report"]).assert_has(&["Task: Task 002-two"]);
+    said(&home, dir, &["approve"]).assert_has(&["design (phase 1b_review) is approved"]);
+    // One that runs is what `status` means, and not what waits.
+    repo.file(".marvin/logs/002-two/pipeline-approvals.json", &waits);
+    repo.file(".marvin/logs/pipeline.lock", "4242424   \n");
+    let lock = fs::File::open(dir.join(".marvin/logs/pipeline.lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    said(&home, dir, &["status"]).assert_has(&["Running, process 4242424."]);
+    said(&home, dir, &["approve"]).assert_has(&["design (phase 1b_review) is approved"]);
+    drop(lock);
+    // When all are done the newest is meant; another task is of none of them.
+    feature("002-two", "5", true);
+    feature("003-three", "5", true);
+    said(&home, dir, &["report"]).assert_has(&["Task: Task 003-three"]);
+    fs::remove_dir_all(dir.join(".marvin/logs")).unwrap();
+    said(&home, dir, &["status"]).assert_has(&[
+        "Task: Task 003-three",
+        "Note: The run's own records are not here",
+    ]);
+    said(&home, dir, &["report"])
+        .assert_has(&["Task: Task 003-three", "End: Every phase is done."]);
+    let plan = |task: &str| {
+        let run = home.marvin().dir(dir).args([
+            "pipeline",
+            "plan",
+            "--prompt",
+            task,
+            "--provider",
+            "openai",
+        ]);
+        run.env("OPENAI_API_KEY", "k")
+            .run()
+            .expect(0)
+            .text()
+            .to_owned()
+    };
+    plan("Task 003-three").assert_has(&["specification and user experience: done"]);
+    plan("A game").assert_lacks(&["done"]);
 }
 
 #[test]

@@ -110,6 +110,145 @@ fn a_report_follows_requirements_to_their_commits_and_is_a_table_json_or_a_page(
 }
 
 #[test]
+fn commits_of_a_requirement_are_found_by_tickets_and_tests_and_in_a_clone_by_tickets_alone() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    let base = repo.file("README.md", "x").commit("before");
+    let base = if base.len() >= 40 {
+        base
+    } else {
+        repo.git(&["rev-parse", "HEAD"])
+    };
+    repo.file(
+        ".marvin/spec.md",
+        "# Clock\n- REQ-1: The clock ticks.\n- REQ-2: The alarm rings.\n- REQ-3: Snoozing waits.\n- REQ-4: Nobody cares.\n",
+    );
+    let ticket = |id: &str, parent: &str, title: &str| {
+        let text = format!(
+            "---\nid: {id}\nstatus: closed\nparent: {parent}\npriority: 0\n---\n# {title}\n"
+        );
+        repo.file(&format!(".tickets/{id}.md"), text);
+    };
+    ticket("cl-1", "", "A clock");
+    ticket("cl-2", "cl-1", "Wheels for REQ-1");
+    ticket("cl-3", "cl-2", "Brass");
+    ticket("cl-9", "", "REQ-4 of another run");
+    repo.commit("Before the pipeline\n\nTicket: cl-1");
+    repo.file("test_snooze.py", "def test_req_3():\n    pass\n");
+    repo.commit("2a: tests written\n\nTicket: cl-1");
+    repo.file("wheels.py", "1")
+        .commit("Cut brass\n\nTicket: cl-3\nTicket: cl-1");
+    ticket("cl-4", "cl-1", "The bell of REQ-2");
+    repo.file("bell.py", "1").commit("Loud");
+    // Only the ticket: no work.
+    ticket("cl-2", "cl-1", "Wheels of REQ-1");
+    repo.commit("Closed");
+    repo.file("other.py", "1")
+        .commit("Of another run\n\nTicket: cl-9");
+    repo.file("snooze.py", "1")
+        .commit("3: implemented\n\nTicket: cl-1");
+    let task = serde_json::json!("A clock");
+    repo.file(
+        ".marvin/logs/pipeline.json",
+        format!(r#"{{"task":{task},"base":"{}"}}"#, base.trim()),
+    );
+    let event = |words: &str| format!("{{\"ts\":\"2026-11-22T12:00:00Z\",{words}}}\n");
+    let checkpoint =
+        |words: &str| event(&format!("\"kind\":\"checkpoint\",\"message\":\"{words}\""));
+    let events = [
+        event(
+            "\"kind\":\"run_started\",\"task\":\"A clock\",\"ticket\":\"cl-1\",\"tiers\":[],\"resumed\":false,\"phases\":[]",
+        ),
+        checkpoint("Before the pipeline"),
+        checkpoint("2a: tests written"),
+        checkpoint("3: implemented"),
+    ];
+    repo.file(".marvin/logs/pipeline-events.jsonl", events.concat());
+    let found = || -> Vec<String> {
+        let done = report(&home, &["--json"]).run().expect(0);
+        let found: Value = serde_json::from_str(done.text()).unwrap();
+        let all = found["requirements"].as_array().unwrap().iter();
+        let texts = |of: &Value| -> Vec<String> {
+            let entries = of.as_array().unwrap().iter();
+            // Without the id of the commit.
+            entries
+                .map(|entry| {
+                    entry
+                        .as_str()
+                        .unwrap()
+                        .split_once(' ')
+                        .unwrap()
+                        .1
+                        .to_owned()
+                })
+                .collect()
+        };
+        all.map(|one| {
+            format!(
+                "{} | {}",
+                texts(&one["tickets"]).join(", "),
+                texts(&one["commits"]).join(", ")
+            )
+        })
+        .collect()
+    };
+    assert_eq!(
+        found(),
+        [
+            "Wheels of REQ-1 (closed), Brass (closed) | Cut brass (ticket cl-3)",
+            "The bell of REQ-2 (closed) | Loud (ticket cl-4)",
+            " | Cut brass (built the product), Loud (built the product), Of another run (built the product), 3: implemented (built the product), 2a: tests written (test_snooze.py)",
+            " | ",
+        ]
+    );
+    report(&home, &[])
+        .run()
+        .expect(0)
+        .stdout_has(&["tickets  cl-4 The bell of REQ-2 (closed)"]);
+    // As a clone has it: without the logs, and whatever git ignores.
+    fs::remove_dir_all(home.work().join(".marvin/logs")).unwrap();
+    let status = |words: &[&str]| {
+        let run = home.marvin().dir(&home.work()).args(["pipeline", "status"]);
+        run.args(words.iter().copied()).run()
+    };
+    report(&home, &[])
+        .run()
+        .expect(1)
+        .errors()
+        .assert_has(&["No run of the pipeline"]);
+    repo.file(".marvin/pipeline_state", "4a")
+        .file(".marvin/pipeline_task", "A clock\n");
+    let known = [
+        "Ticket: cl-1\n",
+        "Task: A clock\n",
+        "Note: The run's own records are not here",
+        "what it cost",
+    ];
+    status(&[])
+        .expect(0)
+        .stdout_has(&known)
+        .stdout_has(&["Recorded as done: 4a", "Not running."]);
+    let table = report(&home, &[]).run().expect(0);
+    table.stdout_has(&known).stdout_has(&[
+        "End: The last that is recorded as done is 4a.",
+        "4 commits that name a ticket of the run.",
+    ]);
+    table.stdout_lacks(&["Cost:", "$0"]);
+    assert_eq!(
+        found()[0],
+        "Wheels of REQ-1 (closed), Brass (closed) | Cut brass (ticket cl-3)"
+    );
+    report(&home, &["--html", "report.html"]).run().expect(0);
+    let page = home.read("work/report.html");
+    page.assert_has(&["<dt>Not known</dt>", "<td>5</td>"]);
+    page.assert_lacks(&["$0"]);
+    fs::remove_file(home.work().join(".marvin/pipeline_task")).unwrap();
+    status(&[])
+        .expect(0)
+        .stdout_has(&["Task: it is not recorded here"]);
+}
+
+#[test]
 fn a_browser_shows_the_page_and_what_it_contains_stays_text() {
     let Some(chromium) = program("chromium") else {
         return skip(

@@ -175,6 +175,53 @@ fn a_submodule_is_a_project_of_its_own() {
 }
 
 #[test]
+fn where_children_could_write_nothing_no_run_is_begun() {
+    let home = Home::new();
+    let repo = repo_with_commit();
+    let before = (
+        refs(&repo),
+        repo.git(&["status", "--porcelain", "--ignored"]),
+    );
+    for (flags, words) in [
+        ("--permission-mode plan", ["look and plan", "acceptEdits"]),
+        (
+            "--sandbox read-only",
+            ["may change no files", "workspace-write"],
+        ),
+        (
+            "--tools none",
+            ["no tool that writes files", "without --tools"],
+        ),
+        (
+            "--tools web",
+            ["no tool that writes files", "without --tools"],
+        ),
+        (
+            "--disallowed-tools create_file",
+            ["no tool that writes files", "create_file"],
+        ),
+    ] {
+        let done = start(&home, repo.path()).line(flags).run();
+        refused(&done, &words);
+        refused(&done, &["so it is with its children"]);
+    }
+    let readonly = start(&home, repo.path()).env("MARVIN_READONLY", "1").run();
+    refused(
+        &readonly,
+        &["MARVIN_READONLY", "so it is with its children"],
+    );
+    let after = (
+        refs(&repo),
+        repo.git(&["status", "--porcelain", "--ignored"]),
+    );
+    assert_eq!(after, before);
+    assert!(
+        !home.has(".local/share/marvin/worktrees"),
+        "no worktree is made"
+    );
+}
+
+#[test]
 fn a_bare_repository_is_refused() {
     let home = Home::new();
     let bare = home.path().join("bare.git");

@@ -87,10 +87,19 @@ fn a_run_that_waits_for_approval_is_approved_once_from_anywhere() {
         "marvin pipeline approve design --working-dir",
     ]);
     assert_eq!(state(&home), "paused");
+    // Whoever reads it may be anywhere.
+    let dir = home.work().canonicalize().unwrap();
+    let approve = format!(
+        "marvin pipeline approve design --working-dir {}",
+        dir.display()
+    );
+    of_pipeline(&home, &["status"])
+        .expect(0)
+        .stdout_has(&[&format!("Waits for your approval of design: {approve}\n")]);
     of_pipeline(&home, &["approve", "tests"])
         .expect(1)
         .errors()
-        .assert_has(&["waits for the approval of design"]);
+        .assert_has(&["waits for the approval of design", &approve]);
     let until = offline(&home).args(["--until", "1b"]).run().expect(0);
     until
         .stdout_has(&["Next: Go on: marvin --non-interactive --design-first"])

@@ -185,14 +185,12 @@ fn a_killed_feature_goes_on_in_its_worktree_by_its_name_until_it_is_merged() {
         "what is done is not done again"
     );
     errors.assert_has(&[&format!("Goes on in {}", tree.display())]);
-    let merge = format!(
-        "marvin pipeline merge 001-count --working-dir '{}'",
-        repo.path().display()
-    );
+    let merge = "marvin pipeline merge 001-count";
+    let there = format!("--working-dir '{}'", repo.path().display());
     summary.assert_has(&[
         &format!("Branch: marvin/001-count\nWorktree: {}\n", tree.display()),
-        &format!("Next: Merge it as one commit: {merge}\n"),
-        &format!("Next: Or with all of its commits: {merge} --all\n"),
+        &format!("Next: Merge it as one commit: {merge} {there}\n"),
+        &format!("Next: Or with all of its commits: {merge} --all {there}\n"),
         "specs/001-count/spec.md",
     ]);
     let state = fs::read_to_string(tree.join("specs/001-count/pipeline_state")).unwrap();

@@ -52,13 +52,15 @@ fn nothing(places: &RunPlaces, known: &Approvals) -> Problem {
         return Problem::refused(format!(
             "The run waits for the approval of {waiting}, and of nothing else."
         ))
-        .next(format!("marvin pipeline approve {waiting}"));
+        .next(places.command(&["approve", &waiting]));
     }
     match event_log::read(places) {
         Ok(events) if events.is_empty() => {
             super::status::no_run(&places.root, "No run of the pipeline is recorded in")
         }
-        _ => Problem::refused("No run waits for an approval here.")
-            .next("See how it is going with: marvin pipeline status"),
+        _ => Problem::refused("No run waits for an approval here.").next(format!(
+            "See how it is going with: {}",
+            places.command(&["status"])
+        )),
     }
 }

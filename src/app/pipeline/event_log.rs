@@ -115,6 +115,12 @@ pub(crate) fn read(places: &RunPlaces) -> Outcome<Vec<(Duration, PipelineEvent)>
         .collect())
 }
 
+/// Whether something is recorded.
+pub(super) fn is_there(places: &RunPlaces) -> bool {
+    let about = |path: &str| places.root.metadata(&places.root.check(path)?);
+    about(&places.log(FILE)).is_ok_and(|about| about.len > 0)
+}
+
 fn event(line: &[u8]) -> Option<(Duration, PipelineEvent)> {
     let line: EventLine<PipelineEvent> = serde_json::from_slice(line).ok()?;
     let ts: Timestamp = line.ts.parse().ok()?;

@@ -56,7 +56,10 @@ pub(crate) fn text(places: &RunPlaces, phase: Option<&str>) -> Outcome<String> {
             "No child has run in phase {} so far.",
             one_line(&phase)
         ))
-        .next("See what has happened with: marvin pipeline status"));
+        .next(format!(
+            "See what has happened with: {}",
+            places.command(&["status"])
+        )));
     }
     let left_out = children.len().saturating_sub(MAX_LOGS);
     let mut out = String::new();

@@ -1,6 +1,7 @@
 //! Push messages about a run. Anyone who knows the name of the topic can read them, so they hold the names of phases, counts, times, dollars and the id of
 //! the ticket, and nothing of the task or the project.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::base::text::head;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::chat::usage::dollars;
 use crate::formats::duration;
+use crate::pipeline::approval::name_of;
 
 /// Maximum time for a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,6 +33,8 @@ pub(super) struct PushNotices {
     give_up: Cancel,
     /// The run's token.
     stop: Cancel,
+    /// The phase of whose wait for an approval was told, until work goes on: one that is asked about again is no other wait.
+    told_wait: Mutex<Option<String>>,
 }
 
 impl PushNotices {
@@ -52,13 +56,36 @@ impl PushNotices {
             thread: thread.ok(),
             give_up,
             stop,
+            told_wait: Mutex::default(),
         }
     }
 
     /// Sends what an event is worth a message, if it is.
     pub(super) fn take(&self, event: &PipelineEvent, progress: &RunProgress) {
+        if self.was_told(event) {
+            return;
+        }
         if let (Some(queue), Some(words)) = (&self.queue, message(event, progress)) {
             let _ = queue.try_send(words);
+        }
+    }
+
+    /// Whether the event is of a wait of which the user was told.
+    fn was_told(&self, event: &PipelineEvent) -> bool {
+        let mut told = self
+            .told_wait
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match event {
+            PipelineEvent::ApprovalAwaited { phase, .. }
+            | PipelineEvent::RunPaused {
+                phase, waits: true, ..
+            } => told.replace(phase.clone()).as_ref() == Some(phase),
+            PipelineEvent::PhaseStarted { .. } | PipelineEvent::ChildStarted { .. } => {
+                *told = None;
+                false
+            }
+            _ => false,
         }
     }
 }
@@ -113,8 +140,19 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
             )
         }
         PipelineEvent::ApprovalAwaited { phase, .. } => {
-            format!("Phase {} waits for your approval.", plain(phase))
+            format!(
+                "{} To go on, in its folder: {}",
+                awaited(phase),
+                approve(phase)
+            )
         }
+        PipelineEvent::RunPaused {
+            phase, waits: true, ..
+        } => format!(
+            "{} The run has ended until then; its command again approves it and goes on. To approve it alone, in its folder: {}",
+            awaited(phase),
+            approve(phase)
+        ),
         PipelineEvent::RunPaused { phase, .. } => {
             format!("Pipeline paused after phase {}.", plain(phase))
         }
@@ -152,6 +190,15 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
         | PipelineEvent::InWorktree { .. }
         | PipelineEvent::Warning { .. } => return None,
     })
+}
+
+fn awaited(phase: &str) -> String {
+    format!("Phase {} waits for your approval.", plain(phase))
+}
+
+/// The command without the folder, which is the project's own affair.
+fn approve(phase: &str) -> String {
+    format!("marvin pipeline approve {}", plain(name_of(phase)))
 }
 
 /// What a round of reviews is about, if it is one; only in words that are the same in every project.
@@ -256,6 +303,60 @@ mod tests {
                 "Pipeline resumed, ticket todo-4f2aprivate: 0 of 3 phases are done.",
                 "Phase 1a_review started.",
                 "Pipeline aborted in phase 1a_review after 0 s, $0.0000. Ticket todo-4f2aprivate.",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wait_for_approval_is_told_once_with_what_goes_on() {
+        let notices = PushNotices::new(Env::default(), "topic".to_owned(), Cancel::new());
+        let phase = || "1b_review".to_owned();
+        let words = || "private".to_owned();
+        let asked = || PipelineEvent::ApprovalAwaited {
+            phase: phase(),
+            words: words(),
+        };
+        let paused = |waits| PipelineEvent::RunPaused {
+            phase: phase(),
+            words: words(),
+            waits,
+        };
+        let child = PipelineEvent::ChildStarted {
+            id: words(),
+            label: words(),
+            model: words(),
+            attempt: 1,
+        };
+        let again = PipelineEvent::PhaseStarted { phase: phase() };
+        // Asked, asked again after an edit, and left; a correction; then without a terminal; then where it was to stop.
+        let events = [
+            asked(),
+            asked(),
+            paused(true),
+            child,
+            asked(),
+            again,
+            paused(true),
+            paused(false),
+        ];
+        let told: Vec<String> = events
+            .iter()
+            .filter(|event| !notices.was_told(event))
+            .filter_map(|event| message(event, &RunProgress::default()))
+            .collect();
+        let approve = "marvin pipeline approve design";
+        let waits =
+            format!("Phase 1b_review waits for your approval. To go on, in its folder: {approve}");
+        assert_eq!(
+            told,
+            [
+                &waits,
+                &waits,
+                "Phase 1b_review started.",
+                &format!(
+                    "Phase 1b_review waits for your approval. The run has ended until then; its command again approves it and goes on. To approve it alone, in its folder: {approve}"
+                ),
+                "Pipeline paused after phase 1b_review.",
             ]
         );
     }

@@ -16,13 +16,12 @@ use crate::base::variables::{
 use crate::chat::tokens::estimate;
 use crate::chat::usage::Tokens;
 use crate::llm::models::{ModelInfo, ModelRegistry};
-use crate::pipeline::first_line;
-use crate::pipeline::phase::PHASES;
+use crate::pipeline::phase::{PHASES, Phase};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::plan::{self, PlannedChild, Range, RoundLimits};
 use crate::pipeline::record::{self, RunRecord};
 use crate::pipeline::tier::TierModels;
-use crate::pipeline::{files, state};
+use crate::pipeline::{epic, files, first_line, next_task, state};
 
 /// Rules, tools and the system prompt of a child's request, in tokens.
 const RULES: Range = (6_000, 10_000);
@@ -130,11 +129,15 @@ pub(crate) fn plan(
     task: Option<String>,
     warn: &mut dyn FnMut(String),
 ) -> Outcome<RunPlan> {
-    let earlier = RunRecord::read(places)?;
+    let earlier = epic::known(places, &settings.env, &Cancel::new())?;
     let recorded = earlier.as_ref().map(|record| record.task.clone());
     let Some(task) = task.clone().or_else(|| recorded.clone()) else {
-        return Err(Problem::input("There is no prompt to plan for.")
-            .next("Give the one of the run: marvin pipeline plan --prompt \"…\""));
+        return Err(
+            Problem::input("There is no prompt to plan for.").next(format!(
+                "Give the one of the run: {}",
+                places.command(&["plan", "--prompt", "TEXT"])
+            )),
+        );
     };
     let clock = Clock::new(&settings.env);
     let planner = Planner {
@@ -142,12 +145,17 @@ pub(crate) fn plan(
         tiers: tiers_at(&clock, settings)?,
         sizes: sizes(places, &task),
     };
+    let state_word = state::recorded(places)?;
+    // Another task after one that is over begins anew.
+    let is_next = places.feature().is_none()
+        && next_task::begins(&task, earlier.as_ref(), state_word.as_deref());
+    let is_done = |phase: &Phase| Ok(!is_next && state::is_done(places, phase.name)?);
     let limits = limits(settings, warn);
     let mut phases = Vec::new();
     let mut total = Forecast::default();
     let mut is_beyond = false;
     for phase in PHASES {
-        let state = match (state::is_done(places, phase.name)?, is_beyond) {
+        let state = match (is_done(phase)?, is_beyond) {
             (true, _) => "done",
             (false, true) => "skipped",
             (false, false) => "to_do",
@@ -168,15 +176,29 @@ pub(crate) fn plan(
         is_beyond |= flags.until == Some(phase.name);
     }
     let mut notes = Vec::new();
-    if recorded.is_some_and(|known| known.trim() != task.trim())
-        && state::recorded(places)?.is_some()
+    if is_next {
+        notes.push(
+            "The run that is recorded here is over; this is another task, so it begins anew."
+                .to_owned(),
+        );
+    } else if recorded
+        .as_ref()
+        .is_some_and(|known| known.trim() != task.trim())
+        && state_word.is_some()
     {
         notes.push(
             "A run for another task is recorded in this folder, so this one would be refused."
                 .to_owned(),
         );
     }
-    let spent = match earlier.is_some_and(|record| !record.finished) {
+    let is_continued = !is_next && earlier.as_ref().is_none_or(|record| !record.finished);
+    if state_word.is_some() && is_continued && RunRecord::read(places)?.is_none() {
+        notes.push(match recorded {
+            Some(_) => "What earlier starts of the run have spent is not known here: its own records stay where it ran.".to_owned(),
+            None => "For which task the recorded phases were done is not known here: the run's own records stay where it ran.".to_owned(),
+        });
+    }
+    let spent = match !is_next && earlier.is_some_and(|record| !record.finished) {
         true => record::spent(places),
         false => 0.0,
     };
@@ -204,6 +226,12 @@ pub(crate) fn plan(
         assumptions: assumptions(),
         notes,
     })
+}
+
+/// Whether the run in `places` is of this task, as far as is known.
+pub(crate) fn is_of(places: &RunPlaces, task: &str) -> bool {
+    let known = record::known(places);
+    known.is_ok_and(|known| known.is_some_and(|known| known.task.trim() == task.trim()))
 }
 
 fn limits(settings: &Settings, warn: &mut dyn FnMut(String)) -> RoundLimits {

@@ -47,6 +47,7 @@ pub(crate) fn run(
     let program = program(settings)?;
     let root = quiet.root()?;
     refuse_place(&quiet, &root)?;
+    run::check_may_write(&quiet)?;
     let feature = flags.feature.as_ref();
     let task = match (feature, task.trim()) {
         (Some(name), "") => recorded_task(&root, name)?,
@@ -116,7 +117,7 @@ pub(crate) fn run(
         problem: outcome.as_ref().err(),
         branch: repository::branch(&ctx, &root),
         worktree: worktree.as_ref(),
-        next: pause.map_or_else(Vec::new, |pause| next_steps(settings, pause)),
+        next: pause.map_or_else(Vec::new, |pause| next_steps(settings, &places, pause)),
         pause,
         ..SummaryFacts::default()
     }));
@@ -153,35 +154,17 @@ fn recorded_task(root: &Arc<Root>, name: &FeatureName) -> Outcome<String> {
 }
 
 /// How to go on after a pause: a command to copy.
-fn next_steps(settings: &Settings, pause: &Pause) -> Vec<String> {
+fn next_steps(settings: &Settings, places: &RunPlaces, pause: &Pause) -> Vec<String> {
     let same = command(&settings.process.command, pause);
-    let dir = settings.working_dir.as_deref().map(Path::to_string_lossy);
-    let feature = settings
-        .pipeline
-        .as_ref()
-        .and_then(|flags| flags.feature.as_ref());
-    let feature = feature.map(FeatureName::to_string);
-    let feature = feature.as_deref().map(|name| ["--feature", name]);
-    let approve = shlex::try_join(
-        [
-            "marvin",
-            "pipeline",
-            "approve",
-            approval::name_of(pause.phase),
-        ]
-        .into_iter()
-        .chain(feature.into_iter().flatten())
-        .chain(["--working-dir"])
-        .chain(dir.as_deref()),
-    );
+    let approve = places.command(&["approve", approval::name_of(pause.phase)]);
     match (pause.waits, same) {
         (true, Some(same)) => vec![
             format!("Go on, which approves it: {same}"),
-            format!("Or only approve it: {}", approve.unwrap_or_default()),
+            format!("Or only approve it: {approve}"),
         ],
         (true, None) => vec![
             "Run the same command again: that approves it.".to_owned(),
-            format!("Or only approve it: {}", approve.unwrap_or_default()),
+            format!("Or only approve it: {approve}"),
         ],
         (false, Some(same)) => vec![format!("Go on: {same}")],
         (false, None) => vec!["Run the same command again without --until.".to_owned()],

@@ -7,6 +7,10 @@ use serde::Serialize;
 
 use super::event_log;
 use super::progress::{PhaseState, RunProgress};
+use super::report::NOT_HERE;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::disk::beneath::Root;
@@ -16,7 +20,7 @@ use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{RunRecord, lock_state};
 use crate::pipeline::state;
 use crate::pipeline::worktree::record as worktree_record;
-use crate::pipeline::{approval, first_line};
+use crate::pipeline::{approval, epic, first_line};
 
 /// Newest warnings that are shown.
 const MAX_WARNINGS: usize = 5;
@@ -60,6 +64,9 @@ pub(crate) struct RunStatus {
     pub warnings: NewestWarnings,
     #[serde(flatten)]
     pub place: RunPlace,
+    /// What is not known here, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<&'static str>,
     /// Further runs of the project, each in its worktree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<RunStatus>,
@@ -79,6 +86,9 @@ pub(crate) struct RunTimesStatus {
     pub end: Option<String>,
     /// The point of which it waits for approval.
     pub waiting: Option<String>,
+    /// The command that approves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<String>,
 }
 
 /// How far it is.
@@ -169,7 +179,7 @@ pub(crate) struct TestStatus {
 ///
 /// # Errors
 /// No run is recorded; the record cannot be read.
-pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
+pub(crate) fn status(places: &RunPlaces, env: &Env, now: Duration) -> Outcome<RunStatus> {
     // In this order: an end that is written after the lock was asked for does not make a run look dead.
     let lock = lock_state(places)?;
     let events = event_log::read(places)?;
@@ -179,7 +189,12 @@ pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
         progress.apply(event, *at);
     }
     let known = progress.times.started.is_some();
-    let record = RunRecord::read(places)?;
+    let record = match (known, &recorded) {
+        (true, _) => None,
+        // What the state file holds is told as the problem.
+        (false, Err(_)) => RunRecord::read(places)?,
+        (false, Ok(_)) => epic::known(places, env, &Cancel::new())?,
+    };
     let nothing = record.is_none() && matches!(recorded, Ok(None));
     if !known && lock == LockState::Free && nothing {
         return Err(no_run(
@@ -222,6 +237,7 @@ pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
     }
     if !known {
         status.steps.phases = recorded_phases(places)?;
+        status.unknown = Some(NOT_HERE);
         if let Some(record) = record {
             status.task = record.task.lines().next().unwrap_or_default().to_owned();
             status.ticket = record.ticket;
@@ -232,14 +248,17 @@ pub(crate) fn status(places: &RunPlaces, now: Duration) -> Outcome<RunStatus> {
     if matches!(state, RunState::Running | RunState::Paused) {
         let waiting = approval::read(places).unwrap_or_default().waiting;
         let point = approval::name_of(&waiting).to_owned();
-        status.times.waiting = Some(point).filter(|point| !point.is_empty());
+        if !point.is_empty() {
+            status.times.approve = Some(places.command(&["approve", &point]));
+            status.times.waiting = Some(point);
+        }
     }
     Ok(status)
 }
 
 /// Whether the run has recorded what happened.
 pub(super) fn is_known(places: &RunPlaces) -> bool {
-    event_log::read(places).is_ok_and(|events| !events.is_empty())
+    event_log::is_there(places)
 }
 
 /// The error where nothing is known.
@@ -254,7 +273,10 @@ pub(super) fn no_run(root: &Root, what: &str) -> Problem {
                 record.path.display(),
                 record.branch
             ))
-            .next("See all of them with: marvin pipeline worktrees");
+            .next(format!(
+                "See all of them with: {}",
+                own_command::of_pipeline(&["worktrees"], root.path())
+            ));
     }
     problem
         .next("Start a run with: marvin --non-interactive --design-first --working-dir DIR --prompt TEXT")
@@ -297,6 +319,7 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
             seconds: progress.elapsed(now).as_secs(),
             end: progress.end.as_ref().map(|end| end.words.clone()),
             waiting: None,
+            approve: None,
         },
         steps: StepStatus {
             phase: phase.map(|phase| phase.name.clone()),
@@ -365,6 +388,7 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
             folder: None,
             branch: None,
         },
+        unknown: None,
         others: Vec::new(),
     }
 }

@@ -224,10 +224,13 @@ fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
 
 /// How the work of a worktree gets into the branch of the user.
 pub(crate) fn merge_steps(record: &WorktreeRecord) -> [String; 2] {
-    let merge = record.command(&format!("merge {}", record.name));
+    let merge = record.command(&["merge", &record.name]);
     [
         format!("Merge it as one commit: {merge}"),
-        format!("Or with all of its commits: {merge} --all"),
+        format!(
+            "Or with all of its commits: {}",
+            record.command(&["merge", &record.name, "--all"])
+        ),
     ]
 }
 

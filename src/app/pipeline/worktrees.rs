@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::status::{self, RunState, RunStatus};
+use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::shared_sort::SharedSort as _;
 use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
+use crate::pipeline::approval;
 use crate::pipeline::feature::{self, FeatureName};
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::record::{self, RunRecord};
+use crate::pipeline::record;
 use crate::pipeline::worktree::features::worktrees as own_features;
 use crate::pipeline::worktree::record::{self as worktree_record, WorktreeKind, WorktreeRecord};
 use crate::proc::git::repository;
@@ -31,12 +33,20 @@ fn worktrees(root: &Root) -> Vec<(WorktreeRecord, RunPlaces)> {
         .collect()
 }
 
+/// Whether a state is there, which may have come with a clone or a merge.
+fn is_recorded(places: &RunPlaces) -> bool {
+    let state = places.root.check(&places.state());
+    state
+        .and_then(|rel| places.root.exists(&rel))
+        .unwrap_or(false)
+}
+
 /// The runs of features that were done in the folder itself, the newest first.
 fn features(root: &Arc<Root>) -> Vec<RunPlaces> {
     let folders = feature::in_tree(root).into_iter().rev();
     folders
         .map(|folder| RunPlaces::of_feature(Arc::clone(root), &folder))
-        .filter(status::is_known)
+        .filter(|places| status::is_known(places) || is_recorded(places))
         .collect()
 }
 
@@ -48,28 +58,23 @@ fn features(root: &Arc<Root>) -> Vec<RunPlaces> {
 pub(crate) fn status(
     root: &Arc<Root>,
     name: Option<&FeatureName>,
+    env: &Env,
     now: Duration,
 ) -> Outcome<RunStatus> {
     if name.is_some() {
-        return status::status(&places_of(Arc::clone(root), name)?, now);
+        return status::status(&places_of(Arc::clone(root), name)?, env, now);
     }
     let mut found = Vec::new();
     let own = RunPlaces::of_project(Arc::clone(root));
-    let own = match status::status(&own, now) {
+    let own = match status::status(&own, env, now) {
         Err(problem) if problem.kind == ProblemKind::Missing => Some(problem),
         own => {
             found.push(own?);
             None
         }
     };
-    for (at, places) in features(root).iter().enumerate() {
-        let status = status::status(places, now)?;
-        if at == 0 || status.state != RunState::Done {
-            found.push(status);
-        }
-    }
     for (record, places) in worktrees(root) {
-        match status::status(&places, now) {
+        match status::status(&places, env, now) {
             // It was made, and its run has not begun.
             Err(problem) if problem.kind == ProblemKind::Missing => {}
             status => {
@@ -78,6 +83,13 @@ pub(crate) fn status(
                 status.place.branch = Some(record.branch);
                 found.push(status);
             }
+        }
+    }
+    for (at, places) in features(root).iter().enumerate() {
+        let status = status::status(places, env, now)?;
+        let is_over = matches!(status.state, RunState::Done | RunState::Recorded);
+        if at == 0 || !is_over {
+            found.push(status);
         }
     }
     found.shared_sort_by_key(|status| match status.state {
@@ -101,7 +113,8 @@ pub(crate) fn status(
     }
 }
 
-/// The run that somebody in `root` means: that of the feature `name`; without a name one that runs, else the one in the folder itself, else the newest.
+/// The run that somebody in `root` means: that of the feature `name`; without a name that of the worktree in which they are, else one that runs, else one
+/// that is not over: the one in the folder itself, or the newest; else the same among those that are.
 ///
 /// # Errors
 /// There is no such feature.
@@ -120,6 +133,9 @@ pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<
             (None, None) => Err(no_feature(&root, name)),
         };
     }
+    if let Some(own) = own_run(&root) {
+        return Ok(own);
+    }
     let own = RunPlaces::of_project(Arc::clone(&root));
     let here = features(&root);
     if record::is_running(&root) {
@@ -131,20 +147,72 @@ pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<
     if let Some(at) = found.iter().position(is_running) {
         return Ok(found.swap_remove(at).1);
     }
-    let newest = found
+    let others: Vec<(RunPlaces, bool)> = found
         .into_iter()
-        .map(|(_, places)| places)
-        .chain(here)
-        .next();
-    // One that is over is not what somebody means who has another one.
-    let is_over = || {
-        let record = RunRecord::read(&own);
-        record.is_ok_and(|record| record.is_some_and(|own| own.finished || own.merged))
-    };
-    Ok(match newest {
-        Some(newest) if !status::is_known(&own) || is_over() => newest,
-        _ => own,
+        .map(|(record, places)| {
+            let is_over = !record.merged.is_empty() || is_over(&places);
+            (places, is_over)
+        })
+        .chain(here.into_iter().map(|places| {
+            let is_over = is_over(&places);
+            (places, is_over)
+        }))
+        .collect();
+    let is_own_known = status::is_known(&own);
+    if is_own_known && !is_over(&own) {
+        return Ok(own);
+    }
+    let open = others.iter().position(|(_, is_over)| !is_over);
+    // Whoever has another one does not mean one that is over.
+    let mut others = others.into_iter();
+    Ok(match others.nth(open.unwrap_or_default()) {
+        Some((other, _)) => other,
+        None => own,
     })
+}
+
+/// Whether nothing is left to do in a run; so it is where only the committed state says something of it.
+fn is_over(places: &RunPlaces) -> bool {
+    let record = record::known(places);
+    record.is_ok_and(|record| record.is_none_or(|one| one.finished || one.merged))
+}
+
+/// The run whose work somebody in `root` approves: as [`places_of`], but one that waits for it.
+///
+/// # Errors
+/// There is no such feature; several runs wait, and none is named.
+pub(crate) fn to_approve(root: &Arc<Root>, name: Option<&FeatureName>) -> Outcome<RunPlaces> {
+    let meant = places_of(Arc::clone(root), name)?;
+    if name.is_some() || own_run(root).is_some() || waiting(&meant).is_some() {
+        return Ok(meant);
+    }
+    let others = worktrees(root).into_iter().map(|(_, places)| places);
+    let all = [RunPlaces::of_project(Arc::clone(root))].into_iter();
+    let all = all.chain(others).chain(features(root));
+    let mut waits: Vec<RunPlaces> = all.filter(|places| waiting(places).is_some()).collect();
+    match waits.len() {
+        0 => Ok(meant),
+        1 => Ok(waits.remove(0)),
+        _ => {
+            let problem = Problem::input("Several runs wait for an approval; which one is meant?");
+            Err(waits.iter().fold(problem, |problem, places| {
+                let point = waiting(places).unwrap_or_default();
+                problem.next(places.command(&["approve", &point]))
+            }))
+        }
+    }
+}
+
+/// The point of approval for which a run waits.
+fn waiting(places: &RunPlaces) -> Option<String> {
+    let waiting = approval::read(places).ok()?.waiting;
+    (!waiting.is_empty()).then(|| approval::name_of(&waiting).to_owned())
+}
+
+/// The run whose worktree the folder is.
+fn own_run(root: &Arc<Root>) -> Option<RunPlaces> {
+    let record = worktree_record::of(root).filter(|record| record.kind == WorktreeKind::Run)?;
+    (record.root() == root.path()).then(|| RunPlaces::of_feature(Arc::clone(root), &record.feature))
 }
 
 fn no_feature(root: &Root, name: &FeatureName) -> Problem {

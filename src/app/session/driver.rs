@@ -352,7 +352,9 @@ impl Session {
         let context = Arc::clone(&self.run.context);
         let ending = ToolContext::new(context, Cancel::new(), Arc::new(NullSink));
         session_ends(&ending, "prompt_input_exit");
-        let agents = self.core.jobs.agents.farewell();
+        let root = self.run.context.working_dir.root();
+        let dir = root.as_ref().map(|root| root.path());
+        let agents = self.core.jobs.agents.farewell(dir);
         self.run.stop.fire();
         // A command that was started just now must still be cancelled, or it would outlive the process.
         while !self.core.jobs.is_empty() && start.elapsed() < GRACE * 4 {

@@ -76,7 +76,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         Some("status") if args.phase.is_none() => {
             let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
             let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
-            let status = runs::status(&root, args.feature.as_ref(), now)?;
+            let status = runs::status(&root, args.feature.as_ref(), &settings.env, now)?;
             if args.json {
                 print_json(&status)?;
             } else {
@@ -87,7 +87,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
             }
         }
         Some("approve") if !args.json => {
-            let words = run_approval::approve(&places()?, settings, args.phase.as_deref())?;
+            let places = runs::to_approve(&root, args.feature.as_ref())?;
+            let words = run_approval::approve(&places, settings, args.phase.as_deref())?;
             print(&format!("{words}\n"))?;
         }
         Some("approve") => return Err(usage("An approval has no --json.")),
@@ -145,6 +146,13 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
         places => places?,
     };
     let task = settings.prompt.first()?;
+    let places = match &task {
+        // Another one is no more of that run.
+        Some(task) if flags.feature.is_none() && !run_plan::is_of(&places, task) => {
+            RunPlaces::of_project(root)
+        }
+        _ => places,
+    };
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     let plan = run_plan::plan(&places, &settings, &flags, task, &mut warn)?;
     match json {

@@ -4,20 +4,19 @@ use std::fmt::Write as _;
 
 use crate::app::pipeline::status::{ChildStatus, PhaseStatus, RunState, RunStatus};
 use crate::app::pipeline::summary::{foreign, time};
-use crate::base::text::counted;
+use crate::base::text::{counted, one_line};
 use crate::chat::usage::dollars;
 
 /// The status for a reader.
 pub(super) fn text(status: &RunStatus) -> String {
     let mut out = headline(status);
     out.push('\n');
-    if let Some(point) = &status.times.waiting {
-        let feature = status.place.feature.as_ref();
-        let feature = feature.map(|name| format!(" --feature {}", foreign(name)));
+    if let (Some(point), Some(approve)) = (&status.times.waiting, &status.times.approve) {
+        // A command is to be copied: nothing of it is cut.
         let _ = writeln!(
             out,
-            "Waits for your approval of {point}: marvin pipeline approve {point}{}",
-            feature.unwrap_or_default()
+            "Waits for your approval of {point}: {}",
+            one_line(approve)
         );
     }
     if let Some(end) = &status.times.end {
@@ -25,7 +24,12 @@ pub(super) fn text(status: &RunStatus) -> String {
     }
     if !status.task.is_empty() {
         let _ = writeln!(out, "Task: {}", foreign(&status.task));
+    }
+    if !status.ticket.is_empty() {
         let _ = writeln!(out, "Ticket: {}", foreign(&status.ticket));
+    }
+    if status.task.is_empty() && status.unknown.is_some() {
+        out.push_str("Task: it is not recorded here\n");
     }
     if let Some(feature) = &status.place.feature {
         let _ = writeln!(out, "Feature: {}", foreign(feature));
@@ -46,6 +50,9 @@ pub(super) fn text(status: &RunStatus) -> String {
     }
     if let Some(recorded) = &status.steps.recorded {
         let _ = writeln!(out, "Recorded as done: {recorded}");
+    }
+    if let Some(unknown) = status.unknown {
+        let _ = writeln!(out, "Note: {unknown}");
     }
     out.push_str("\nPhases:\n");
     let widest = status

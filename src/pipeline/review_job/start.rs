@@ -105,8 +105,10 @@ pub(crate) fn start(
         return Err(match removed {
             Ok(_) => problem,
             Err(_) => problem.next(format!(
-                "\"marvin pipeline worktrees --remove {} --force\" removes what is left of it.",
-                place.record.name
+                "To remove what is left of it: {}",
+                place
+                    .record
+                    .command(&["worktrees", "--remove", &place.record.name, "--force"])
             )),
         });
     }

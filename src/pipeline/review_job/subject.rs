@@ -73,8 +73,8 @@ pub(super) fn review(
     let found = run.root().path().join(History::of(NAME).path(&run.places));
     let merge = worktree_record::of(run.root()).map(|record| {
         format!(
-            " To have it in your branch: marvin pipeline merge {}",
-            record.name
+            " To have it in your branch: {}",
+            record.command(&["merge", &record.name])
         )
     });
     Ok(format!(

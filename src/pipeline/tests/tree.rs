@@ -105,6 +105,7 @@ fn a_commit_of_a_run_in_a_folder_leaves_the_rest_of_the_repository_as_it_is() {
     let made = git(&stage, &["log", "-2", "--name-only", "--format=%s"]);
     assert_eq!(made, "Of a child\n\none/c.txt\nA step\n\none/b.txt\n");
     assert_eq!(theirs(&stage), before);
+    assert!(!stage.path(".git/marvin-index").exists());
 }
 
 #[test]

@@ -84,11 +84,11 @@ pub(super) fn is_elsewhere(record: &WorktreeRecord) -> Problem {
     .next("The same command without --in-place and --branch goes on there.")
     .next(format!(
         "To have what there is first: {}",
-        record.command(&format!("merge {} --force", record.name))
+        record.command(&["merge", &record.name, "--force"])
     ))
     .next(format!(
         "To begin it from its start: {}",
-        record.command(&format!("worktrees --remove {} --force", record.name))
+        record.command(&["worktrees", "--remove", &record.name, "--force"])
     ))
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
         .next("The command that started it continues it.")
         .next(format!(
             "To merge what there is: {}",
-            record.command(&format!("merge {} --force", record.name))
+            record.command(&["merge", &record.name, "--force"])
         )));
     }
     if !status.uncommitted.is_empty() {
@@ -129,7 +129,7 @@ pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<Stri
     }
     let merged = match tree.git.merge_trees(&head, &tip)? {
         MergeResult::Tree(id) => id,
-        MergeResult::Conflicts(paths) => return Err(conflict(status, &branch, &paths)),
+        MergeResult::Conflicts(paths) => return Err(conflict(order, &branch, &paths)),
     };
     let parents = match order.form {
         MergeForm::Squash => vec![head.as_str()],
@@ -174,8 +174,11 @@ fn clean_up(tree: &UserTree<'_>, status: &WorktreeStatus, with_branch: bool) -> 
     Ok(words)
 }
 
-fn conflict(status: &WorktreeStatus, branch: &str, paths: &[String]) -> Problem {
-    let record = &status.record;
+fn conflict(order: &MergeOrder<'_>, branch: &str, paths: &[String]) -> Problem {
+    let record = &order.status.record;
+    let mut resolve = vec!["merge", &record.name, "--resolve"];
+    // Work that is not done is merged by force in the next step too.
+    resolve.extend(order.force.then_some("--force"));
     Problem::refused(format!(
         "{} and {branch} changed the same lines in {}. Nothing was merged.",
         record.branch,
@@ -185,7 +188,7 @@ fn conflict(status: &WorktreeStatus, branch: &str, paths: &[String]) -> Problem 
     .next(format!("To merge by hand: git merge {}", record.branch))
     .next(format!(
         "To have a child resolve it in the worktree: {}",
-        record.command(&format!("merge {} --resolve", record.name))
+        record.command(&resolve)
     ))
 }
 

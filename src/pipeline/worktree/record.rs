@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::cancel::Cancel;
 use crate::base::open;
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::shared_sort::SharedSort as _;
 use crate::disk::atomic::{self, Access};
@@ -88,11 +89,9 @@ impl WorktreeRecord {
         }
     }
 
-    /// A command about it, from wherever it is given: `words` follow `marvin pipeline`.
-    pub(crate) fn command(&self, words: &str) -> String {
-        let dir = self.origin.to_string_lossy();
-        let dir = shlex::try_quote(&dir).unwrap_or_default();
-        format!("marvin pipeline {words} --working-dir {dir}")
+    /// A command about it: `words` follow `marvin pipeline`.
+    pub(crate) fn command(&self, words: &[&str]) -> String {
+        own_command::of_pipeline(words, &self.origin)
     }
 
     /// Writes it.

@@ -20,7 +20,7 @@ pub(crate) fn remove(tree: &UserTree<'_>, status: &WorktreeStatus, force: bool) 
     let name = &status.record.name;
     let again = status
         .record
-        .command(&format!("worktrees --remove {name} --force"));
+        .command(&["worktrees", "--remove", name, "--force"]);
     let again = format!("To remove it all the same: {again}");
     if !status.uncommitted.is_empty() && !force {
         return Err(Problem::refused(format!(
@@ -44,7 +44,7 @@ pub(crate) fn remove(tree: &UserTree<'_>, status: &WorktreeStatus, force: bool) 
         ))
         .next(format!(
             "To have them first: {}",
-            status.record.command(&format!("merge {name}"))
+            status.record.command(&["merge", name])
         ))
         .next(again));
     }
@@ -94,9 +94,10 @@ pub(super) fn refuse_running(status: &WorktreeStatus) -> Outcome<()> {
     };
     let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
     Err(
-        Problem::refused(format!("{} is at work{process}.", status.record.name)).next(
-            "Wait until it has ended, or stop it; marvin pipeline status shows how far it is.",
-        ),
+        Problem::refused(format!("{} is at work{process}.", status.record.name)).next(format!(
+            "Wait until it has ended, or stop it. How far it is: {}",
+            status.record.command(&["status"])
+        )),
     )
 }
 

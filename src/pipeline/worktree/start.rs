@@ -408,7 +408,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
     }
     let forget = format!(
         "To begin the task from its start: {}, then this command again",
-        record.command(&format!("worktrees --remove {} --force", record.name))
+        record.command(&["worktrees", "--remove", &record.name, "--force"])
     );
     if record.path.symlink_metadata().is_ok() && !clear_logs(&record.path) {
         return Err(Problem::refused(format!(

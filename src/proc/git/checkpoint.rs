@@ -37,6 +37,15 @@ pub(crate) fn init(dir: &Path, env: &Env, stop: &Cancel) -> Outcome<()> {
     output::git_output(dir, done).map(drop)
 }
 
+/// A commit, as far as a list shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LoggedCommit {
+    pub id: String,
+    pub message: String,
+    /// The files that it changed, by their paths from the top; none of a merge.
+    pub files: Vec<String>,
+}
+
 impl Git<'_> {
     /// Commits everything at and below the directory, even when nothing changed there, so that the commit marks a step. Returns a note about files that
     /// were left out, if there are any.
@@ -51,7 +60,7 @@ impl Git<'_> {
             "-m",
             message,
         ];
-        self.with_own_staged(|| self.git_output(self.run_with(&settings, &commit)?))?;
+        self.with_own_staged(|git| git.git_output(git.run_with(&settings, &commit)?))?;
         Ok(filters::list(&left_out).map(|names| {
             format!("Not committed, because they go through a filter such as git-lfs: {names}.")
         }))
@@ -110,6 +119,45 @@ impl Git<'_> {
         Ok(count.trim().parse().unwrap_or_default())
     }
 
+    /// The newest `count` commits with their files, the newest first.
+    pub(crate) fn log_files(&self, count: u64) -> Outcome<Vec<LoggedCommit>> {
+        let number = format!("-n{count}");
+        let list = [
+            "log",
+            &number,
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--no-relative",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            IGNORE_DIRTY_SUBMODULES,
+            "--format=commit %H%n%B",
+        ];
+        let mut found: Vec<LoggedCommit> = Vec::new();
+        // What it says of a commit, then a line break and its files.
+        let done = self
+            .launch
+            .split(&self.with_settings(&list), None, &mut |chunk| {
+                let chunk = String::from_utf8_lossy(chunk);
+                if let Some((id, message)) = commit_head(&chunk) {
+                    found.push(LoggedCommit {
+                        id: id.to_owned(),
+                        message: message.to_owned(),
+                        files: Vec::new(),
+                    });
+                } else if let Some(commit) = found.last_mut() {
+                    let file = chunk.trim_start_matches('\n');
+                    commit
+                        .files
+                        .extend((!file.is_empty()).then(|| file.to_owned()));
+                }
+            })?;
+        self.git_output(done)?;
+        Ok(found)
+    }
+
     /// Paths, relative to the directory, of what is changed, staged or new and not committed.
     pub(crate) fn uncommitted(&self) -> Outcome<Vec<String>> {
         let listed = |args: &[&str]| self.listed(args);
@@ -165,4 +213,11 @@ impl Git<'_> {
         output::git_output(&self.launch.dir, done)?;
         Ok(paths)
     }
+}
+
+/// The id and the message of a commit, if this is what a list says of one.
+fn commit_head(chunk: &str) -> Option<(&str, &str)> {
+    let (id, message) = chunk.strip_prefix("commit ")?.split_once('\n')?;
+    let is_id = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some((id, message))
 }

@@ -25,7 +25,7 @@ const IGNORED_REVISIONS: &[u8] = b"blame.ignorerevsfile";
 const MAX_REPLACEMENTS: usize = 1000;
 const MAX_REPLACEMENT_BYTES: usize = 64 * 1024;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ConfigEntry {
     scope: Scope,
     name: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) struct Setting {
 }
 
 /// All settings that git finds where it runs, in order: the last one of a name counts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct GitConfig {
     entries: Vec<ConfigEntry>,
 }

@@ -52,6 +52,8 @@ pub(super) struct Launch<'a> {
     pub(super) stop: &'a Cancel,
     ceiling: Option<PathBuf>,
     limit: Duration,
+    /// The index that it uses in place of the repository's own.
+    index: Option<String>,
 }
 
 impl<'a> Launch<'a> {
@@ -63,6 +65,7 @@ impl<'a> Launch<'a> {
             stop,
             ceiling: ceiling.map(Path::to_owned),
             limit: GIT_TIMEOUT,
+            index: None,
         }
     }
 
@@ -76,7 +79,19 @@ impl<'a> Launch<'a> {
 
     /// The same repository, from `dir`.
     pub(super) fn at(&self, dir: &Path) -> Self {
-        Self::new(dir, self.ceiling.as_deref(), self.env, self.stop)
+        Self {
+            index: self.index.clone(),
+            ..Self::new(dir, self.ceiling.as_deref(), self.env, self.stop)
+        }
+    }
+
+    /// The same with the file `index` for its index.
+    pub(super) fn with_index(&self, index: &str) -> Self {
+        Self {
+            index: Some(index.to_owned()),
+            limit: self.limit,
+            ..self.at(&self.dir)
+        }
     }
 
     /// Runs git with these arguments.
@@ -144,6 +159,9 @@ impl<'a> Launch<'a> {
         env.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
         if let Some(ceiling) = self.nameable_ceiling() {
             env.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling.to_owned()));
+        }
+        if let Some(index) = &self.index {
+            env.push(("GIT_INDEX_FILE".to_owned(), index.clone()));
         }
         let fixed = FIXED.map(|setting| [OsString::from("-c"), OsString::from(setting)]);
         let mut run = ProgramSpec::new(

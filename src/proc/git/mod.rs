@@ -38,6 +38,7 @@ pub(crate) mod head;
 mod launch;
 pub(crate) mod merge;
 mod output;
+mod own_index;
 pub(crate) mod repository;
 mod stage;
 #[cfg(test)]

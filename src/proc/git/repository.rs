@@ -15,7 +15,7 @@ use crate::base::text;
 const MAX_POINTER_BYTES: u64 = 64 * 1024;
 
 /// A repository and the directory it was found in. Paths are free of links.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Repository {
     home: PathBuf,
     bare: bool,

@@ -1,13 +1,12 @@
 //! Stages and commits without git looking into submodules.
 //!
 //! `git add`, and a commit with nothing to commit, start git in every submodule, and no option prevents it. So changes are listed and added to the
-//! index by two plumbing commands that do not, and git is asked to commit only when there is something.
+//! index by two plumbing commands that do not, and git is asked to commit only when there is something. What a commit of one folder leaves alone is the
+//! subject of [`super::own_index`].
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use super::launch::Launch;
 use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, identity};
@@ -15,16 +14,6 @@ use crate::base::problem::Outcome;
 use crate::base::text::escape_controls;
 
 const FALLBACK_IDENTITY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
-
-/// A path that is staged.
-struct StagedEntry {
-    /// From the top.
-    path: Vec<u8>,
-    /// Its mode and its content in the last commit; a mode of zeros where it is not there.
-    before: Vec<u8>,
-    /// The same in the index.
-    after: Vec<u8>,
-}
 
 impl Git<'_> {
     /// Commits, first staging everything if `add_all`. "Nothing to commit" is a result, not a failure.
@@ -34,7 +23,7 @@ impl Git<'_> {
         } else {
             BTreeSet::new()
         };
-        self.commit_staged(message, add_all, &left_out)
+        self.commit_staged(self, &self.at_top(), message, add_all, &left_out)
     }
 
     /// The same, but of what lies at and below the directory alone: others work in the rest of the repository.
@@ -43,82 +32,18 @@ impl Git<'_> {
             true => self.stage(&self.launch)?,
             false => BTreeSet::new(),
         };
-        self.with_own_staged(|| self.commit_staged(message, add_all, &left_out))
-    }
-
-    /// Does `commit` while nothing is staged outside of the directory; what was is staged again afterwards. A merge is committed as a whole.
-    pub(super) fn with_own_staged<T>(&self, commit: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let is_top = self.repository.top() == Some(self.launch.dir.as_path());
-        if is_top || self.unfinished().is_some() || self.head_commit()?.is_none() {
-            return commit();
-        }
-        let elsewhere = self.staged_elsewhere()?;
-        if elsewhere.is_empty() {
-            return commit();
-        }
-        self.write_entries(elsewhere.iter().map(|entry| (&entry.before, &entry.path)))?;
-        let done = commit();
-        let again = self.write_entries(elsewhere.iter().map(|entry| (&entry.after, &entry.path)));
-        let done = done?;
-        again.map(|()| done)
-    }
-
-    /// What is staged outside of the directory.
-    fn staged_elsewhere(&self) -> Outcome<Vec<StagedEntry>> {
-        let list = [
-            "diff",
-            "--cached",
-            "--raw",
-            "-z",
-            "--no-abbrev",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            IGNORE_DIRTY_SUBMODULES,
-        ];
-        let own = match self.repository.top() {
-            Some(top) => self.launch.dir.strip_prefix(top).unwrap_or(Path::new("")),
-            None => Path::new(""),
+        let from = match self.unfinished() {
+            Some(_) => self.at_top(),
+            None => self.launch.at(&self.launch.dir),
         };
-        let mut entries = Vec::new();
-        let mut ids: Option<(Vec<u8>, Vec<u8>)> = None;
-        let list = self.with_settings(&list);
-        // `:MODE MODE ID ID LETTER`, then the path from the top.
-        let done = self.launch.split(&list, None, &mut |chunk| {
-            let Some((before, after)) = ids.take() else {
-                let words: Vec<&[u8]> = chunk.split(|byte| matches!(byte, b':' | b' ')).collect();
-                if let [_, mode, new_mode, id, new_id, _] = words.as_slice() {
-                    ids = Some(([*mode, id].join(&b' '), [*new_mode, new_id].join(&b' ')));
-                }
-                return;
-            };
-            if !Path::new(OsStr::from_bytes(chunk)).starts_with(own) {
-                entries.push(StagedEntry {
-                    path: chunk.to_owned(),
-                    before,
-                    after,
-                });
-            }
-        })?;
-        self.git_output(done)?;
-        Ok(entries)
+        self.with_own_staged(|git| self.commit_staged(git, &from, message, add_all, &left_out))
     }
 
-    /// Has the index say of each path what goes with it. Paths are from the top.
-    fn write_entries<'b>(
+    /// Commits what is in the index of `git`, which is this one or a part of its index; `from` is where all of it lies.
+    pub(super) fn commit_staged(
         &self,
-        entries: impl Iterator<Item = (&'b Vec<u8>, &'b Vec<u8>)>,
-    ) -> Outcome<()> {
-        let mut input = Vec::new();
-        for (entry, path) in entries {
-            input.extend([entry.as_slice(), b"\t", path, b"\0"].concat());
-        }
-        let update = self.with_settings(&["update-index", "-z", "--index-info"]);
-        self.git_output(self.launch.feed(update, input)?).map(drop)
-    }
-
-    fn commit_staged(
-        &self,
+        git: &Git<'_>,
+        from: &Launch<'_>,
         message: &str,
         add_all: bool,
         left_out: &BTreeSet<Vec<u8>>,
@@ -129,16 +54,17 @@ impl Git<'_> {
                 "\nNot staged: {names}. These files go through a filter (such as git-lfs), which does not run here; run_command with \"git add\" stages them."
             ));
         }
-        if !self.has_staged()? && !self.repository.git().join("MERGE_HEAD").exists() {
+        if !git.has_staged()? && !self.repository.git().join("MERGE_HEAD").exists() {
             let status = self.short_status()?;
             return Ok(format!("There is nothing to commit.\n{status}{notes}"));
         }
         let (settings, note) = self.author();
         let commit = ["commit", "--no-verify", "-m", message];
-        let mut done = self.run_with(&settings, &commit)?;
+        let mut done = git.run_with(&settings, &commit)?;
         if add_all && !done.success() && done.stderr.text().contains("unmerged files") {
-            self.stage_unmerged()?;
-            done = self.run_with(&settings, &commit)?;
+            self.stage_unmerged(from)?;
+            git.stage_unmerged(from)?;
+            done = git.run_with(&settings, &commit)?;
         }
         notes.push_str(&note);
         if let Some(hook) = self.commit_hook() {
@@ -170,20 +96,22 @@ impl Git<'_> {
         Ok(left_out)
     }
 
-    /// Stages conflicted files whose working-tree version equals one side and was therefore not listed as changed: it is the result of the merge.
-    fn stage_unmerged(&self) -> Outcome<()> {
+    /// Stages conflicted files at and below the directory of `from` whose working-tree version equals one side and was therefore not listed as changed: it is
+    /// the result of the merge.
+    fn stage_unmerged(&self, from: &Launch<'_>) -> Outcome<()> {
         let mut unmerged: Vec<Vec<u8>> = Vec::new();
         let list = self.with_settings(&["ls-files", "-z", "--unmerged"]);
-        let done = self.at_top().split(&list, None, &mut |entry| {
+        let here = self.launch.at(&from.dir);
+        let done = here.split(&list, None, &mut |entry| {
             let tab = entry.iter().position(|byte| *byte == b'\t');
             let path = tab.and_then(|at| entry.get(at + 1..));
             unmerged.extend(path.map(<[u8]>::to_owned));
         })?;
         self.git_output(done)?;
         unmerged.dedup();
-        let left_out = filters::filtered(&self.at_top(), &self.settings, &self.filters, &unmerged)?;
+        let left_out = filters::filtered(&here, &self.settings, &self.filters, &unmerged)?;
         unmerged.retain(|path| !left_out.contains(path));
-        self.update_index(&self.at_top(), &unmerged)
+        self.update_index(&here, &unmerged)
     }
 
     /// Paths are relative to the directory of `from`.

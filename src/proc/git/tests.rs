@@ -1,5 +1,6 @@
 //! git against real repositories, harmless and hostile.
 
+mod own_index;
 mod worktrees;
 
 use super::*;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted};
 use crate::chat::usage::dollars;
@@ -101,12 +102,9 @@ fn sheet(ctx: &ToolContext, job: &ReviewJob) -> String {
     if !job.worktree.is_empty() {
         let _ = write!(out, "\nWorktree: {}", job.worktree);
         if job.status == JobStatus::Completed {
-            let merge = "marvin pipeline merge";
-            let _ = write!(
-                out,
-                "\nTo bring it into your branch: {merge} {}",
-                job.branch
-            );
+            let dir = ctx.root().map(|root| root.path().to_owned());
+            let merge = own_command::of_pipeline(&["merge", &job.branch], &dir.unwrap_or_default());
+            let _ = write!(out, "\nTo bring it into your branch: {merge}");
         }
     }
     for (number, round) in job.rounds.iter().enumerate() {

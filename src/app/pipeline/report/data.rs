@@ -1,11 +1,13 @@
 //! Reads what a report is made of: the record of events, the findings of reviews, the commits since the run began, documents and tests.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::matching::{self, Matcher, Requirement, TestCase};
+use super::work::{RecordedWork, ReportCommit};
 use crate::app::pipeline::event_log;
 use crate::app::pipeline::progress::{ChildProgress, MAX_COST, RunProgress, Usage};
 use crate::app::pipeline::status::no_run;
@@ -14,17 +16,15 @@ use crate::base::env::Env;
 use crate::base::problem::Outcome;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
-use crate::pipeline::files;
+use crate::pipeline::phase::PHASES;
 use crate::pipeline::places::{DocumentKind, RunPlaces};
-use crate::pipeline::record::RunRecord;
 use crate::pipeline::review::history::History;
-use crate::proc::git::Git;
+use crate::pipeline::{epic, files, first_line, state};
 
 /// Largest file of a document, of findings or of tests that is read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// Tests and commits beyond these numbers are left out.
+/// Tests beyond this number are left out.
 const MAX_TESTS: usize = 5_000;
-const MAX_COMMITS: u64 = 2_000;
 /// Points of the plot.
 const MAX_POINTS: usize = 400;
 /// Entries of one kind that a requirement lists.
@@ -43,6 +43,9 @@ pub(crate) struct RunReport {
     #[serde(flatten)]
     pub spent: ReportedSpending,
     pub warnings: Vec<String>,
+    /// What is not known here, each a sentence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How the tests ended when they were last run.
     pub tests: Option<String>,
 }
@@ -80,7 +83,9 @@ pub(crate) struct TracedRequirement {
     pub sections: Vec<String>,
     /// As `FILE: NAME`.
     pub tests: Vec<String>,
-    /// Short ids with their subjects.
+    /// Ids of the tickets that children made for it, with their titles and how they ended.
+    pub tickets: Vec<String>,
+    /// Short ids with their subjects; why one belongs here that does not say so itself.
     pub commits: Vec<String>,
     /// Places in the list of findings.
     pub findings: Vec<usize>,
@@ -97,15 +102,6 @@ pub(crate) struct Spending {
     pub seconds: u64,
     /// How the phase ended; empty for a model.
     pub state: String,
-}
-
-/// A commit.
-#[derive(Debug, Default, Clone, Serialize)]
-pub(crate) struct ReportCommit {
-    pub id: String,
-    pub subject: String,
-    #[serde(skip)]
-    pub message: String,
 }
 
 /// A finding of a review, read leniently: fields may be missing.
@@ -137,16 +133,43 @@ pub(crate) fn report(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<Ru
     for (at, event) in &events {
         collector.apply(event, *at);
     }
-    if collector.began.is_none() {
+    let (mut report, checkpoints) = match collector.began {
+        Some(_) => collector.end(),
+        None => (committed(places, env, stop)?, BTreeSet::new()),
+    };
+    let work = RecordedWork::read(places, &report.run.ticket, checkpoints, env, stop);
+    report.findings = findings(places, &report.run.ticket);
+    report.requirements = traced(places, &report, &work, stop);
+    report.commits = work.commits;
+    Ok(report)
+}
+
+/// Of a run whose events are not here, what is committed: as much as a run that is started here goes by.
+fn committed(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<RunReport> {
+    let Some(recorded) = state::recorded(places)? else {
         return Err(no_run(
             &places.root,
             "No run of the pipeline is recorded in",
         ));
+    };
+    let mut report = RunReport::default();
+    if let Some(record) = epic::known(places, env, stop)? {
+        report.run.task = first_line(&record.task);
+        report.run.ticket = record.ticket;
+        report.run.done = record.finished;
     }
-    let mut report = collector.end();
-    report.commits = commits(places, env, stop).unwrap_or_default();
-    report.findings = findings(places, &report.run.ticket);
-    report.requirements = traced(places, &report, stop);
+    report.run.end = Some(match report.run.done {
+        true => "Every phase is done.".to_owned(),
+        false => format!("The last that is recorded as done is {recorded}."),
+    });
+    for phase in PHASES {
+        let word = match state::is_done(places, phase.name)? {
+            true => "done",
+            false => "to come",
+        };
+        word.clone_into(&mut row(&mut report.phases, phase.name).state);
+    }
+    report.notes.push(super::NOT_HERE.to_owned());
     Ok(report)
 }
 
@@ -159,6 +182,8 @@ struct Collector {
     /// Of the starts before the last one.
     earlier: Vec<ChildProgress>,
     points: Vec<(u64, u64)>,
+    /// First lines of the messages of the run's own commits.
+    checkpoints: BTreeSet<String>,
 }
 
 impl Collector {
@@ -214,13 +239,15 @@ impl Collector {
                 self.report.run.done = *done;
                 self.report.run.end = Some(words.clone());
             }
+            PipelineEvent::Checkpoint { message } => {
+                self.checkpoints.insert(first_line(message));
+            }
             PipelineEvent::RoundStarted { .. }
             | PipelineEvent::ChildStarted { .. }
             | PipelineEvent::ChildTools { .. }
             | PipelineEvent::ChildUsage { .. }
             | PipelineEvent::ChildEnded { .. }
             | PipelineEvent::ProviderWait { .. }
-            | PipelineEvent::Checkpoint { .. }
             | PipelineEvent::Steered { .. }
             | PipelineEvent::InWorktree { .. }
             | PipelineEvent::ApprovalAwaited { .. } => {}
@@ -239,7 +266,7 @@ impl Collector {
         row(&mut self.report.phases, name)
     }
 
-    fn end(self) -> RunReport {
+    fn end(self) -> (RunReport, BTreeSet<String>) {
         let mut report = self.report;
         let used = self.progress.all_usage();
         report.spent.tokens = used.tokens;
@@ -256,11 +283,16 @@ impl Collector {
             report.spent.child_seconds = report.spent.child_seconds.saturating_add(seconds);
         }
         report.spent.plot = thinned(&self.points);
-        report
+        (report, self.checkpoints)
     }
 }
 
 impl Spending {
+    /// Whether it took nothing, as far as is known.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.children == 0 && self.tokens == 0 && self.seconds == 0
+    }
+
     fn add(&mut self, usage: Usage) {
         self.children += 1;
         self.tokens = self.tokens.saturating_add(usage.tokens);
@@ -292,40 +324,6 @@ fn thinned(points: &[(u64, u64)]) -> Vec<(u64, u64)> {
         kept.push(*last);
     }
     kept
-}
-
-/// The commits since the run began, oldest first.
-fn commits(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<Vec<ReportCommit>> {
-    let Some(record) = RunRecord::read(places)? else {
-        return Ok(Vec::new());
-    };
-    // An id and nothing else: git would take other words for options.
-    let is_id = |base: &str| base.len() >= 40 && base.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let git = Git::open(places.root.path(), env, stop)?;
-    let count = match is_id(&record.base) {
-        true => git.count_since(&record.base)?.min(MAX_COMMITS),
-        false => MAX_COMMITS,
-    };
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let mut found: Vec<ReportCommit> = Vec::new();
-    for line in git.log(count, false)?.lines() {
-        if let Some(id) = line.strip_prefix("commit ").filter(|id| is_id(id)) {
-            found.push(ReportCommit {
-                id: id.get(..10).unwrap_or(id).to_owned(),
-                ..ReportCommit::default()
-            });
-        } else if let (Some(commit), Some(words)) = (found.last_mut(), line.strip_prefix("    ")) {
-            if commit.subject.is_empty() {
-                words.clone_into(&mut commit.subject);
-            }
-            commit.message.push_str(words);
-            commit.message.push('\n');
-        }
-    }
-    found.reverse();
-    Ok(found)
 }
 
 /// The findings of the run: from their record, else as far as the histories of reviews tell them.
@@ -407,7 +405,12 @@ fn read(root: &Root, path: &str) -> Option<String> {
 }
 
 /// Every requirement with what is about it.
-fn traced(places: &RunPlaces, report: &RunReport, stop: &Cancel) -> Vec<TracedRequirement> {
+fn traced(
+    places: &RunPlaces,
+    report: &RunReport,
+    work: &RecordedWork,
+    stop: &Cancel,
+) -> Vec<TracedRequirement> {
     let spec = read(&places.root, &places.document(DocumentKind::Spec)).unwrap_or_default();
     let design = read(&places.root, &places.document(DocumentKind::Design)).unwrap_or_default();
     let requirements = matching::requirements(&spec);
@@ -423,18 +426,17 @@ fn traced(places: &RunPlaces, report: &RunReport, stop: &Cancel) -> Vec<TracedRe
             .iter()
             .filter(|section| about(&section.heading, &section.text))
             .map(|section| section.heading.clone());
-        let tests = tests
+        let own_tests: Vec<&TestCase> = tests
             .iter()
             .filter(|test| about(&test.name, &format!("{} {}", test.name, test.text)))
-            .map(|test| match test.name.as_str() {
-                "" => test.file.clone(),
-                name => format!("{}: {name}", test.file),
-            });
-        let commits = report
-            .commits
-            .iter()
-            .filter(|commit| about(&commit.subject, &commit.message))
-            .map(|commit| format!("{} {}", commit.id, commit.subject));
+            .collect();
+        let tests = own_tests.iter().map(|test| match test.name.as_str() {
+            "" => test.file.clone(),
+            name => format!("{}: {name}", test.file),
+        });
+        let files: BTreeSet<&str> = own_tests.iter().map(|test| test.file.as_str()).collect();
+        let tickets = work.tickets_about(&about);
+        let commits = work.commits_about(&about, &tickets, &files);
         let findings = (0..).zip(&report.findings);
         let findings = findings
             .filter(|(_, finding)| about(&finding.text, &finding.text))
@@ -442,7 +444,12 @@ fn traced(places: &RunPlaces, report: &RunReport, stop: &Cancel) -> Vec<TracedRe
         TracedRequirement {
             sections: sections.take(MAX_LISTED).collect(),
             tests: tests.take(MAX_LISTED).collect(),
-            commits: commits.take(MAX_LISTED).collect(),
+            tickets: tickets
+                .iter()
+                .map(|ticket| ticket.shown())
+                .take(MAX_LISTED)
+                .collect(),
+            commits: commits.into_iter().take(MAX_LISTED).collect(),
             findings: findings.take(MAX_LISTED).collect(),
             requirement,
         }

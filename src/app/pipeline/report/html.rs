@@ -96,18 +96,21 @@ fn facts(out: &mut String, report: &RunReport) {
         .end
         .as_deref()
         .unwrap_or("it runs, or was killed");
-    let cost = format!(
+    let is_known = report.notes.is_empty();
+    let known = |words: String| if is_known { words } else { String::new() };
+    let cost = known(format!(
         "{}, {}",
         counted(report.spent.tokens, "token"),
         dollars(report.spent.cost, report.spent.cost_estimated)
-    );
+    ));
     let rows = [
         ("Ticket", report.run.ticket.clone()),
         ("Started", report.run.started.clone().unwrap_or_default()),
         ("End", end.to_owned()),
         ("Tests", report.tests.clone().unwrap_or_default()),
         ("Cost", cost),
-        ("Children's time", time(report.spent.child_seconds)),
+        ("Children's time", known(time(report.spent.child_seconds))),
+        ("Not known", report.notes.join(" ")),
     ];
     out.push_str("<dl>\n");
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
@@ -123,7 +126,7 @@ fn requirements(out: &mut String, report: &RunReport) {
         return;
     }
     out.push_str(
-        "<div class=\"wide\"><table>\n<thead><tr><th>Requirement</th><th>Design</th><th>Tests</th><th>Commits</th><th>Findings</th></tr></thead>\n<tbody>\n",
+        "<div class=\"wide\"><table>\n<thead><tr><th>Requirement</th><th>Design</th><th>Tests</th><th>Tickets</th><th>Commits</th><th>Findings</th></tr></thead>\n<tbody>\n",
     );
     for traced in &report.requirements {
         let requirement = &traced.requirement;
@@ -133,7 +136,12 @@ fn requirements(out: &mut String, report: &RunReport) {
             escaped(&requirement.id),
             escaped(&requirement.text)
         );
-        for entries in [&traced.sections, &traced.tests, &traced.commits] {
+        for entries in [
+            &traced.sections,
+            &traced.tests,
+            &traced.tickets,
+            &traced.commits,
+        ] {
             let entries = entries.iter().map(|entry| escaped(entry));
             cell(out, entries, "none");
         }
@@ -196,14 +204,21 @@ fn spending(out: &mut String, title: &str, first: &str, rows: &[Spending], estim
         "<h2>{title}</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>{first}</th><th class=\"number\">Children</th><th class=\"number\">Tokens</th><th class=\"number\">Cost</th><th class=\"number\">Time</th><th></th></tr></thead>\n<tbody>\n"
     );
     for row in rows {
+        let shown = |words: String| {
+            if row.is_nothing() {
+                String::new()
+            } else {
+                words
+            }
+        };
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td></tr>",
             escaped(&row.name),
-            row.children,
-            thousands(row.tokens),
-            escaped(&dollars(row.cost, estimated)),
-            escaped(&time(row.seconds)),
+            shown(row.children.to_string()),
+            shown(thousands(row.tokens)),
+            shown(escaped(&dollars(row.cost, estimated))),
+            shown(escaped(&time(row.seconds))),
             escaped(&row.state)
         );
     }

@@ -26,13 +26,18 @@ pub(crate) fn text(report: &RunReport) -> String {
     if let Some(tests) = &report.tests {
         let _ = writeln!(out, "Tests: {}", foreign(tests));
     }
-    let _ = writeln!(
-        out,
-        "Cost: {}, {}, {} of children's time",
-        counted(report.spent.tokens, "token"),
-        dollars(report.spent.cost, report.spent.cost_estimated),
-        time(report.spent.child_seconds)
-    );
+    for note in &report.notes {
+        let _ = writeln!(out, "Note: {note}");
+    }
+    if report.notes.is_empty() {
+        let _ = writeln!(
+            out,
+            "Cost: {}, {}, {} of children's time",
+            counted(report.spent.tokens, "token"),
+            dollars(report.spent.cost, report.spent.cost_estimated),
+            time(report.spent.child_seconds)
+        );
+    }
     out.push_str("\nRequirements:\n");
     if report.requirements.is_empty() {
         out.push_str(
@@ -48,12 +53,14 @@ pub(crate) fn text(report: &RunReport) -> String {
         &report.phases,
         report.spent.cost_estimated,
     );
-    table(
-        &mut out,
-        "Models",
-        &report.models,
-        report.spent.cost_estimated,
-    );
+    if report.notes.is_empty() {
+        table(
+            &mut out,
+            "Models",
+            &report.models,
+            report.spent.cost_estimated,
+        );
+    }
     let _ = writeln!(out, "\nFindings ({}):", report.findings.len());
     let left_out = report.findings.len().saturating_sub(MAX_FINDINGS);
     for finding in report.findings.iter().skip(left_out) {
@@ -78,8 +85,12 @@ pub(crate) fn text(report: &RunReport) -> String {
     }
     let _ = writeln!(
         out,
-        "\n{} since the run began.",
-        plural(report.commits.len(), "commit")
+        "\n{} {}.",
+        plural(report.commits.len(), "commit"),
+        match report.notes.is_empty() {
+            true => "since the run began",
+            false => "that name a ticket of the run",
+        }
     );
     out
 }
@@ -100,6 +111,7 @@ fn requirement_rows(out: &mut String, report: &RunReport, traced: &TracedRequire
     for (title, entries) in [
         ("design", traced.sections.clone()),
         ("tests", traced.tests.clone()),
+        ("tickets", traced.tickets.clone()),
         ("commits", traced.commits.clone()),
         ("findings", findings.collect()),
     ] {
@@ -127,6 +139,10 @@ fn table(out: &mut String, title: &str, rows: &[Spending], estimated: bool) {
         .max()
         .unwrap_or_default();
     for (row, name) in rows.iter().zip(names) {
+        if row.is_nothing() {
+            let _ = writeln!(out, "  {name:<widest$}  {}", foreign(&row.state));
+            continue;
+        }
         let _ = write!(
             out,
             "  {name:<widest$}  {:>3} {}  {:>12}  {:>9}  {:>12}",

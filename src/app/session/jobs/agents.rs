@@ -1,6 +1,7 @@
 //! Agents in the background: children that the model launched and goes on without. The user looks into them, answers and stops them by their numbers; what
 //! each has done reaches the conversation when it ends.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use crate::app::session::run::Run;
 use crate::app::session::ui_update::{RunningCall, UiUpdate};
 use crate::app::session::worker_event::agent::{AgentEvent, AgentLaunch, AgentQuestions};
 use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
+use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line, plural};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -293,7 +295,7 @@ impl Agents {
     }
 
     /// What is lost of them when the session ends, for the user.
-    pub(in crate::app::session) fn farewell(&self) -> Option<String> {
+    pub(in crate::app::session) fn farewell(&self, dir: Option<&Path>) -> Option<String> {
         let count = self.running.len();
         let has_worktree = self.running.iter().any(|one| one.progress.has_worktree());
         (count > 0).then(|| {
@@ -301,9 +303,12 @@ impl Agents {
                 "{} that ran in the background {} stopped.{}",
                 plural(count, "agent"),
                 if count == 1 { "was" } else { "were" },
-                match has_worktree {
-                    true => " What was done so far is kept: marvin pipeline worktrees",
-                    false => "",
+                match dir.filter(|_| has_worktree) {
+                    Some(dir) => format!(
+                        " What was done so far is kept: {}",
+                        own_command::of_pipeline(&["worktrees"], dir)
+                    ),
+                    None => String::new(),
                 }
             )
         })

@@ -96,6 +96,7 @@ fn a_merge_that_conflicts_changes_nothing_and_names_the_files() {
             "--resolve",
         ],
     );
+    refused(&project, true, &["--resolve --force --working-dir "]);
 }
 
 #[test]
