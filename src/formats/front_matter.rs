@@ -270,7 +270,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Turns lines of three hyphens into four: the same rule in Markdown, but not the end of the front matter for the `tk` script.
-fn without_rules(text: &str) -> String {
+pub(crate) fn without_rules(text: &str) -> String {
     let lines: Vec<&str> = text
         .split('\n')
         .map(|line| match line.trim_end_matches('\r') {

@@ -302,7 +302,7 @@ fn bring_in(run: &Run, origin: &Path, record: &WorktreeRecord) -> Outcome<String
         force: false,
     };
     let (tip, head) = merge::check(&tree, &order(&status))?;
-    let MergeResult::Conflicts(_) = tree.git.merge_trees(&head, &tip)? else {
+    let MergeResult::Conflicts { .. } = tree.git.merge_trees(&head, &tip)? else {
         return merge::merge(&tree, &order(&status));
     };
     let (settled, tests) = resolve::resolve(run, &tree, &order(&status))?;

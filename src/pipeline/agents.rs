@@ -120,7 +120,12 @@ impl Agents for PipelineAgents {
             }
             None => {
                 let root = Arc::clone(&task.root);
-                let run = self.run(ctx, root, &task.prompt, &ticket, tiers.clone());
+                // The phases look in the project's repository; the ticket may be of a folder above.
+                let tickets = is_phased.then(|| folder.dir().to_owned());
+                let run = Run {
+                    tickets,
+                    ..self.run(ctx, root, &task.prompt, &ticket, tiers.clone())
+                };
                 if is_phased {
                     self.run_phases(ctx, task, &run, tiers)?
                 } else {

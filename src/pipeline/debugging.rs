@@ -8,14 +8,18 @@ use super::review::code;
 use super::review::reviewers::is_final;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
-use super::{earlier_rounds, files, limits, prompts, repository};
+use super::{earlier_rounds, files, limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
+use crate::base::text::counted;
 use crate::base::variables::MARVIN_DEBUG_ROUNDS;
 use crate::chat::pipeline_event::PipelineEvent;
 
+const PHASE: &str = "4a";
 /// What its rounds are about.
 const TESTS: &str = "tests";
+/// The rounds in a row that changed no file, in the record of the phase.
+const IDLE: &str = "tests, idle";
 /// Rounds for what a later phase broke.
 const LATER_ROUNDS: u64 = 3;
 /// After so many children in a row that could not work, something else is wrong than the code.
@@ -29,10 +33,15 @@ const MAX_IDLE_ROUNDS: u64 = 3;
 /// No child can work; the review fails; the run was stopped.
 pub(crate) fn debug(run: &Run) -> Outcome<PhaseEnd> {
     let most = MARVIN_DEBUG_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
-    let mut rounds = DebugRounds::new("4a", most);
+    // An interrupted run goes on with the round in which it was.
+    let mut rounds = DebugRounds {
+        used: phase_record::rounds(run, PHASE, TESTS),
+        idle: phase_record::rounds(run, PHASE, IDLE),
+        ..DebugRounds::new(PHASE, most)
+    };
     rounds.until_green(run)?;
     let before = files::states(run.root(), &run.ctx.stop);
-    code::review_sources(run, "4a")?;
+    code::review_sources(run, PHASE)?;
     if files::states(run.root(), &run.ctx.stop) != before {
         rounds.until_green(run)?;
     }
@@ -51,6 +60,8 @@ struct DebugRounds {
     phase: &'static str,
     most: u64,
     used: u64,
+    /// In a row, without a changed file.
+    idle: u64,
 }
 
 impl DebugRounds {
@@ -59,28 +70,34 @@ impl DebugRounds {
             phase,
             most,
             used: 0,
+            idle: 0,
         }
     }
 
     /// Debugs until the tests pass; false, with a warning, when the rounds are used up.
     fn until_green(&mut self, run: &Run) -> Outcome<bool> {
-        let (mut failed, mut idle) = (0, 0);
+        let mut failed = 0;
         loop {
             let tests = test_command::run_tests(run)?;
             if tests.is_green() {
+                self.idle = 0;
                 return Ok(true);
             }
             if self.used >= self.most {
+                let rounds = match self.most {
+                    0 => ", and there are to be no rounds of debugging".to_owned(),
+                    _ => format!(" after {} of debugging", counted(self.used, "round")),
+                };
                 run.warn(format!(
-                    "The tests do not pass after {} rounds of debugging; the run goes on. {}",
-                    self.used,
+                    "The tests do not pass{rounds}; the run goes on. {}",
                     tests.words()
                 ));
                 return Ok(false);
             }
-            if idle >= MAX_IDLE_ROUNDS {
+            if self.idle >= MAX_IDLE_ROUNDS {
                 run.warn(format!(
-                    "{idle} rounds of debugging changed no file, so there are no more; the run goes on. {}",
+                    "{} rounds of debugging changed no file, so there are no more; the run goes on. {}",
+                    self.idle,
                     tests.words()
                 ));
                 return Ok(false);
@@ -89,7 +106,13 @@ impl DebugRounds {
             let before = files::states(run.root(), &run.ctx.stop);
             let outcome = self.round(run, &tests);
             let is_idle = files::states(run.root(), &run.ctx.stop) == before;
-            idle = if is_idle { idle + 1 } else { 0 };
+            self.idle = if is_idle { self.idle + 1 } else { 0 };
+            // Whether it may go on is known when it is over, also if its child failed.
+            run.ctx.stop.check()?;
+            if self.phase == PHASE {
+                phase_record::save_round(run, PHASE, IDLE, self.idle)?;
+                phase_record::save_round(run, PHASE, TESTS, self.used)?;
+            }
             match outcome {
                 Ok(()) => failed = 0,
                 Err(problem) if is_final(&problem) || failed + 1 >= MAX_FAILED_CHILDREN => {

@@ -21,15 +21,20 @@ pub(crate) fn begins(task: &str, earlier: Option<&RunRecord>, recorded: Option<&
     })
 }
 
-/// Moves the documents, the histories of reviews and the state of the run `earlier` into a folder of their own. Doing it again after a kill moves the rest.
+/// Moves the documents, unless they are to stay, the histories of reviews and the state of the run `earlier` into a folder of their own. Doing it again
+/// after a kill moves the rest.
 ///
 /// # Errors
 /// A file cannot be moved.
-pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
+pub(super) fn set_aside(run: &Run, earlier: &RunRecord, with_documents: bool) -> Outcome<()> {
     let root = run.root();
     let folder = folder(root, earlier)?;
     let mut moved = 0;
+    let documents = run.places.documents();
     for path in left(&run.places)? {
+        if !with_documents && documents.contains(&path) {
+            continue;
+        }
         let name = path.rsplit('/').next().unwrap_or_default();
         let from = root.check(&path)?;
         root.put(
@@ -49,8 +54,12 @@ pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
             true => "is done",
             false => "failed in its first phase",
         };
+        let documents = match with_documents {
+            true => format!("the documents of the last one are in {folder}"),
+            false => "it works from the documents that are here".to_owned(),
+        };
         run.warn(format!(
-            "The last task here {end}, so this one begins anew; the documents of the last one are in {folder}."
+            "The last task here {end}, so this one begins anew; {documents}."
         ));
     }
     Ok(())
@@ -58,19 +67,21 @@ pub(super) fn set_aside(run: &Run, earlier: &RunRecord) -> Outcome<()> {
 
 /// The folder of the run `earlier`, also when a killed start has made it already.
 fn folder(root: &Root, earlier: &RunRecord) -> Outcome<String> {
+    let path = format!("{PROJECT_FOLDER}/{}", folder_name(earlier));
+    root.make_folder(&root.check(&path)?)?;
+    Ok(path)
+}
+
+/// Its path in Marvin's own folder.
+pub(super) fn folder_name(earlier: &RunRecord) -> String {
     let plain: String = earlier
         .ticket
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
         .take(64)
         .collect();
-    let name = match plain.is_empty() {
-        true => "run".to_owned(),
-        false => plain,
-    };
-    let path = format!("{PROJECT_FOLDER}/{EARLIER}/{name}");
-    root.make_folder(&root.check(&path)?)?;
-    Ok(path)
+    let name = if plain.is_empty() { "run" } else { &plain };
+    format!("{EARLIER}/{name}")
 }
 
 /// Documents, task, state and histories of reviews that are there; the state last, because without it the documents would be written again.

@@ -79,6 +79,13 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
     if let Some(problem) = failure {
         return Err(problem);
     }
+    if most == 0 {
+        run.warn(format!(
+            "Nobody tried to break the program in phase {PHASE}: {} is 0.",
+            MARVIN_QA_ROUNDS.name
+        ));
+        return Ok(PhaseEnd::Done);
+    }
     run.warn(format!(
         "Phase {PHASE} used up its {most} rounds, and the last one still had findings; they were given to the fixer, and the run goes on."
     ));

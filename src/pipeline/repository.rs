@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::heartbeat::AliveTimes;
-use super::{Run, files, places, record, working_tree};
+use super::{Run, files, next_task, places, record, working_tree, worktree};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
@@ -95,6 +95,7 @@ pub(crate) fn prepare(
         ))
         .next("Clone it, and give --working-dir the clone."));
     }
+    refuse_ignored(&open, dir)?;
     if let Some(what) = open.unfinished() {
         return Err(
             Problem::refused(format!("A {what} is in progress in this repository."))
@@ -139,6 +140,26 @@ pub(crate) fn prepare(
     }
     scratch::hide(&run.ctx);
     Ok(())
+}
+
+/// Makes sure that what a run writes in `dir` gets into its commits.
+///
+/// # Errors
+/// The repository around it ignores that folder.
+pub(super) fn refuse_ignored(open: &Git<'_>, dir: &Path) -> Outcome<()> {
+    if !open.is_ignored()? {
+        return Ok(());
+    }
+    Err(Problem::refused(format!(
+        "The repository at {} ignores {}, so nothing that is written there would be in a commit.",
+        open.top()?.display(),
+        dir.display()
+    ))
+    .next(match shlex::try_quote(&dir.to_string_lossy()) {
+        Ok(dir) => format!("If it is a project of its own, give it a repository: git init {dir}"),
+        Err(_) => "If it is a project of its own, give it a repository: git init".to_owned(),
+    })
+    .next("Else name another folder with --working-dir."))
 }
 
 /// Marvin's own files and the tickets are no work of the user.
@@ -233,6 +254,14 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
     let _index = git_index::hold(run.root().path(), &run.ctx.stop)?;
     let git = git(run)?;
     working_tree::check_branch(run, &git)?;
+    let ignored = git.stage_ignored(&own_files(run))?;
+    // It is the first of them, so this is told once.
+    if ignored.contains(&run.places.task()) {
+        run.warn(format!(
+            "git ignores {}/ here. What the run writes there is committed all the same: reviewers compare its commits, and a merge brings nothing else.",
+            run.places.folder()
+        ));
+    }
     let note = git.checkpoint(&full).map_err(|problem| {
         let mut documents = run.places.documents().into_iter();
         let folder = documents.find(|path| run.root().path().join(path).is_dir());
@@ -251,6 +280,18 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         message: message.to_owned(),
     });
     Ok(())
+}
+
+/// What the run keeps beside the code, as far as it is there: it is in no other place than its commits.
+fn own_files(run: &Run) -> Vec<String> {
+    let mut paths = next_task::left(&run.places).unwrap_or_default();
+    let is_there = |path: &String| run.root().path().join(path).symlink_metadata().is_ok();
+    paths.extend(run.places.tests().filter(is_there));
+    // In the user's own folder tickets that git ignores are theirs, and stay there.
+    if run.tickets.is_none() && worktree::record::of(run.root()).is_some() {
+        paths.extend(Some(TICKETS.to_owned()).filter(is_there));
+    }
+    paths
 }
 
 /// Makes sure that the branch of the run is checked out.

@@ -149,7 +149,8 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         tree = working_tree::share(run.root())?;
     }
     if let Some(done) = &done {
-        next_task::set_aside(&run, done)?;
+        // Without documents of its own it works from those that are there.
+        next_task::set_aside(&run, done, request.design_first)?;
     }
     run.ticket = epic::find_or_create(&run, request.ticket.as_deref(), earlier.as_ref())?;
     let mut record = RunRecord {

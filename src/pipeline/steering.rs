@@ -11,7 +11,9 @@ use super::places::DocumentKind;
 use super::review::history::History;
 use super::review::{self, code, document};
 use super::tier::Tier;
-use super::{Run, files, limits, phase_record, prompts, repository, state, worktree};
+use super::{
+    Run, files, limits, nothing_to_change, phase_record, prompts, repository, state, worktree,
+};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -361,9 +363,10 @@ fn correct(run: &Run, phase: &'static Phase, document: Option<&str>, words: &str
     );
     let before = files::states(run.root(), &run.ctx.stop);
     let task = ChildTask {
-        check: &|_| match files::states(run.root(), &run.ctx.stop) == before {
-            true => Err("No file has changed. Correct the findings in the files.".to_owned()),
-            false => Ok(()),
+        check: &|report| {
+            let has_changed = files::states(run.root(), &run.ctx.stop) != before;
+            let missing = "No file has changed. Correct the findings in the files.";
+            nothing_to_change::check(report, has_changed, missing)
         },
         ..writer_task(
             run,
@@ -373,7 +376,18 @@ fn correct(run: &Run, phase: &'static Phase, document: Option<&str>, words: &str
             &instructions,
         )
     };
-    child::run(run, &task)?;
+    let report = child::run(run, &task)?;
+    if let Some(reasons) = nothing_to_change::reasons(&report)
+        && files::states(run.root(), &run.ctx.stop) == before
+    {
+        run.emit(PipelineEvent::Steered {
+            words: format!(
+                "The {} is as it was before your words, and these are the reasons: {reasons}",
+                about.0
+            ),
+        });
+        return Ok(());
+    }
     repository::checkpoint(run, &format!("{}: corrected as the user said", phase.name))?;
     match phase.work {
         PhaseWork::FunctionalTests | PhaseWork::IntegrationTests => {

@@ -142,9 +142,14 @@ impl TierOverrides {
                 all.join(", ")
             )));
         };
-        if model.trim().is_empty() {
-            return Err(Problem::input(format!("--model {known}= names no model."))
-                .next(format!("For example: --model {known}=openai:gpt-5.2")));
+        let of_provider = model.trim().strip_suffix(':');
+        let is_provider = of_provider.is_some_and(|name| catalog::provider_named(name).is_some());
+        if model.trim().is_empty() || is_provider {
+            return Err(Problem::input(format!(
+                "--model {known}={} names no model.",
+                model.trim()
+            ))
+            .next(format!("For example: --model {known}=openai:gpt-5.2")));
         }
         self.0.push((known, model.trim().to_owned()));
         Ok(())
@@ -257,10 +262,17 @@ fn parse(value: &str, own: &OwnModel<'_>, env: &Env) -> (String, String) {
         && let Some(provider) = catalog::provider_named(provider)
         && !model.is_empty()
     {
-        return (provider.to_owned(), model.to_owned());
+        return (provider.to_owned(), written(provider, model));
     }
     let provider = server(value, own, env).unwrap_or(own.provider);
-    (provider.to_owned(), value.to_owned())
+    (provider.to_owned(), written(provider, value))
+}
+
+/// A model as its provider writes it, where the table knows it to serve that: claude-opus-4-6 for claude-opus-4.6.
+fn written(provider: &str, model: &str) -> String {
+    let name = table::name_of(provider, model).filter(|name| name.len() == model.len());
+    let name = name.filter(|_| table::serves(provider, model));
+    name.unwrap_or(model).to_owned()
 }
 
 /// The provider that serves `model`: the chosen one if the table says so, else the first one with a key of which it says so.
@@ -287,14 +299,11 @@ fn default_of(
     let ended = endings::retirement(home, model).filter(|found| found.end.is_over(today));
     let model = ended.and_then(|found| found.successor).unwrap_or(model);
     match server(model, own, env) {
-        Some(provider) => {
-            // The same model is written differently by its maker: claude-opus-4-6.
-            let name = table::name_of(provider, model);
-            let name = name
-                .filter(|name| name.len() == model.len())
-                .unwrap_or(model);
-            (provider.to_owned(), name.to_owned(), "default".to_owned())
-        }
+        Some(provider) => (
+            provider.to_owned(),
+            written(provider, model),
+            "default".to_owned(),
+        ),
         None => (
             own.provider.to_owned(),
             own.model.to_owned(),
@@ -389,6 +398,31 @@ mod tests {
             ("ollama".into(), "from-variable".into())
         );
         assert_eq!(pair(&models, Tier::Opus), ("groq".into(), "set".into()));
+    }
+
+    #[test]
+    fn a_model_is_written_as_its_provider_writes_it_whoever_names_it() {
+        let key = ("ANTHROPIC_API_KEY", "k");
+        let env = |name| Env::from([key, ("MARVIN_CODE_MODEL_HIGH", name)]);
+        for name in ["claude-opus-4.6", "anthropic:claude-opus-4.6"] {
+            for models in [
+                models(&[("opus", name)], &Env::from([key])),
+                models(&[], &env(name)),
+            ] {
+                assert_eq!(
+                    pair(&models, Tier::Opus),
+                    ("anthropic".into(), "claude-opus-4-6".into()),
+                    "{name}"
+                );
+            }
+        }
+        // Whoever serves it under another name is asked for what was said.
+        let others = models(&[("opus", "groq:claude-opus-4.6")], &Env::default());
+        assert_eq!(pair(&others, Tier::Opus).1, "claude-opus-4.6");
+        let problem = TierOverrides::default()
+            .add("opus", "anthropic:")
+            .unwrap_err();
+        assert!(problem.what.contains("names no model"), "{problem}");
     }
 
     #[test]

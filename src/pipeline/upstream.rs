@@ -31,7 +31,7 @@ const README: &str = "README.md";
 const CAP: u64 = 5 << 20;
 
 /// Copies the documents of the folder above the project, and of the program's, into `.marvin/upstream`: those that are new or newer than their copy. One
-/// that cannot be read is told and left out.
+/// that is a link or cannot be read is told and left out.
 ///
 /// # Errors
 /// A copy cannot be written.
@@ -161,11 +161,23 @@ fn copy_one(run: &Run, from: &Path, name: &str) -> Outcome<()> {
         ))
         .next("Remove the link."));
     }
+    // Whoever made the repository chose where it leads; what is copied goes to a provider and into commits.
+    if from.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+        run.warn(format!(
+            "{} is not copied, because it is a symbolic link.",
+            from.display()
+        ));
+        return Ok(());
+    }
     let age = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
     if to.exists() && age(&to) >= age(from) {
         return Ok(());
     }
     match open::text(from, CAP) {
+        Ok(text) if text.contains('\0') => {
+            run.warn(format!("{} is not copied: it is no text.", from.display()));
+            Ok(())
+        }
         Ok(text) => atomic::write(&to, text.as_bytes(), Access::Private),
         Err(error) => {
             run.warn(format!("{} is not copied: {error}.", from.display()));

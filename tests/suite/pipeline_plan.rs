@@ -167,3 +167,24 @@ fn wrong_words_are_named() {
         errors.to_lowercase().assert_has(&[&named.to_lowercase()]);
     }
 }
+
+#[test]
+fn flags_of_the_run_may_stand_before_the_command() {
+    let home = Home::new();
+    let flags = ["--model", "opus=ollama:qwen3:8b", "--max-cost", "0.01"];
+    let of = |before: &[&str], behind: &[&str]| {
+        let run = home.marvin().dir(&home.work());
+        let run = run
+            .env("OPENAI_API_KEY", "test-key")
+            .env("MARVIN_URL_OPENAI", "http://127.0.0.1:9/v1")
+            .args(before.iter().copied())
+            .args(["pipeline", "plan", "--prompt", "x", "--provider", "openai"]);
+        run.args(behind.iter().copied()).run().expect(0)
+    };
+    let before = of(&flags, &[]);
+    before.stdout_has(&["opus, ollama:qwen3:8b", "--max-cost $0.01"]);
+    assert_eq!(before.text(), of(&[], &flags).text());
+    // What the run would refuse.
+    let plan = plan(&home, &["--prompt", "x", "--from", "3", "--until", "1b"]);
+    plan.run().expect(1).stderr_has(&["leave nothing to do"]);
+}

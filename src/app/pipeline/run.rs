@@ -51,7 +51,8 @@ pub(crate) fn run(
     let feature = flags.feature.as_ref();
     let task = match (feature, task.trim()) {
         (Some(name), "") => recorded_task(&root, name)?,
-        _ => task,
+        // The same file, saved on another system, is the same task.
+        _ => task.replace("\r\n", "\n"),
     };
     let steering = Steering {
         until: flags.until,

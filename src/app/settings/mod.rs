@@ -159,7 +159,8 @@ impl Settings {
             prompt,
             working_dir,
             model: ModelSettings::new(model, &env, non_interactive),
-            pipeline: pipeline.is_wanted.then_some(pipeline),
+            // Before a subcommand the feature alone.
+            pipeline: (pipeline.is_wanted || pipeline.feature.is_some()).then_some(pipeline),
             access: AccessSettings::new(access, &env, asks_nobody),
             ntfy,
             interface,

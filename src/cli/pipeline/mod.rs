@@ -27,6 +27,7 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::places::RunPlaces;
+use crate::pipeline::steering::Steering;
 use crate::pipeline::worktree::features;
 use worktrees::usage;
 
@@ -66,7 +67,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     {
         return worktrees::run(command, words, settings);
     }
-    let args = PipelineArgs::read(words)?;
+    let mut args = PipelineArgs::read(words)?;
+    args.feature = args.feature.or_else(|| feature_before(settings).cloned());
     let root = Arc::new(Root::open(dir(args.dir.as_ref(), settings)?)?);
     let places = || runs::places_of(Arc::clone(&root), args.feature.as_ref());
     if args.html.is_some() && args.command.as_deref() != Some("report") {
@@ -129,6 +131,7 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
     let kept = words.iter().enumerate().filter(|pair| !is_json(*pair));
     let mut args = vec![OsString::from("--design-first"), "--working-dir".into()];
     args.push(dir(None, settings)?.into());
+    args.extend(flags_before(settings));
     args.extend(kept.map(|(_, word)| word.into()));
     let settings = Settings::new(
         parse::of_run(args)?,
@@ -137,6 +140,13 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
     );
     let root = Arc::new(Root::open(dir(None, &settings)?)?);
     let flags = settings.pipeline.clone().unwrap_or_default();
+    let steering = Steering {
+        until: flags.until,
+        from: flags.from,
+        approve: flags.approve.clone(),
+        prompt: None,
+    };
+    steering.check()?;
     let places = match runs::places_of(Arc::clone(&root), flags.feature.as_ref()) {
         // It would be begun.
         Err(problem) if problem.kind == ProblemKind::Missing => match &flags.feature {
@@ -146,6 +156,7 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
         places => places?,
     };
     let task = settings.prompt.first()?;
+    let task = task.map(|task| task.replace("\r\n", "\n"));
     let places = match &task {
         // Another one is no more of that run.
         Some(task) if flags.feature.is_none() && !run_plan::is_of(&places, task) => {
@@ -160,6 +171,32 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
         false => print(&plan::text(&plan))?,
     }
     Ok(0)
+}
+
+/// The feature that was named before the subcommand.
+fn feature_before(settings: &Settings) -> Option<&FeatureName> {
+    settings.pipeline.as_ref()?.feature.as_ref()
+}
+
+/// The flags of a run that may stand before the subcommand, as if they stood behind it.
+fn flags_before(settings: &Settings) -> Vec<OsString> {
+    let model = &settings.model;
+    let flag = |name: &str, value: String| OsString::from(format!("--{name}={value}"));
+    let given = [
+        ("provider", model.choice.provider.clone()),
+        ("model", model.choice.model.clone()),
+        ("max-cost", model.max_cost.map(|cost| cost.to_string())),
+        (
+            "feature",
+            feature_before(settings).map(FeatureName::to_string),
+        ),
+    ];
+    let tiers = model.tiers.words().map(|tier| flag("model", tier));
+    given
+        .into_iter()
+        .filter_map(|(name, value)| Some(flag(name, value?)))
+        .chain(tiers)
+        .collect()
 }
 
 /// The report of the last run, as a table, as JSON, or as a page in a file.

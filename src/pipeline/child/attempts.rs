@@ -71,12 +71,13 @@ fn tries(
             && child.output.success()
             && let Some(questions) = questions::asked(&child.report.text)
         {
-            child.announce(run, false, "It has questions.");
+            child.announce(run, true, "It has questions.");
             rounds_left -= 1;
             answers.push_str("\n\n");
             // Who answers may ask nothing.
             let ask = |question: &ChildTask<'_>| tries(run, question, budget, 0);
-            answers.push_str(&questions::answered(run, task, questions, budget, ask)?);
+            let answered = questions::answered(run, task, questions, budget, ask)?;
+            answers.push_str(&withheld(&answered, task.withhold));
             if rounds_left == 0 {
                 answers.push_str("\n\n");
                 answers.push_str(prompts::NO_MORE_QUESTIONS.trim_end());
@@ -266,11 +267,12 @@ fn out_of_patience(
         ))
 }
 
-/// The log of a child as the user finds it.
+/// The log of a child as the user finds it, who is elsewhere when the run has a worktree.
 fn log_of(run: &Run, child: &EndedChild) -> String {
     let log = &child.report.log;
-    let log = log.strip_prefix(run.root().path()).unwrap_or(log);
-    log.display().to_string()
+    let here = log.strip_prefix(run.root().path()).ok();
+    let here = here.filter(|_| worktree_record::of(run.root()).is_none());
+    here.unwrap_or(log).display().to_string()
 }
 
 fn gave_up(

@@ -99,7 +99,11 @@ pub(super) fn ask(
         ),
     );
     if let Some(problem) = failure {
-        empty = empty.next(problem.one_line());
+        // What the last of them failed of is the reason, and what helps there helps here.
+        for hint in problem.next {
+            empty = empty.next(hint);
+        }
+        empty = empty.facts(problem.what);
     }
     Err(empty)
 }

@@ -3,6 +3,7 @@
 mod code;
 mod context;
 mod documents;
+mod epics;
 mod resume;
 mod reviews;
 mod steering;

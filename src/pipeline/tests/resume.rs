@@ -96,6 +96,28 @@ fn another_task_begins_anew_once_the_last_one_is_done_and_loses_nothing() {
 }
 
 #[test]
+fn a_task_without_documents_of_its_own_works_from_those_that_are_there() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, true).unwrap();
+    let (design, first) = (stage.read(".marvin/design.md"), ticket(&stage));
+    let request = RunRequest {
+        task: "Build what the design says.".to_owned(),
+        design_first: false,
+        ..stage.request()
+    };
+    run::run(&stage.run.ctx, request).unwrap();
+    assert_eq!(stage.read(".marvin/design.md"), design);
+    let implementers = stage.prompts("implementer");
+    assert_has(
+        &implementers[1],
+        &["Line 1 of the document that design-writer"],
+    );
+    let folder = stage.path(&format!(".marvin/earlier/{first}"));
+    assert!(folder.join("review-history-spec.md").exists());
+    assert!(!folder.join("design.md").exists());
+}
+
+#[test]
 fn another_task_takes_nothing_of_one_that_failed_in_its_first_phase() {
     let stage = Stage::new(&WORKERS.replace("ux-writer-*)", "ux-writer-*) [ -e go ] || exit 127;"));
     start(&stage, true).unwrap_err();

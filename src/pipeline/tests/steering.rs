@@ -11,11 +11,12 @@ use crate::base::problem::Outcome;
 use crate::base::testing::assert_has;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::pipeline::approval::{self, ApprovalPrompt, PendingApproval, UserDecision};
+use crate::pipeline::phase::PHASES;
 use crate::pipeline::phase_record;
 use crate::pipeline::places::DocumentKind;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::state;
-use crate::pipeline::steering::{RunOutcome, Steering};
+use crate::pipeline::steering::{self, GateDecision, RunOutcome, Steering};
 
 fn start(stage: &Stage, steering: Steering) -> Outcome<RunOutcome> {
     run::run(
@@ -317,4 +318,26 @@ fn on_a_terminal_words_go_to_the_fixer_and_edits_are_reviewed_before_it_is_asked
         ..asking("1a_review", answers)
     };
     assert_eq!(paused(&start(&stage, steering).unwrap()), "1b");
+}
+
+#[test]
+fn a_fixer_may_tell_the_user_that_nothing_is_wrong() {
+    let stage = Stage::new("echo 'Line 3 does that.'; echo NOTHING_TO_CHANGE");
+    let words = "The hands turn the wrong way.".to_owned();
+    let wrong = UserDecision::Wrong {
+        document: None,
+        words,
+    };
+    let phase = PHASES.iter().find(|phase| phase.name == "3").unwrap();
+    let decision = steering::gate(&stage.run, &asking("3", vec![wrong]), phase);
+    assert!(matches!(decision, Ok(GateDecision::Again)));
+    assert_eq!(stage.labels(), ["user-fixer"]);
+    assert_has(
+        &steered(&stage),
+        &[
+            "The code is as it was before your words",
+            "Line 3 does that.",
+        ],
+    );
+    assert_eq!(stage.checkpoints(), [] as [&str; 0]);
 }

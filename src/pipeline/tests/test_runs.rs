@@ -60,16 +60,41 @@ fn the_test_command_is_found_in_the_projects_files() {
     ] {
         assert_eq!(found(files).as_deref(), command, "{files:?}");
     }
-    let python = found(&[("tests/test_a.py", "")]).unwrap();
-    assert!(
-        [
-            "pytest",
-            "python3 -m pytest",
-            "python3 -m unittest discover -v -s tests -t ."
-        ]
-        .contains(&python.as_str()),
-        "{python}"
-    );
+    const DISCOVER: &str = "python3 -m unittest discover -v";
+    for (files, unittest) in [
+        (
+            &[("tests/test_a.py", "")][..],
+            format!("{DISCOVER} -s tests"),
+        ),
+        (
+            &[("tests/test_a.py", ""), ("tests/__init__.py", "")],
+            DISCOVER.to_owned(),
+        ),
+        (
+            &[
+                ("tests/functional/test_a.py", ""),
+                ("tests/of all/b_test.py", ""),
+            ],
+            format!(
+                "{DISCOVER} -s tests/functional && {DISCOVER} -s 'tests/of all' -p '*_test.py'"
+            ),
+        ),
+        (
+            &[
+                ("tests/functional/test_a.py", ""),
+                ("tests/functional/__init__.py", ""),
+            ],
+            format!("{DISCOVER} -s tests"),
+        ),
+    ] {
+        let python = found(files).unwrap();
+        assert!(
+            ["pytest", "python3 -m pytest", unittest.as_str()].contains(&python.as_str()),
+            "{python}"
+        );
+    }
+    let beside = found(&[("go.mod", "module a"), ("scripts/one/test_a.py", "")]);
+    assert_eq!(beside.as_deref(), Some("go test -v ./..."));
 }
 
 fn of_command(command: &str) -> TestRun {
@@ -317,6 +342,9 @@ fn used_up_rounds_of_debugging_are_a_warning() {
     assert_eq!(labels[..2], ["debugger"; 2]);
     assert!(labels[2].starts_with("review-code-"), "{labels:?}");
     assert_has(&stage.warnings()[0], &["do not pass after 2 rounds"]);
+    // A start after a kill has no rounds more.
+    debugging::debug(&stage.run).unwrap();
+    assert_eq!(stage.prompts("debugger").len(), 2);
     // Of fifty rounds, three that change nothing are enough.
     let stage = tested(SATISFIED, &[]);
     stage.put("tests/test_all.sh", "echo 4 failed; exit 1");
@@ -324,6 +352,8 @@ fn used_up_rounds_of_debugging_are_a_warning() {
     assert_eq!(stage.prompts("debugger").len(), 3);
     let words = ["3 rounds of debugging changed no file"];
     assert_has(&stage.warnings()[0], &words);
+    debugging::debug(&stage.run).unwrap();
+    assert_eq!(stage.prompts("debugger").len(), 3);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use super::Stage;
+use crate::base::testing::assert_has;
 use crate::pipeline::upstream;
 
 const NAMES: [&str; 9] = [
@@ -44,6 +45,27 @@ fn every_upstream_document_beside_the_project_is_copied_and_nothing_else() {
     assert_eq!(
         stage.read(".marvin/upstream/TOOLS.md"),
         "TOOLS.md of the project above"
+    );
+}
+
+#[test]
+fn a_document_that_is_a_link_or_no_text_is_left_out_and_told() {
+    let stage = Stage::new("true");
+    let beside = |name: &str| stage.dir.path().join(name);
+    fs::create_dir(beside("home/.ssh")).unwrap();
+    fs::write(beside("home/.ssh/id"), "the key").unwrap();
+    std::os::unix::fs::symlink(beside("home/.ssh/id"), beside("SHARP_EDGES.md")).unwrap();
+    fs::write(beside("TOOLS.md"), "\0ELF").unwrap();
+    fs::write(beside("REFERENCE.md"), "Text.").unwrap();
+    upstream::copy(&stage.run).unwrap();
+    assert_eq!(copied(&stage), ["REFERENCE.md"]);
+    let warnings = stage.warnings().join("\n");
+    assert_has(
+        &warnings,
+        &[
+            "SHARP_EDGES.md is not copied, because it is a symbolic link",
+            "TOOLS.md is not copied",
+        ],
     );
 }
 

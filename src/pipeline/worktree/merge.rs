@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::own_files;
 use super::record::{self, WorktreeKind};
 use super::remove::{clear, names, refuse_running, shown};
 use super::start::branch_is_gone;
@@ -120,17 +121,25 @@ pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<Stri
     let (tip, head) = check(tree, order)?;
     let (branch, _) = tree.git.head()?;
     let branch = branch.unwrap_or_default();
-    if tree.git.is_ancestor(&tip, &head)? {
-        let words = clean_up(tree, status, true)?;
-        return Ok(format!(
+    let is_in = |commit: &str| Ok(!commit.is_empty() && tree.git.is_ancestor(commit, &head)?);
+    let already = |with_branch| -> Outcome<String> {
+        let words = clean_up(tree, status, with_branch)?;
+        Ok(format!(
             "Everything of {} is in {branch} already.\n{words}",
             record.branch
-        ));
-    }
-    let merged = match tree.git.merge_trees(&head, &tip)? {
-        MergeResult::Tree(id) => id,
-        MergeResult::Conflicts(paths) => return Err(conflict(order, &branch, &paths)),
+        ))
     };
+    if is_in(&tip)? {
+        return already(true);
+    }
+    // A merge that was killed behind its commit: only the worktree is left, which may not know of it yet.
+    if is_in(&record.merged)? {
+        return already(false);
+    }
+    let (merged, earlier) = merged_tree(tree, order, &branch, (&head, &tip))?;
+    if order.form == MergeForm::Squash && merged == tree.git.tree_of(&head)? {
+        return already(false);
+    }
     let parents = match order.form {
         MergeForm::Squash => vec![head.as_str()],
         MergeForm::All => vec![head.as_str(), tip.as_str()],
@@ -158,7 +167,29 @@ pub(crate) fn merge(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<Stri
         false => String::new(),
         true => "\nYour git signs commits (commit.gpgSign); this one is not signed. To sign it: git commit --amend --no-edit -n -S".to_owned(),
     };
-    Ok(format!("{what}{unsigned}\n{cleaned}"))
+    Ok(format!("{what}{earlier}{unsigned}\n{cleaned}"))
+}
+
+/// The tree that comes out, and what to say of files of Marvin's own that were in its way.
+fn merged_tree(
+    tree: &UserTree<'_>,
+    order: &MergeOrder<'_>,
+    branch: &str,
+    (head, tip): (&str, &str),
+) -> Outcome<(String, String)> {
+    let (id, paths) = match tree.git.merge_trees(head, tip)? {
+        MergeResult::Tree(id) => return Ok((id, String::new())),
+        MergeResult::Conflicts { tree, paths } => (tree, paths),
+    };
+    let settled = own_files::settle(tree, order.status, (head, tip), (&id, &paths))?;
+    let Some(settled) = settled else {
+        return Err(conflict(order, branch, &paths));
+    };
+    let earlier = format!(
+        "\nThe documents of the run that was merged before are in {} now.",
+        settled.earlier
+    );
+    Ok((settled.tree, earlier))
 }
 
 /// Keeps the logs, and removes what is merged.

@@ -7,6 +7,8 @@ use super::record;
 use super::state::{UserTree, WorkState, WorktreeStatus};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{counted, escape_controls, plural};
+use crate::disk::paths::PROJECT_FOLDER;
+use crate::proc::git::Git;
 
 /// The most files that a message names.
 const NAMED: usize = 10;
@@ -60,6 +62,10 @@ pub(super) fn clear(
 ) -> Outcome<String> {
     let record = &status.record;
     let common = tree.git.common();
+    let ignored = match record.is_there(common) {
+        true => ignored(tree, status),
+        false => Vec::new(),
+    };
     if record.is_there(common) || record.path.symlink_metadata().is_err() {
         tree.git.remove_worktree(&record.path)?;
     }
@@ -75,6 +81,12 @@ pub(super) fn clear(
             shown(status)
         );
     }
+    if !ignored.is_empty() {
+        words.push_str(&format!(
+            " What git ignores there went with it: {}.",
+            listed(&ignored)
+        ));
+    }
     if let Some(tip) = status.tip.as_deref().filter(|_| with_branch) {
         tree.git.delete_branch(&record.branch, tip)?;
         words.push_str(&format!(
@@ -84,6 +96,24 @@ pub(super) fn clear(
     }
     record.forget(common)?;
     Ok(words)
+}
+
+/// What is in no commit and goes with the folder, beside what Marvin keeps there itself.
+fn ignored(tree: &UserTree<'_>, status: &WorktreeStatus) -> Vec<String> {
+    let found = Git::open(&status.record.path, tree.env, tree.stop).and_then(|git| git.ignored());
+    let mut found = found.unwrap_or_default();
+    found.retain(|path| path.split('/').all(|part| part != PROJECT_FOLDER));
+    found
+}
+
+/// Paths in a sentence.
+fn listed(paths: &[String]) -> String {
+    let named = paths.iter().take(NAMED).map(|path| escape_controls(path));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 /// # Errors

@@ -60,6 +60,7 @@ pub(crate) fn for_run(
     if git.is_bare() || git.head_commit()?.is_none() {
         return Ok(None);
     }
+    repository::refuse_ignored(&git, root.path())?;
     let lock = record::lock(git.common(), &ctx.stop);
     let _lock = lock.map_err(|problem| problem.next(IN_PLACE))?;
     let folder = root

@@ -66,6 +66,39 @@ impl Git<'_> {
         }))
     }
 
+    /// Stages those of `paths`, files and folders relative to the directory, that git ignores and has not yet; returns the files.
+    pub(crate) fn stage_ignored(&self, paths: &[String]) -> Outcome<Vec<String>> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+            "--",
+        ];
+        let paths = paths.iter().map(String::as_str);
+        let args: Vec<&str> = list.into_iter().chain(paths).collect();
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        let done = self
+            .launch
+            .split(&self.with_settings(&args), None, &mut |path| {
+                found.push(path.to_owned());
+            })?;
+        output::git_output(&self.launch.dir, done)?;
+        let left_out = filters::filtered(&self.launch, &self.settings, &self.filters, &found)?;
+        found.retain(|path| !left_out.contains(path));
+        if !found.is_empty() {
+            let update = self.with_settings(&["update-index", "--add", "-z", "--stdin"]);
+            let done = self.launch.feed(update, filters::nul_joined(&found))?;
+            output::git_output(&self.launch.dir, done)?;
+        }
+        let names = found.iter().map(|path| String::from_utf8_lossy(path));
+        Ok(names.map(std::borrow::Cow::into_owned).collect())
+    }
+
     /// The id of the current commit; `None` when there is none yet.
     pub(crate) fn head_commit(&self) -> Outcome<Option<String>> {
         match head::read(&self.repository) {
@@ -196,6 +229,27 @@ impl Git<'_> {
         value.is_some_and(|value| {
             !matches!(&*value.to_ascii_lowercase(), "false" | "no" | "off" | "0")
         })
+    }
+
+    /// What git ignores, relative to the directory; a folder that it ignores as a whole is named alone.
+    pub(crate) fn ignored(&self) -> Outcome<Vec<String>> {
+        self.listed(&[
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+            "--directory",
+        ])
+    }
+
+    /// Whether git ignores the directory itself, so that nothing which is written there gets into a commit.
+    pub(crate) fn is_ignored(&self) -> Outcome<bool> {
+        // A list of what is tracked begins with everything being ignored; that is not about the top.
+        if self.repository.top() == Some(self.launch.dir.as_path()) {
+            return Ok(false);
+        }
+        Ok(self.run(&["check-ignore", "--quiet", "--", "."])?.success())
     }
 
     /// True in a repository without files.

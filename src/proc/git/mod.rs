@@ -43,6 +43,7 @@ pub(crate) mod repository;
 mod stage;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trees;
 pub(crate) mod worktree;
 
 use std::collections::BTreeSet;

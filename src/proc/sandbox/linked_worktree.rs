@@ -1,12 +1,14 @@
 //! A linked worktree of git: its index and what it commits lie in another repository, of which its commands may change these parts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::base::open;
 
 /// Longest file that names a repository.
 const MAX_POINTER_BYTES: u64 = 8 << 10;
-/// Folders of the common repository that committing changes. Its configuration and hooks are none of them.
-const SHARED: [&str; 3] = ["objects", "refs", "logs"];
 /// What says that a commit is being picked or reverted. git deletes it as a reference, for which it locks a file beside the configuration, so that it cannot here.
 const PICKING: [&str; 2] = ["CHERRY_PICK_HEAD", "REVERT_HEAD"];
 /// As long as one of these is there that is not over; see sequencer.c and wt-status.c of git.
@@ -17,9 +19,15 @@ const NOT_OVER: [&str; 5] = [
     "rebase-apply",
     "index.lock",
 ];
+/// Records of the worktrees that Marvin has made, there.
+const RECORDS: &str = "marvin/worktrees";
+/// Largest record in bytes; it holds a whole task.
+const MAX_RECORD_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LinkedWorktree {
+    /// Its top.
+    top: PathBuf,
     /// The repository that it shares with other worktrees.
     common: PathBuf,
     /// The folder there that is its own.
@@ -40,7 +48,11 @@ impl LinkedWorktree {
         let shared = own.join(pointer(&own.join("commondir"))?.trim());
         let is_shared = shared.canonicalize().ok()? == common;
         let is_linked = is_named && is_shared && worktrees.file_name()? == "worktrees";
-        is_linked.then_some(Self { common, own })
+        is_linked.then(|| Self {
+            top: dir.to_owned(),
+            common,
+            own,
+        })
     }
 
     /// Ends what git could not end: that a commit is being picked or reverted, where it is already committed.
@@ -55,12 +67,61 @@ impl LinkedWorktree {
     }
 
     /// What its commands may change. A link in the place of a folder is none of it.
+    /// What its commands may change. A link in the place of a folder is none of it. In a worktree that Marvin made, branches that lie elsewhere than its own
+    /// are the user's, who may have one checked out.
     pub(super) fn writable(&self) -> Vec<PathBuf> {
-        let shared = SHARED.map(|name| self.common.join(name));
-        let all = shared.into_iter().chain([self.own.clone()]);
-        all.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()))
-            .collect()
+        let (refs, logs) = match self.branches() {
+            Some(folder) => (
+                self.common.join("refs/heads").join(&folder),
+                self.common.join("logs/refs/heads").join(&folder),
+            ),
+            None => (self.common.join("refs"), self.common.join("logs")),
+        };
+        let all = [self.common.join("objects"), refs, logs, self.own.clone()];
+        let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+        all.into_iter().filter(is_folder).collect()
     }
+
+    /// The folder of its branch below `refs/heads`, where Marvin made the worktree. git removes the folder when it packs references.
+    fn branches(&self) -> Option<PathBuf> {
+        let branch = self.own_branch()?;
+        let folder = Path::new(&branch).parent()?;
+        let is_plain = folder
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if folder.as_os_str().is_empty() || !is_plain {
+            return None;
+        }
+        for above in ["refs/heads", "logs/refs/heads"] {
+            let above = self.common.join(above);
+            if above.is_dir() {
+                // Where it cannot be made no commit can, and git says so.
+                let _ = fs::create_dir_all(above.join(folder));
+            }
+        }
+        Some(folder.to_owned())
+    }
+
+    /// The branch of a worktree that Marvin made, by its record, which no command can change.
+    fn own_branch(&self) -> Option<String> {
+        let records = fs::read_dir(self.common.join(RECORDS)).ok()?;
+        let record = |path: PathBuf| -> Option<WorktreeRecord> {
+            let bytes = open::bytes(&path, MAX_RECORD_BYTES).ok()?;
+            serde_json::from_slice(&bytes).ok()
+        };
+        let mut records = records
+            .flatten()
+            .filter_map(|entry| record(entry.path()))
+            .filter(|record| record.path == self.top);
+        records.next().map(|record| record.branch)
+    }
+}
+
+/// A record of a worktree, as far as it matters here.
+#[derive(Deserialize)]
+struct WorktreeRecord {
+    path: PathBuf,
+    branch: String,
 }
 
 /// The text of a small file, which is no link.
@@ -101,6 +162,26 @@ mod tests {
             linked.writable(),
             names.map(|name| top.join("main/.git").join(name))
         );
+        // One that Marvin made moves its own branch alone, and those beside it.
+        let record = |path: &Path, branch: &str| {
+            let folder = top.join("main/.git/marvin/worktrees");
+            fs::create_dir_all(&folder).unwrap();
+            let text = serde_json::json!({"path": path, "branch": branch, "task": "x"});
+            put(folder.join("w.json"), text.to_string());
+        };
+        fs::create_dir_all(top.join("main/.git/refs/heads")).unwrap();
+        let with_refs = |refs: &str| {
+            ["objects", refs, "worktrees/w"].map(|name| top.join("main/.git").join(name))
+        };
+        for (path, branch, refs) in [
+            (&work, "marvin/x", "refs/heads/marvin"),
+            (&top, "marvin/x", "refs"),
+            (&work, "x", "refs"),
+            (&work, "../../hooks/x", "refs"),
+        ] {
+            record(path, branch);
+            assert_eq!(linked.writable(), with_refs(refs), "{branch}");
+        }
         // Another folder that points to the same place is not named there.
         let other = top.join("other");
         fs::create_dir(&other).unwrap();

@@ -44,6 +44,19 @@ impl TicketLocation {
         }
     }
 
+    /// The same for what belongs to the repository with the folder `top`: a `.tickets` above it is of somebody else.
+    pub(crate) fn within(env: &Env, current: &Path, top: &Path) -> Self {
+        let found = Self::from(env, current);
+        let is_outside = found.from_variable.is_none() && !found.dir.starts_with(top);
+        match is_outside && current.starts_with(top) {
+            true => Self {
+                dir: current.join(TICKETS),
+                ..found
+            },
+            false => found,
+        }
+    }
+
     /// The folder `dir`, which exists, for the project in `current`.
     pub(crate) fn at(dir: &Path, current: &Path) -> Self {
         Self {

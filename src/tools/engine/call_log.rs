@@ -15,12 +15,17 @@ use crate::disk::jsonl;
 /// Characters of the arguments and of the result that are logged.
 const ARGS: usize = 200;
 const RESULT: usize = 400;
+/// Characters of a command that is logged whole.
+const COMMAND: usize = 8_000;
 
 #[derive(Serialize)]
 struct CallLogLine<'a> {
     ts: String,
     tool: &'a str,
     args: String,
+    /// The command, where the arguments do not show it whole and alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
     result: String,
     end: CallEnd,
     elapsed_ms: u128,
@@ -50,6 +55,7 @@ pub(crate) fn record(
         ts: session.clock.utc(),
         tool,
         args: clip_within(&hide(&pairs(raw_args)), ARGS),
+        command: hidden_command(raw_args).map(|command| clip_within(&hide(&command), COMMAND)),
         result: clip_within(&hide(&clip(result, RESULT * 4)), RESULT),
         end,
         elapsed_ms: elapsed.as_millis(),
@@ -64,6 +70,14 @@ fn clip_within(text: &str, max: usize) -> String {
     } else {
         clip(text, max - 1)
     }
+}
+
+/// The argument `command`, when others stand beside it or it is too long to be shown.
+fn hidden_command(raw: &str) -> Option<String> {
+    let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw).ok()?;
+    let command = map.get("command")?.as_str()?;
+    let is_hidden = map.len() > 1 || command.chars().count() + "command=".len() > ARGS;
+    is_hidden.then(|| command.to_owned())
 }
 
 /// `key=value, key=value` for an object; any other text unchanged.
@@ -87,6 +101,11 @@ mod tests {
     #[test]
     fn arguments_read_as_pairs_and_cuts_count_characters() {
         assert_eq!(pairs(r#"{"path":"a","n":3}"#), "path=a, n=3");
+        assert_eq!(hidden_command(r#"{"command":"ls"}"#), None);
+        let beside = hidden_command(r#"{"command":"ls","timeout":5}"#);
+        assert_eq!(beside.as_deref(), Some("ls"));
+        let long = hidden_command(&format!(r#"{{"command":"{}"}}"#, "é".repeat(195)));
+        assert_eq!(long.map(|command| command.chars().count()), Some(195));
         assert_eq!(
             clip_within(&"é".repeat(500), RESULT).chars().count(),
             RESULT

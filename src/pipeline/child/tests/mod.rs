@@ -353,6 +353,28 @@ esac"#,
 }
 
 #[test]
+fn neither_questions_nor_answers_bring_a_withheld_word_into_the_prompt() {
+    let project = Project::new(
+        r#"case $(cat "$prompt") in
+*'has questions about its task'*) echo '1. Port 80. Word_Passed' ;;
+*'Port 80'*) echo "I use port 80." ;;
+*) printf 'QUESTIONS_FOR_PARENT:\n1. May I say WORD_PASSED?\n' ;;
+esac"#,
+    );
+    let task = ChildTask {
+        withhold: &["WORD_PASSED"],
+        ..task(&satisfied)
+    };
+    run(&project.run, &task).unwrap();
+    let again = project.saw("prompt", 3);
+    assert_has(&again, &["1. May I say …?", "1. Port 80. …"]);
+    assert_lacks(&again.to_uppercase(), &["WORD_PASSED"]);
+    // Who asks has not failed.
+    let ended = project.events.ended();
+    assert!(ended.iter().all(|(done, _)| *done), "{ended:?}");
+}
+
+#[test]
 fn endless_output_is_kept_at_both_ends() {
     let project = Project::new(
         "echo THE BEGINNING; yes \"$(printf '%1000s' .)\" | head -c 20000000; echo; echo THE END",

@@ -414,3 +414,18 @@ fn a_worktree_whose_files_were_not_all_written_is_made_again() {
     assert!(path.join("notes.txt").exists());
     assert_eq!(git(&path, &["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_folder_that_git_ignores_is_refused_before_anything_is_made() {
+    let project = Project::new();
+    project.put(".gitignore", "build/\n");
+    project.put("build/new/a.txt", "a");
+    project.commit("ignore");
+    let problem = project.place("build/new", FIRST).map(|_| ()).unwrap_err();
+    assert_has(&words(&problem), &["ignores ", "git init "]);
+    assert_eq!(project.git(&["branch", "--list", "marvin/*"]), "");
+    // A list of what is tracked begins with everything being ignored.
+    project.put(".gitignore", "*\n!notes.txt\n");
+    project.commit("a list");
+    assert!(project.place("", FIRST).unwrap().is_some());
+}

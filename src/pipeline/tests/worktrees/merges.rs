@@ -15,7 +15,10 @@ use crate::pipeline::worktree::{record, resolve, start};
 #[test]
 fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
     let project = Project::new();
+    project.put(".gitignore", "secret.env\n");
+    project.commit("ignore");
     let place = project.finished(FIRST, "made ü.txt", "made\n");
+    fs::write(place.places.root.path().join("secret.env"), "x").unwrap();
     run_record::save_spent(&place.places, 1.5).unwrap();
     project.put("notes.txt", "begun\n");
     project.put("staged.txt", "staged\n");
@@ -26,6 +29,7 @@ fn one_commit_has_the_story_and_what_the_user_has_begun_stays_out_of_it() {
         &said,
         &[
             "marvin/add-a-json-flag (1 commit) is in main now, as one commit ",
+            "What git ignores there went with it: secret.env.",
             "git branch -D marvin/add-a-json-flag",
         ],
     );
@@ -320,4 +324,81 @@ fn a_merge_of_unfinished_work_is_in_nobodys_way_and_its_run_goes_on() {
         "{labels:?}"
     );
     start::check_merged(&here, FIRST, true).unwrap();
+}
+
+#[test]
+fn what_git_ignores_of_a_run_is_in_its_commits_and_comes_with_the_merge() {
+    let project = Project::new();
+    project.put(".gitignore", ".marvin/\n.tickets\n");
+    project.commit("ignore");
+    let place = project.workplace(FIRST);
+    project.run(&place, FIRST).unwrap();
+    let told = project.stage.prompts("review-spec-main");
+    assert_has(&told[1], &["What the last fixer changed:", "+Corrected."]);
+    let warnings = project.stage.warnings();
+    let told = warnings
+        .iter()
+        .filter(|words| words.contains("git ignores .marvin/"));
+    assert_eq!(told.count(), 1, "{warnings:?}");
+    let ticket = RunRecord::read(&place.places).unwrap().unwrap().ticket;
+    project.merge(None, MergeForm::Squash).unwrap();
+    let committed = project.git(&["ls-files"]);
+    let own = format!(".tickets/{ticket}.md");
+    for path in [".marvin/spec.md", ".marvin/review-history-spec.md", &own] {
+        assert!(committed.lines().any(|line| line == path), "{committed}");
+        assert!(project.top().join(path).exists(), "{path}");
+    }
+    assert!(!committed.contains(".marvin/logs"), "{committed}");
+}
+
+#[test]
+fn documents_of_two_runs_side_by_side_are_no_conflict() {
+    let project = Project::new();
+    let (first, second) = ("Count words", "Count lines");
+    let places = [first, second].map(|task| {
+        let place = project.workplace(task);
+        project.specify(&place, task).unwrap();
+        place
+    });
+    let specs = places
+        .each_ref()
+        .map(|place| fs::read_to_string(place.places.root.path().join(".marvin/spec.md")).unwrap());
+    assert_ne!(specs[0], specs[1]);
+    let ticket = RunRecord::read(&places[0].places).unwrap().unwrap().ticket;
+    for name in ["count-words", "count-lines"] {
+        let said = project.merge_with(Some(name), MergeForm::Squash, true);
+        let said = said.unwrap();
+        assert_eq!(
+            said.contains(".marvin/earlier/"),
+            name == "count-lines",
+            "{said}"
+        );
+    }
+    assert_eq!(project.stage.read(".marvin/spec.md"), specs[1]);
+    let earlier = format!(".marvin/earlier/{ticket}/spec.md");
+    assert_eq!(project.stage.read(&earlier), specs[0]);
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_merge_that_was_killed_behind_its_commit_makes_no_second_one() {
+    for is_recorded in [false, true] {
+        let project = Project::new();
+        let place = project.finished(FIRST, "made.txt", "made\n");
+        project.git(&["merge", "-q", "--squash", &place.record.branch]);
+        let commit = project.commit("the story");
+        if is_recorded {
+            let mut record = place.record.clone();
+            record.merged = commit;
+            record.write(project.tree().git.common()).unwrap();
+            // What the user made of it in between is theirs.
+            project.put("made.txt", "made otherwise\n");
+            project.commit("of the user");
+        }
+        let head = project.git(&["rev-parse", "HEAD"]);
+        let said = project.merge(None, MergeForm::Squash).unwrap();
+        assert_has(&said, &["is in main already", "Removed the worktree"]);
+        assert_eq!(project.git(&["rev-parse", "HEAD"]), head);
+        assert!(!place.record.path.exists());
+    }
 }

@@ -5,6 +5,7 @@ use crate::base::env::Env;
 use crate::base::testing::assert_has;
 use crate::proc::git::Git;
 use crate::proc::git::merge::MergeResult;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -140,10 +141,27 @@ fn a_merge_is_computed_without_a_file_and_names_its_conflicts() {
     fs::write(tree.join("a.txt"), "branch\n").unwrap();
     there().checkpoint("theirs").unwrap();
     let (ours, theirs) = (head(&repo), there().head_commit().unwrap().unwrap());
-    assert_eq!(
-        repo.git().merge_trees(&ours, &theirs).unwrap(),
-        MergeResult::Conflicts(vec!["a.txt".to_owned()])
-    );
+    let MergeResult::Conflicts { tree: id, paths } =
+        repo.git().merge_trees(&ours, &theirs).unwrap()
+    else {
+        panic!("both changed the same line");
+    };
+    assert_eq!(paths, ["a.txt"]);
+    // The file of the branch is taken, and the other one has a new place.
+    let git = repo.git();
+    let of = |commit: &str| git.files_of(commit, &paths).unwrap().remove("a.txt");
+    let files = BTreeMap::from([
+        ("a.txt".to_owned(), of(&theirs)),
+        ("old ü/of main/a.txt".to_owned(), of(&ours)),
+        ("b ü.txt".to_owned(), None),
+        ("not/there.txt".to_owned(), None),
+    ]);
+    let id = git.tree_with(&id, &files).unwrap();
+    let commit = git.commit_tree(&id, &[&ours], "Both").unwrap();
+    assert_eq!(git.tree_of(&commit).unwrap(), id);
+    repo.sh(&format!(
+        "test \"$(git show {commit}:a.txt)\" = branch && test \"$(git show '{commit}:old ü/of main/a.txt')\" = main && ! git cat-file -e '{commit}:b ü.txt' 2>/dev/null"
+    ));
     assert_eq!(there().begin_merge(&ours).unwrap(), ["a.txt"]);
     assert_eq!(there().unfinished(), Some("merge"));
     there().abort_merge().unwrap();
