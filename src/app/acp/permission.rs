@@ -130,11 +130,10 @@ impl ClientApprover {
         let id = known.map_or_else(|| question.call.clone(), |known| known.id);
         let args = Value::Object(question.input.clone()).to_string();
         let call = ToolCall::new(&question.call, &question.tool, args);
-        let root = self.updates.root();
-        ShownCall::new(&self.context, root.as_deref(), id, &call)
+        ShownCall::new(&self.context, &self.updates.paths(), id, &call)
     }
 
-    /// What is asked about: of an edit the change too.
+    /// What is asked about, with whatever its title does not say: the change of an edit, a command of many lines, why a hook wants it asked.
     fn fields(&self, shown: &ShownCall, question: &CallQuestion, stop: &Cancel) -> Value {
         let mut fields = shown.fields();
         if !shown.has_input(&question.input) {
@@ -144,10 +143,24 @@ impl ClientApprover {
         }
         let listener = Arc::new(NullSink);
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
-        let change = preview(&ctx, &question.tool, &question.input);
-        if let Some(change) = change {
-            let diffs = tool_call::diffs(&change, self.updates.root().as_deref());
-            set(&mut fields, "content", Value::Array(diffs));
+        let mut content = Vec::new();
+        if question.is_by_hook {
+            content.push(tool_call::text(&question.reason));
+        }
+        match (
+            preview(&ctx, &question.tool, &question.input),
+            &shown.command,
+        ) {
+            (Some(change), _) => {
+                content.extend(tool_call::diffs(&change, &self.updates.paths()));
+            }
+            (None, Some(command)) if shown.title != *command => {
+                content.push(tool_call::text(command));
+            }
+            (None, _) => {}
+        }
+        if !content.is_empty() {
+            set(&mut fields, "content", Value::Array(content));
         }
         fields
     }

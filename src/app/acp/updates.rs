@@ -1,13 +1,12 @@
 //! The sink of a session: what happens in a turn as updates for the client.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::given_paths::GivenPaths;
+use super::given_paths::{GivenPaths, ShownPaths};
 use super::out::{ChunkKind, Out};
 use super::tool_call::{self, ShownCall};
 use crate::app::stream::say;
@@ -17,9 +16,13 @@ use crate::chat::event::{CallState, Event, EventSink, StopReason};
 use crate::chat::message::ToolCall;
 use crate::chat::usage::TurnUsage;
 use crate::chat::wait::Wait;
+use crate::disk::beneath::Root;
+use crate::proc::last_lines::as_shown;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
 
+/// What came of a call that the client is told nothing more of.
+const STOPPED: &str = "Stopped.";
 /// Live output of a call is told of this far apart.
 const LIVE_PAUSE: Duration = Duration::from_millis(200);
 
@@ -55,8 +58,19 @@ struct UpdateState {
 struct CallInRound {
     shown: ShownCall,
     is_running: bool,
+    /// The client has been told what came of it.
+    is_ended: bool,
+    /// It runs with other arguments than those that the client was told.
+    is_changed: bool,
     /// When its live output was told of last.
     live: Option<Instant>,
+}
+
+impl CallInRound {
+    /// The client is about to be told what came of it; its id, if that is not so already.
+    fn end(&mut self) -> Option<String> {
+        (!std::mem::replace(&mut self.is_ended, true)).then(|| self.shown.id.clone())
+    }
 }
 
 impl Updates {
@@ -93,15 +107,24 @@ impl Updates {
         state.window = window;
     }
 
-    /// The working directory as the client knows it.
-    pub(super) fn root(&self) -> Option<PathBuf> {
+    /// The paths of files as the client knows them.
+    pub(super) fn paths(&self) -> ShownPaths {
         let root = self.context.working_dir.root();
-        root.map(|root| self.paths.of(root.path()))
+        let root = root.as_deref().map(Root::path);
+        ShownPaths::new(root, Arc::clone(&self.paths))
     }
 
-    /// Nothing more is told of the turn that hangs.
+    /// Nothing more is told of the turn that hangs but that its calls were stopped.
     pub(super) fn mute(&self) {
-        self.lock().is_muted = true;
+        let mut state = self.lock();
+        state.is_muted = true;
+        let open = state.calls.values_mut();
+        let open = open.filter_map(CallInRound::end);
+        let ended =
+            open.map(|id| tool_call::ended(&id, true, STOPPED, None, &ShownPaths::default()));
+        let ended: Vec<Value> = ended.collect();
+        drop(state);
+        ended.iter().for_each(|update| self.update(update));
     }
 
     /// Tells of something.
@@ -139,7 +162,7 @@ impl Updates {
     }
 
     fn round(&self, calls: &[ToolCall]) {
-        let root = self.root();
+        let paths = self.paths();
         for call in calls {
             let mut state = self.lock();
             let used = state.used.entry(call.id.clone()).or_default();
@@ -148,11 +171,13 @@ impl Updates {
                 1 => call.id.clone(),
                 n => format!("{}-{n}", call.id),
             };
-            let shown = ShownCall::new(&self.context, root.as_deref(), id, call);
+            let shown = ShownCall::new(&self.context, &paths, id, call);
             let update = shown.begun();
             let call_in_round = CallInRound {
                 shown,
                 is_running: false,
+                is_ended: false,
+                is_changed: false,
                 live: None,
             };
             state.calls.insert(call.id.clone(), call_in_round);
@@ -169,12 +194,28 @@ impl Updates {
         if std::mem::replace(&mut call.is_running, true) {
             return;
         }
-        let update = tool_call::update(&call.shown.id, "in_progress");
+        let update = match std::mem::take(&mut call.is_changed) {
+            true => call.shown.changed("in_progress"),
+            false => tool_call::update(&call.shown.id, "in_progress"),
+        };
         drop(state);
         self.update(&update);
     }
 
-    fn live(&self, id: &str, said: &str) {
+    /// A call runs with other arguments than the model wrote.
+    fn change(&self, id: &str, args: &str) {
+        let Some(known) = self.call(id) else {
+            return;
+        };
+        let call = ToolCall::new(id, &known.tool, args);
+        let shown = ShownCall::new(&self.context, &self.paths(), known.id, &call);
+        if let Some(call) = self.lock().calls.get_mut(id) {
+            call.shown = shown;
+            call.is_changed = true;
+        }
+    }
+
+    fn live(&self, id: &str, said: impl FnOnce() -> String) {
         let mut state = self.lock();
         let Some(call) = state.calls.get_mut(id) else {
             return;
@@ -183,7 +224,7 @@ impl Updates {
             return;
         }
         call.live = Some(Instant::now());
-        let update = tool_call::live(&call.shown.id, said);
+        let update = tool_call::live(&call.shown.id, &said());
         drop(state);
         self.out.live_update(&self.session, &update);
     }
@@ -228,8 +269,9 @@ impl EventSink for Updates {
                 CallState::Running => self.running(&id),
                 CallState::Waiting => {}
             },
-            Event::Progress { id, words } => self.live(&id, &words),
-            Event::Output { id, lines } => self.live(&id, &lines),
+            Event::Progress { id, words } => self.live(&id, || words),
+            Event::CallChanged { id, args } => self.change(&id, &args),
+            Event::Output { id, recent, .. } => self.live(&id, || as_shown(&recent)),
             Event::ToolDone {
                 id,
                 failed,
@@ -238,12 +280,12 @@ impl EventSink for Updates {
                 display,
                 ..
             } => {
-                let Some(call) = self.call(&id) else {
+                let call = (self.lock().calls.get_mut(&id)).and_then(CallInRound::end);
+                let Some(call) = call else {
                     return;
                 };
-                let (root, display) = (self.root(), display.as_ref());
-                let mut update =
-                    tool_call::ended(&call.id, failed, &text, display, root.as_deref());
+                let paths = self.paths();
+                let mut update = tool_call::ended(&call, failed, &text, display.as_ref(), &paths);
                 tool_call::add_images(&mut update, &images);
                 self.update(&update);
             }
