@@ -1,6 +1,7 @@
 //! Questions about calls to the client, with what they would change.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -25,19 +26,23 @@ pub(super) struct ClientApprover {
     pub(super) session: Arc<str>,
     pub(super) context: Arc<SessionContext>,
     pub(super) updates: Arc<Updates>,
+    /// Commands that run from now on and that no rule says exactly.
+    pub(super) always: Mutex<HashSet<String>>,
 }
 
 impl CallApprover for ClientApprover {
     fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer> {
         let shown = self.shown(question);
         // Where the arguments read differently once more, a rule made of them would be about another call.
-        let rule = match shown.has_input(&question.input) {
-            true => self.rule(&shown),
-            false => None,
-        };
+        let is_shown = shown.has_input(&question.input);
+        let rule = is_shown.then(|| self.rule(&shown)).flatten();
+        let command = shown.command.as_ref().filter(|_| is_shown);
+        if command.is_some_and(|command| self.always().contains(command)) {
+            return Ok(CallAnswer::Allow(CallApproval::default()));
+        }
         let mut options =
             vec![json!({"optionId": "once", "name": "Allow once", "kind": "allow_once"})];
-        if rule.is_some() {
+        if rule.is_some() || command.is_some() {
             let name = match shown.command {
                 Some(_) => "Always allow this command".to_owned(),
                 None => format!("Always allow {}", shown.tool),
@@ -57,6 +62,10 @@ impl CallApprover for ClientApprover {
                 allow: vec![rule],
                 ..CallApproval::default()
             }),
+            (Some("selected"), Some("always"), None) if command.is_some() => {
+                self.always().extend(command.cloned());
+                CallAnswer::Allow(CallApproval::default())
+            }
             (kind, ..) => denied(kind),
         })
     }
@@ -108,6 +117,10 @@ fn denied(kind: Option<&str>) -> CallAnswer {
 }
 
 impl ClientApprover {
+    fn always(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.always.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks, and returns the kind of the outcome with the option.
     fn selected(&self, params: &Value, stop: &Cancel) -> Outcome<(Option<String>, Option<String>)> {
         let method = "session/request_permission";

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -23,8 +22,6 @@ use crate::tools::engine::context::SessionContext;
 
 /// What came of a call that the client is told nothing more of.
 const STOPPED: &str = "Stopped.";
-/// Live output of a call is told of this far apart.
-const LIVE_PAUSE: Duration = Duration::from_millis(200);
 
 /// Makes updates of the events of a session.
 pub(super) struct Updates {
@@ -62,8 +59,6 @@ struct CallInRound {
     is_ended: bool,
     /// It runs with other arguments than those that the client was told.
     is_changed: bool,
-    /// When its live output was told of last.
-    live: Option<Instant>,
 }
 
 impl CallInRound {
@@ -119,12 +114,14 @@ impl Updates {
         let mut state = self.lock();
         state.is_muted = true;
         let open = state.calls.values_mut();
-        let open = open.filter_map(CallInRound::end);
-        let ended =
-            open.map(|id| tool_call::ended(&id, true, STOPPED, None, &ShownPaths::default()));
-        let ended: Vec<Value> = ended.collect();
+        let open: Vec<String> = open.filter_map(CallInRound::end).collect();
         drop(state);
-        ended.iter().for_each(|update| self.update(update));
+        for id in open {
+            self.ended(
+                &id,
+                &tool_call::ended(&id, true, STOPPED, None, &self.paths()),
+            );
+        }
     }
 
     /// Tells of something.
@@ -178,7 +175,6 @@ impl Updates {
                 is_running: false,
                 is_ended: false,
                 is_changed: false,
-                live: None,
             };
             state.calls.insert(call.id.clone(), call_in_round);
             drop(state);
@@ -215,18 +211,22 @@ impl Updates {
         }
     }
 
-    fn live(&self, id: &str, said: impl FnOnce() -> String) {
-        let mut state = self.lock();
-        let Some(call) = state.calls.get_mut(id) else {
+    fn live(&self, id: &str, said: impl FnOnce() -> String + Send + 'static) {
+        let state = self.lock();
+        let call = state.calls.get(id).filter(|call| !call.is_ended);
+        let Some(id) = call.map(|call| call.shown.id.clone()) else {
             return;
         };
-        if call.live.is_some_and(|last| last.elapsed() < LIVE_PAUSE) {
-            return;
-        }
-        call.live = Some(Instant::now());
-        let update = tool_call::live(&call.shown.id, &said());
-        drop(state);
-        self.out.live_update(&self.session, &update);
+        let of_call = id.clone();
+        let update = move || tool_call::live(&of_call, &said());
+        // Under the lock: nothing is live of a call whose end has been told.
+        self.out.live_update(&self.session, &id, update);
+    }
+
+    /// What came of a call is the last that is told of it.
+    fn ended(&self, id: &str, update: &Value) {
+        self.out.end_live(&self.session, id);
+        self.update(update);
     }
 
     fn usage(&self, turn: &TurnUsage) {
@@ -269,9 +269,9 @@ impl EventSink for Updates {
                 CallState::Running => self.running(&id),
                 CallState::Waiting => {}
             },
-            Event::Progress { id, words } => self.live(&id, || words),
+            Event::Progress { id, words } => self.live(&id, move || words),
             Event::CallChanged { id, args } => self.change(&id, &args),
-            Event::Output { id, recent, .. } => self.live(&id, || as_shown(&recent)),
+            Event::Output { id, recent, .. } => self.live(&id, move || as_shown(&recent)),
             Event::ToolDone {
                 id,
                 failed,
@@ -287,7 +287,7 @@ impl EventSink for Updates {
                 let paths = self.paths();
                 let mut update = tool_call::ended(&call, failed, &text, display.as_ref(), &paths);
                 tool_call::add_images(&mut update, &images);
-                self.update(&update);
+                self.ended(&call, &update);
             }
             Event::Turn(turn) => self.usage(&turn),
             Event::Wait(wait) => match wait {
