@@ -150,6 +150,7 @@ impl EventSink for StdoutSink {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Output { .. }
+            | Event::CallChanged { .. }
             | Event::Wait(_)
             | Event::ReplyEnded(_)
             | Event::Compacted { .. }

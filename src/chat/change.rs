@@ -162,11 +162,15 @@ impl fmt::Display for FileChange {
         let before = self.moved_from.as_ref().unwrap_or(&self.path);
         match self.kind {
             ChangeKind::Added => writeln!(f, "--- /dev/null")?,
-            ChangeKind::Changed | ChangeKind::Deleted => writeln!(f, "--- a/{before}")?,
+            ChangeKind::Changed | ChangeKind::Deleted => {
+                writeln!(f, "--- a/{}", before.trim_start_matches('/'))?;
+            }
         }
         match self.kind {
             ChangeKind::Deleted => writeln!(f, "+++ /dev/null")?,
-            ChangeKind::Changed | ChangeKind::Added => writeln!(f, "+++ b/{}", self.path)?,
+            ChangeKind::Changed | ChangeKind::Added => {
+                writeln!(f, "+++ b/{}", self.path.trim_start_matches('/'))?;
+            }
         }
         for hunk in &self.hunks {
             if let Some((old, new)) = hunk.start {

@@ -1,5 +1,7 @@
 //! What a screen may show of a tool's result, in addition to the text that the model reads.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::change::FileChange;
@@ -40,6 +42,19 @@ impl Display {
     pub(crate) fn without_whole_texts(mut self) -> Self {
         if let Self::Changes { files } = &mut self {
             files.iter_mut().for_each(|file| file.whole = None);
+        }
+        self
+    }
+
+    /// The same of files in another folder than the working directory: their paths are whole.
+    #[must_use]
+    pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
+        if let Self::Changes { files } = &mut self {
+            let whole = |path: &str| folder.join(path).display().to_string();
+            for file in files {
+                file.path = whole(&file.path);
+                file.moved_from = file.moved_from.as_deref().map(whole);
+            }
         }
         self
     }

@@ -54,6 +54,15 @@ pub enum Event {
         id: String,
         /// The last lines so far; they replace those of the event before.
         lines: String,
+        /// The last 4 KiB so far, as they came.
+        recent: Vec<u8>,
+    },
+    /// A call runs with other arguments than the model wrote, as a hook or whoever was asked wants.
+    CallChanged {
+        /// Its id.
+        id: String,
+        /// The arguments, as JSON.
+        args: String,
     },
     /// A call ended.
     ToolDone {
@@ -236,8 +245,13 @@ mod tests {
             Some(Event::Progress { .. }) => Event::Output {
                 id: id(),
                 lines: "one\ntwo".to_owned(),
+                recent: b"one\n\ntwo".to_vec(),
             },
-            Some(Event::Output { .. }) => Event::ToolDone {
+            Some(Event::Output { .. }) => Event::CallChanged {
+                id: id(),
+                args: "{}".to_owned(),
+            },
+            Some(Event::CallChanged { .. }) => Event::ToolDone {
                 id: id(),
                 name: "run_command".to_owned(),
                 failed: false,

@@ -112,8 +112,9 @@ fn has_form(args: &[OsString], name: &str, forms: &[&str]) -> bool {
 
 /// Says what is missing until a model can answer; the status is 0 once one can.
 fn set_up(settings: &Settings) -> Outcome<u8> {
-    print(&doctor::report(&[], settings)?)?;
-    Ok(u8::from(!acp::has_model(settings)))
+    let (report, works) = doctor::examined(&[], settings)?;
+    print(&report)?;
+    Ok(u8::from(!(works && acp::has_model(settings))))
 }
 
 /// The entry point of a crontab line.

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use super::pump::OutputStream;
 
 pub(crate) const LIVE_LINES: usize = 3;
+/// Bytes of what a program has written last that are kept for those who show more than a few lines.
+const RECENT_BYTES: usize = 4 << 10;
 const MAX_LINE_BYTES: usize = 400;
 /// Bytes at the end of a chunk that are looked at: a program that floods its pipe is not slowed down.
 const MAX_CHUNK_BYTES: usize = 8 << 10;
@@ -14,6 +16,8 @@ const MAX_CHUNK_BYTES: usize = 8 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct LastLines {
     lines: VecDeque<OutputLine>,
+    /// The last bytes as they came.
+    recent: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -27,6 +31,7 @@ struct OutputLine {
 impl LastLines {
     /// Adds what a stream delivered.
     pub(crate) fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.keep(bytes);
         let skipped = bytes.len().saturating_sub(MAX_CHUNK_BYTES);
         if skipped > 0 {
             self.end_line(stream);
@@ -66,6 +71,22 @@ impl LastLines {
             .map(|line| String::from_utf8_lossy(&line.bytes).trim_end().to_owned())
             .collect();
         lines.join("\n")
+    }
+
+    /// The last 4 KiB, as they came.
+    pub(crate) fn recent(&self) -> Vec<u8> {
+        let skipped = self.recent.len().saturating_sub(RECENT_BYTES);
+        self.recent.get(skipped..).unwrap_or_default().to_vec()
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let new = bytes.len().saturating_sub(RECENT_BYTES);
+        self.recent
+            .extend_from_slice(bytes.get(new..).unwrap_or_default());
+        // Seldom: what moves costs as much as what comes.
+        if self.recent.len() > 4 * RECENT_BYTES {
+            self.recent.drain(..self.recent.len() - RECENT_BYTES);
+        }
     }
 
     /// Continues the unfinished line of the stream, or begins one.
@@ -128,6 +149,18 @@ impl OutputLine {
     }
 }
 
+/// [`LastLines::recent`] as a terminal would show it. It may begin within a character, which is left out.
+pub(crate) fn as_shown(recent: &[u8]) -> String {
+    let begins = |byte: &u8| byte.is_ascii() || byte.leading_ones() > 1;
+    let from = recent.iter().position(begins).unwrap_or_default();
+    let text = String::from_utf8_lossy(recent.get(from..).unwrap_or_default());
+    let lines = text.trim_end().split('\n').map(|line| {
+        let line = line.trim_end_matches('\r');
+        line.rsplit('\r').next().unwrap_or_default()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(u8::is_ascii_whitespace)
 }
@@ -176,6 +209,19 @@ mod tests {
         assert_eq!(shown(&steps), "100 % of many bytes");
         assert_eq!(shown(&[(Stdout, "10%\r"), (Stdout, "20%\r")]), "20%");
         assert_eq!(shown(&[(Stdout, "one\r\ntwo\r\n")]), "one\ntwo");
+    }
+
+    #[test]
+    fn the_last_4_kib_are_kept_as_a_terminal_shows_them() {
+        let mut lines = LastLines::default();
+        lines.push(Stdout, b"1 %\r2 %\r3 %\r\none\n\n");
+        lines.push(Stderr, b"two\r\n");
+        assert_eq!(as_shown(&lines.recent()), "3 %\none\n\ntwo");
+        lines.push(Stdout, "é".repeat(4_000).as_bytes());
+        lines.push(Stdout, b"z\n");
+        let recent = as_shown(&lines.recent());
+        assert!(recent.len() < RECENT_BYTES && recent.ends_with("éz"));
+        assert!(recent.starts_with('é'), "{}", &recent[..9]);
     }
 
     #[test]

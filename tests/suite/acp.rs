@@ -134,10 +134,73 @@ fn calls_are_asked_about_with_what_they_would_do() {
     editor.prompt(&session, "run touch two");
     assert!(!home.work().join("two").exists());
     assert_eq!(asked(&editor).len(), 3);
-    // A star at the end would allow others too.
-    editor.prompt(&session, "run echo *");
-    let options = asked(&editor).pop().unwrap()["options"].clone();
-    assert_eq!(options.as_array().unwrap().len(), 2, "{options}");
+    // Neither does a star at the end allow others.
+    editor.answers(|_| Some(Ok(selects("always"))));
+    editor.prompt(&session, "run echo o*");
+    editor.prompt(&session, "run echo o*");
+    assert_eq!(asked(&editor).len(), 4);
+    editor.prompt(&session, "run echo one");
+    assert_eq!(asked(&editor).len(), 5);
+}
+
+#[test]
+fn a_question_shows_the_whole_command() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.answers(|_| Some(Ok(selects("no"))));
+    let long = format!("echo {}; rm -rf important", "a".repeat(300));
+    let hidden = "# list the files\nrm -rf important";
+    for (command, title) in [
+        (long.as_str(), long.as_str()),
+        (hidden, "# list the files ⏎ rm -rf important"),
+    ] {
+        editor.prompt(&session, &format!("run {command}"));
+        let mut asked = editor.lines().into_iter();
+        let asked = asked.rfind(|line| line["method"] == "session/request_permission");
+        let call = asked.unwrap()["params"]["toolCall"].clone();
+        assert_eq!(call["title"], title);
+        let text = call["content"][0]["content"]["text"].as_str();
+        assert_eq!(text, Some(command).filter(|_| command != title), "{call}");
+    }
+}
+
+#[test]
+fn what_a_running_command_says_is_told_with_what_it_said_before() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let id = editor.prompts(&session, "run seq 9; until [ -e go ]; do sleep 0.02; done");
+    // Whatever came in between, the last that it said is told before it ends.
+    editor.line("output", |line| {
+        let text = &line["params"]["update"]["content"][0]["content"]["text"];
+        *text == "1\n2\n3\n4\n5\n6\n7\n8\n9"
+    });
+    home.write("work/go", "");
+    editor.answer(id);
+    let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+    assert_eq!(ended["status"], "completed");
+}
+
+#[test]
+fn a_call_whose_turn_hangs_is_told_to_have_failed_before_the_answer() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = Editor::start(
+        home.marvin()
+            .with_model(&server)
+            .line("--sandbox danger-full-access"),
+    );
+    editor.call("initialize", json!({"protocolVersion": 1}));
+    let session = editor.open(&home);
+    // It leaves its session and keeps the output open.
+    let id = editor.prompts(&session, "run setsid sleep 3 & echo begun; wait");
+    editor.line("output", |line| {
+        line["params"]["update"]["content"][0]["content"]["text"] == "begun"
+    });
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");
+    let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+    assert_eq!(ended["status"], "failed", "{ended}");
 }
 
 #[test]
@@ -521,11 +584,26 @@ fn commands_are_offered_and_answered_without_a_model() {
         ("/nonsense", "There is no command /nonsense here"),
         ("/nonsense", "/usage, /model."),
         ("/quit", "There is no command /quit here"),
+        ("/usage 7", "/usage takes nothing after it."),
     ] {
         let before = editor.said(&session).len();
         assert_eq!(editor.prompt(&session, line), "end_turn", "{line}");
         let said = editor.said(&session).split_off(before);
         assert!(said.contains(words), "{line}: {said}");
+    }
+    // Editors send the file that is open with everything.
+    let link = json!({"type": "resource_link", "uri": "https://example.org/x", "name": "x"});
+    for (line, words) in [("/usage", "test-model"), ("/nosuch", "no command /nosuch")] {
+        let text = json!({"type": "text", "text": line});
+        for blocks in [json!([text, link]), json!([link, text])] {
+            let before = editor.said(&session).len();
+            editor.call(
+                "session/prompt",
+                json!({"sessionId": session, "prompt": blocks}),
+            );
+            let said = editor.said(&session).split_off(before);
+            assert!(said.contains(words), "{blocks}: {said}");
+        }
     }
     assert_eq!(server.requests().len(), asked);
     // A path is a message.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::editor::{Editor, last_sent, obedient_model, selects};
 use crate::support::home::Home;
+use crate::support::server::{Answer, Server};
 
 #[test]
 fn lines_that_are_no_requests_get_their_errors() {
@@ -113,6 +114,25 @@ fn parameters_that_are_wrong_are_named() {
             -32602,
             "mcpServers",
         ),
+        (
+            "session/new",
+            json!({"cwd": home.work(), "mcpServers": [{"name": "a", "command": "a", "args": "x"}]}),
+            -32602,
+            "mcpServers",
+        ),
+        (
+            "session/new",
+            json!({"cwd": home.work(), "mcpServers": [{"name": "a", "command": "a", "env": {"A": "b"}}]}),
+            -32602,
+            "mcpServers",
+        ),
+        (
+            "session/new",
+            json!({"cwd": home.work(), "mcpServers": [{"name": "a", "type": "http", "url": "http://127.0.0.1:1", "headers": [{"name": "A"}]}]}),
+            -32602,
+            "mcpServers",
+        ),
+        ("session/list", json!({"cursor": session}), -32602, "cursor"),
         (
             "session/new",
             json!({"cwd": home.work(), "additionalDirectories": ["relative"]}),
@@ -319,6 +339,16 @@ fn without_a_model_the_way_to_one_is_told() {
     let words = error["data"]["message"].as_str().unwrap();
     assert!(words.contains("marvin acp --setup"), "{words}");
     editor.close().expect(0);
+}
+
+#[test]
+fn the_set_up_ends_well_only_once_the_model_works() {
+    let home = Home::new();
+    let refusing = Server::answering(|_, _| Answer::status(401)).lenient();
+    for (server, status) in [(obedient_model(), 0), (refusing, 1)] {
+        let marvin = home.marvin().with_model(&server);
+        marvin.line("acp --setup").run().expect(status);
+    }
 }
 
 #[test]

@@ -152,11 +152,155 @@ fn files_are_read_and_written_through_an_editor_that_can() {
     // Where nobody is asked a call reads once.
     let mode = json!({"sessionId": session, "modeId": "edit"});
     editor.call("session/set_mode", mode);
+    let before = reads(&editor);
     ended(
         &mut editor,
         r#"call apply_patch {"path": "a.txt", "old_str": "un", "new_str": "now "}"#,
     );
-    assert_eq!(reads(&editor), 5);
+    assert_eq!(reads(&editor), before + 1);
+}
+
+#[test]
+fn a_file_that_was_never_saved_is_seen_and_not_created_over() {
+    let (home, server) = (Home::new(), obedient_model());
+    let abilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
+    let session = editor.open(&home);
+    // Editors say in different ways that they do not have a file.
+    editor.answers(|request| {
+        let path = request["params"]["path"].as_str().unwrap_or_default();
+        Some(match request["method"].as_str().unwrap() {
+            "fs/read_text_file" if path.ends_with("/new.txt") => Ok(json!({"content": "draft\n"})),
+            "fs/read_text_file" if path.ends_with("/empty.txt") => Ok(json!({"content": ""})),
+            "fs/read_text_file" => Err(json!({"code": -32603, "message": "ENOENT"})),
+            "fs/write_text_file" => Ok(json!({})),
+            _ => Ok(selects("once")),
+        })
+    });
+    let create = |name: &str| format!(r#"call create_file {{"path": "{name}", "content": "x\n"}}"#);
+    for (prompt, status, words) in [
+        (
+            r#"call read_file {"path": "new.txt"}"#,
+            "completed",
+            "1. draft",
+        ),
+        (&create("new.txt"), "failed", "exists already"),
+        (&create("empty.txt"), "completed", "Created"),
+        (&create("other.txt"), "completed", "Created"),
+        (
+            r#"call read_file {"path": "none.txt"}"#,
+            "failed",
+            "There is no",
+        ),
+    ] {
+        editor.prompt(&session, prompt);
+        let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+        assert_eq!(ended["status"], status, "{prompt}: {ended}");
+        assert!(ended.to_string().contains(words), "{prompt}: {ended}");
+    }
+    let written = editor.lines().into_iter();
+    let written = written.filter(|line| line["method"] == "fs/write_text_file");
+    assert_eq!(written.count(), 2);
+}
+
+#[test]
+fn a_change_beside_the_working_directory_is_shown_where_it_is() {
+    let (home, server) = (Home::new(), obedient_model());
+    let further = home.path().join("further");
+    fs::create_dir(&further).unwrap();
+    fs::write(further.join("same.txt"), "there\n").unwrap();
+    fs::write(home.work().join("same.txt"), "here\n").unwrap();
+    let mut editor = Editor::begin(&home, &server);
+    let wanted = json!({"cwd": home.work(), "mcpServers": [], "additionalDirectories": [further]});
+    let session = editor.call("session/new", wanted)["sessionId"].clone();
+    let session = session.as_str().unwrap();
+    let path = further.join("same.txt").display().to_string();
+    let patch =
+        format!("*** Begin Patch\n*** Update File: {path}\n@@\n-there\n+THERE\n*** End Patch");
+    for (prompt, old, new) in [
+        (
+            format!(
+                "call append_file {}",
+                json!({"path": path, "content": "more\n"})
+            ),
+            "there\n",
+            "there\nmore\n",
+        ),
+        (
+            format!("call apply_patch {}", json!({"input": patch})),
+            "there\nmore\n",
+            "THERE\nmore\n",
+        ),
+    ] {
+        editor.prompt(session, &prompt);
+        let wanted = json!({"type": "diff", "path": path, "oldText": old, "newText": new});
+        let mut asked = editor.lines().into_iter();
+        let asked = asked.rfind(|line| line["method"] == "session/request_permission");
+        assert_eq!(asked.unwrap()["params"]["toolCall"]["content"][0], wanted);
+        let ended = editor.updates(session, "tool_call_update").pop().unwrap();
+        assert_eq!(ended["content"][0], wanted);
+    }
+    let uri = format!("file://{path}");
+    let blocks = json!([
+        {"type": "text", "text": "Look at"},
+        {"type": "resource_link", "uri": uri, "name": "same.txt"},
+    ]);
+    let prompt = json!({"sessionId": session, "prompt": blocks});
+    editor.call("session/prompt", prompt);
+    let sent = last_sent(&server)["messages"].to_string();
+    assert!(sent.contains("<file name="), "{sent}");
+}
+
+#[test]
+fn a_moved_file_goes_through_the_editor_and_is_shown_at_both_places() {
+    let (home, server) = (Home::new(), obedient_model());
+    fs::write(home.work().join("a.txt"), "one\n").unwrap();
+    let abilities = json!({"fs": {"writeTextFile": true}});
+    let mut editor = Editor::begin_with(home.marvin().with_model(&server), abilities);
+    let session = editor.open(&home);
+    editor.answers(|request| match request["method"] == "fs/write_text_file" {
+        true => Some(Ok(json!({}))),
+        false => Some(Ok(selects("once"))),
+    });
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+two\n*** End Patch";
+    editor.prompt(
+        &session,
+        &format!("call apply_patch {}", json!({"input": patch})),
+    );
+    let wrote = editor.line("a write", |line| line["method"] == "fs/write_text_file");
+    let path = |name: &str| home.work().join(name).display().to_string();
+    assert_eq!(wrote["params"]["path"], path("b.txt"));
+    assert!(!home.has("work/a.txt"));
+    let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+    assert_eq!(
+        ended["content"].as_array().unwrap()[..2],
+        [
+            json!({"type": "diff", "path": path("b.txt"), "oldText": null, "newText": "two\n"}),
+            json!({"type": "diff", "path": path("a.txt"), "oldText": "one\n", "newText": ""}),
+        ]
+    );
+}
+
+#[test]
+fn the_change_of_a_long_file_is_a_patch() {
+    let (home, server) = (Home::new(), obedient_model());
+    let long = "a line of a long file\n".repeat(60_000);
+    fs::write(home.work().join("long.txt"), format!("{long}last\n")).unwrap();
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    let change = r#"call apply_patch {"path": "long.txt", "old_str": "last", "new_str": "end"}"#;
+    editor.prompt(&session, change);
+    let asked = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+    });
+    let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+    for content in [&asked["params"]["toolCall"]["content"], &ended["content"]] {
+        let text = content[0]["content"]["text"].as_str().unwrap_or_default();
+        assert!(
+            text.contains("@@ -59998,4 +59998,4 @@") && text.contains("-last"),
+            "{content}"
+        );
+    }
 }
 
 #[test]

@@ -5,9 +5,11 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::hooks::{command, names, project_hooks, recorded, records, user_hooks};
+use super::mcp_session::{entry, starts};
 use crate::support::editor::{Editor, last_sent, obedient_model, selects};
 use crate::support::home::Home;
 use crate::support::server::Server;
+use crate::support::wait;
 
 const FORMS: &str = "elicitation/create";
 
@@ -75,6 +77,8 @@ fn without_a_form_nothing_acts_until_a_command_agrees() {
     );
     editor.prompt(&session, "/trust session");
     assert!(!home.has("work/acted"));
+    let known = commands(&mut editor, &session);
+    assert!(known.contains(&"deploy".to_owned()), "{known:?}");
     editor.prompt(&session, "hello again");
     assert!(acted(&home, &server));
     assert!(!editor.lines().iter().any(|line| line["method"] == FORMS));
@@ -259,4 +263,105 @@ fn the_users_hooks_hear_a_session_of_an_editor_and_decide_before_the_editor_is_a
         (&again["hook_event_name"], &again["source"]),
         (&json!("SessionStart"), &json!("resume"))
     );
+}
+
+#[test]
+fn a_call_that_a_hook_changed_is_shown_as_it_runs() {
+    let (home, server) = (Home::new(), obedient_model());
+    let changed = json!({"command": "echo changed"});
+    let says = json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "ask",
+        "permissionDecisionReason": "Quite sure?",
+        "updatedInput": changed,
+    }});
+    user_hooks(
+        &home,
+        &json!({"PreToolUse": command(&format!("echo '{says}'"))}),
+    );
+    let mut editor = Editor::begin(&home, &server);
+    let session = editor.open(&home);
+    editor.prompt(&session, "run echo written");
+    let asked = editor.line("a question", |line| {
+        line["method"] == "session/request_permission"
+    });
+    let call = &asked["params"]["toolCall"];
+    assert_eq!(call["title"], "echo changed");
+    assert!(
+        call["content"].to_string().contains("Quite sure?"),
+        "{call}"
+    );
+    let begun = editor.updates(&session, "tool_call_update").remove(0);
+    let shown = (&begun["status"], &begun["title"], &begun["rawInput"]);
+    assert_eq!(
+        shown,
+        (&json!("in_progress"), &json!("echo changed"), &changed)
+    );
+}
+
+/// A session of an editor with a server of its own, which is started as `entry` says.
+fn with_server(home: &Home, editor: &mut Editor, entry: &Value) -> String {
+    let server =
+        json!({"name": "own", "command": entry["command"], "args": entry["args"], "env": []});
+    let params = json!({"cwd": home.work(), "mcpServers": [server]});
+    let opened = editor.call("session/new", params);
+    opened["sessionId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_question_of_a_server_is_a_form_of_the_editor() {
+    let (home, server) = (Home::new(), obedient_model());
+    let mut editor = with_forms(&home, &server);
+    let session = with_server(&home, &mut editor, &entry(&home, &[]));
+    let mut colours = vec!["red", "green"];
+    editor.answers(move |request| {
+        Some(Ok(match request["method"] == FORMS {
+            true => json!({"action": "accept", "content": {"colour": colours.pop().unwrap()}}),
+            false => selects("once"),
+        }))
+    });
+    editor.prompt(&session, "call own__ask {}");
+    let forms: Vec<Value> = editor
+        .lines()
+        .into_iter()
+        .filter(|line| line["method"] == FORMS)
+        .collect();
+    let message = |at: usize| forms[at]["params"]["message"].as_str().unwrap();
+    assert_eq!(message(0), "own asks: Which one?");
+    // What does not fit is asked again.
+    assert!(message(1).contains("Not taken: colour: "), "{}", message(1));
+    let colour = &forms[0]["params"]["requestedSchema"]["properties"]["colour"];
+    assert_eq!(colour["enum"], json!(["red", "blue"]));
+    let answered = fs::read_to_string(home.path().join("server.log")).unwrap();
+    assert!(answered.contains(r#""colour":"red""#), "{answered}");
+    let ended = editor.updates(&session, "tool_call_update").pop().unwrap();
+    assert_eq!(ended["status"], "completed", "{ended}");
+}
+
+#[test]
+fn a_silent_server_is_told_and_a_broken_off_wait_goes_on() {
+    let (home, server) = (Home::new(), obedient_model());
+    let marvin = home
+        .marvin()
+        .with_model(&server)
+        .env("MARVIN_MCP_WAIT", "1");
+    let mut editor = Editor::begin_with(marvin, json!({}));
+    let silent = json!({"command": "sleep", "args": ["30"]});
+    let session = with_server(&home, &mut editor, &silent);
+    for expected in [1, 1] {
+        editor.prompt(&session, "hello");
+        let said = editor.said(&session);
+        let words = "The MCP server own is not connected: it has not answered for 1 s.";
+        assert_eq!(said.matches(words).count(), expected, "{said}");
+    }
+    editor.close();
+    let mut editor = Editor::begin(&home, &server);
+    let session = with_server(&home, &mut editor, &entry(&home, &["1"]));
+    let id = editor.prompts(&session, "hello");
+    wait::until("the server to start", || starts(&home) == 1);
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    editor.answer(id);
+    editor.prompt(&session, "hello again");
+    let sent = last_sent(&server)["tools"].to_string();
+    assert!(sent.contains("own__look"), "{sent}");
 }

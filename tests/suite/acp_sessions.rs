@@ -224,6 +224,15 @@ fn long_lists_come_in_pages() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 120);
+    // A page goes on where the one before ended, whatever became of its last session.
+    let page = editor.call("session/list", json!({}));
+    let rows = page["sessions"].as_array().unwrap();
+    let last = rows[49]["sessionId"].as_str().unwrap();
+    editor.call("session/delete", json!({"sessionId": last}));
+    let next = editor.call("session/list", json!({"cursor": page["nextCursor"]}));
+    let next = next["sessions"].as_array().unwrap();
+    assert_eq!(next.len(), 50);
+    assert!(next.iter().all(|row| !rows.contains(row)));
 }
 
 /// The folder with the file of a session.

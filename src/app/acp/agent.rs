@@ -16,12 +16,13 @@ use super::models::Models;
 use super::out::Out;
 use super::params::{self, internal, not_found, text, wrong};
 use super::permission::ClientApprover;
+use super::server_forms::ServerForms;
 use super::session::{AcpSession, SessionChoice};
 use super::session_thread::SessionThread;
 use super::shared::Shared;
 use super::tool_call::set;
 use super::updates::Updates;
-use super::{client_servers, commands, options, replay};
+use super::{client_servers, commands, list, options, replay};
 use crate::app::extensions;
 use crate::app::session::one_shot::OneShot;
 use crate::app::sessions::{self, BegunSession};
@@ -29,7 +30,7 @@ use crate::app::settings::Settings;
 use crate::app::setup;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
 use crate::chat::ledger::Ledger;
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
@@ -262,6 +263,13 @@ impl Agent {
                 paths: Arc::clone(&paths),
             }));
         }
+        if abilities.fills_forms {
+            let servers = context.modules.get::<SessionServers>();
+            servers.set_questions(Arc::new(ServerForms {
+                client: Arc::clone(&self.shared.client),
+                session: Arc::clone(&id),
+            }));
+        }
         match abilities.fills_forms {
             true => extensions::open(&context, &settings, &mut warn),
             false => extensions::open_unasked(&context, &settings, &mut warn),
@@ -280,6 +288,7 @@ impl Agent {
             session: Arc::clone(&id),
             context: Arc::clone(&context),
             updates: Arc::clone(&updates),
+            always: Mutex::default(),
         };
         context.permissions.set_approver(Some(Arc::new(approver)));
         let effort = setup::effort(&settings).map_err(of_problem)?;
@@ -296,7 +305,8 @@ impl Agent {
         };
         let begun_before = begun.replay.is_some();
         let damage = begun.replay.as_ref().and_then(Replay::damage);
-        let left_out = context.trust.left_out().map(str::to_owned);
+        let left_out = context.trust.left_out();
+        let left_out = left_out.map(|words| format!("{words} Here /trust shows it and answers."));
         let notices = damage.into_iter().chain(left_out).collect();
         let session = Arc::new(AcpSession::new(
             Arc::clone(&id),
@@ -353,6 +363,11 @@ impl Agent {
             (false, Some(open)) => sessions::folder(&open.context, settings),
             (false, None) => return Err(not_found("session", given)),
         };
+        if folder.is_empty() {
+            let words = "The file of the session cannot be read: its beginning is damaged.";
+            let problem = Problem::input(words).next("Delete the session, or open another one.");
+            return Err(internal(&problem));
+        }
         if !is_same_folder(Path::new(&folder), &order.cwd) {
             let words = format!(
                 "The session belongs to another folder: {}.",
@@ -377,13 +392,8 @@ impl Agent {
             });
         }
         let place = sessions::place(context, settings);
-        sessions::open(store, &id, None, place).map_err(|mut problem| {
-            if problem.kind == ProblemKind::Refused {
-                // What a command line could do instead is of no use to an editor.
-                problem.next = vec!["End the other one first.".to_owned()];
-            }
-            internal(&problem)
-        })
+        let opened = sessions::open(store, &id, None, place);
+        opened.map_err(|problem| internal(&list::for_editor(problem)))
     }
 }
 

@@ -29,13 +29,13 @@ fn server(given: &Value) -> Result<ConfiguredServer, RpcError> {
         Some("http") => json!({
             "type": "http",
             "url": text("url").ok_or_else(|| refused("has no url."))?,
-            "headers": pairs(given, "headers"),
+            "headers": pairs(given, "headers").ok_or_else(|| refused(&no_pairs("headers")))?,
         }),
         None | Some("stdio") => json!({
             "type": "stdio",
             "command": text("command").ok_or_else(|| refused("has no command."))?,
-            "args": given.get("args").cloned().unwrap_or_else(|| json!([])),
-            "env": pairs(given, "env"),
+            "args": texts(given, "args").ok_or_else(|| refused("has args that are no list of texts."))?,
+            "env": pairs(given, "env").ok_or_else(|| refused(&no_pairs("env")))?,
         }),
         Some(_) => return Err(refused("is reached in a way that is not offered.")),
     };
@@ -46,12 +46,28 @@ fn server(given: &Value) -> Result<ConfiguredServer, RpcError> {
     })
 }
 
-/// `[{name, value}]` as an object.
-fn pairs(given: &Value, key: &str) -> Map<String, Value> {
-    let list = given.get(key).and_then(Value::as_array);
+fn no_pairs(key: &str) -> String {
+    format!("has {key} that are no list of {{\"name\", \"value\"}}, both texts.")
+}
+
+/// A list that may be missing or null.
+fn items<'a>(given: &'a Value, key: &str) -> Option<&'a [Value]> {
+    match given.get(key) {
+        None | Some(Value::Null) => Some(&[]),
+        Some(list) => list.as_array().map(Vec::as_slice),
+    }
+}
+
+/// A list of texts; none where it is another.
+fn texts<'a>(given: &'a Value, key: &str) -> Option<Vec<&'a str>> {
+    items(given, key)?.iter().map(Value::as_str).collect()
+}
+
+/// `[{name, value}]` as an object; none where it is another list.
+fn pairs(given: &Value, key: &str) -> Option<Map<String, Value>> {
     let pair = |pair: &Value| {
         let text = |key: &str| pair.get(key)?.as_str().map(str::to_owned);
         Some((text("name")?, Value::from(text("value")?)))
     };
-    list.into_iter().flatten().filter_map(pair).collect()
+    items(given, key)?.iter().map(pair).collect()
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::options;
 use super::session::AcpSession;
-use crate::app::session::commands;
+use crate::app::session::commands::{self, CommandSpec};
 use crate::base::text::{clip, escape_controls};
 use crate::tools::session::skills;
 
@@ -34,7 +34,13 @@ pub(super) fn own_names() -> Vec<&'static str> {
 
 /// The update that tells of all commands of a session, its skills included.
 pub(super) fn update(session: &AcpSession) -> Value {
-    let shared = commands::for_programs().map(|(name, row)| (name, row.args, row.about));
+    let about = |name, row: &'static CommandSpec| match name {
+        // For the editor the session stays.
+        "clear" => "go on with an empty conversation",
+        _ => row.about,
+    };
+    let shared = commands::for_programs();
+    let shared = shared.map(|(name, row)| (name, row.args, about(name, row)));
     let own = OWN.iter().map(|own| (own.name, own.args, own.about));
     let rows: Vec<_> = shared.chain(own).collect();
     let names: Vec<&str> = rows.iter().map(|(name, ..)| *name).collect();

@@ -1,6 +1,7 @@
 //! Paths as the client knows them: it may have named a folder by a path that leads through symbolic links, and knows no other for the files in it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The folders of a session that the client named otherwise than Marvin does, each with its real path first.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +29,30 @@ impl GivenPaths {
             })
         });
         given.unwrap_or_else(|| real.to_owned())
+    }
+}
+
+/// The paths of a session's files as the client sees them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ShownPaths {
+    root: Option<PathBuf>,
+    given: Arc<GivenPaths>,
+}
+
+impl ShownPaths {
+    /// In a session that works in `root`.
+    pub(super) fn new(root: Option<&Path>, given: Arc<GivenPaths>) -> Self {
+        let root = root.map(Path::to_owned);
+        Self { root, given }
+    }
+
+    /// The path of a file as a tool names it: of the working directory, or a whole one.
+    pub(super) fn of(&self, path: &str) -> PathBuf {
+        let whole = self
+            .root
+            .as_ref()
+            .map_or_else(|| path.into(), |root| root.join(path));
+        self.given.of(&whole)
     }
 }
 

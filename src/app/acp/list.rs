@@ -8,15 +8,24 @@ use super::agent::Agent;
 use super::params::{Answer, absolute, internal, optional_text, text, wrong};
 use crate::app::profile;
 use crate::base::clock::Clock;
-use crate::base::problem::{Outcome, ProblemKind};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
 use crate::disk::paths::Paths;
-use crate::store::sessions::{SessionId, SessionStore, SessionSummary};
+use crate::store::sessions::{SessionId, SessionPlace, SessionStore, SessionSummary};
 
 /// Sessions of a page.
 const PAGE: usize = 50;
 /// Characters of a title.
 const TITLE_CHARS: usize = 80;
+
+/// The title of a session that is called so, or whose first words these are.
+pub(super) fn title(words: &str) -> String {
+    let line = one_line(words);
+    match line.chars().nth(TITLE_CHARS) {
+        None => line,
+        Some(_) => clip(&line, TITLE_CHARS - 1),
+    }
+}
 
 /// The sessions of the active profile.
 pub(super) fn store(agent: &Agent) -> Outcome<SessionStore> {
@@ -44,35 +53,37 @@ pub(super) fn page(agent: &Agent, params: &Value) -> Answer {
         };
         sessions.retain(|session| is_wanted(&session.cwd));
     }
-    // The cursor is the last session of the page before.
-    let from = match cursor {
-        None => 0,
-        Some(cursor) => {
-            let at = sessions
-                .iter()
-                .position(|session| session.id.as_str() == cursor);
-            at.ok_or_else(|| wrong("cursor", "The cursor is none of session/list."))? + 1
-        }
-    };
-    let rest = sessions.get(from..).unwrap_or_default();
-    let page: Vec<Value> = rest.iter().take(PAGE).map(row).collect();
+    // The cursor is the place in time of the last session of the page before, which may have been used or deleted since.
+    if let Some(cursor) = cursor {
+        let words = "The cursor is none of session/list.";
+        let place = SessionPlace::read(cursor).ok_or_else(|| wrong("cursor", words))?;
+        sessions.retain(|session| session.place() < place);
+    }
+    let page: Vec<Value> = sessions.iter().take(PAGE).map(row).collect();
     let mut answer = json!({"sessions": page});
-    if rest.len() > PAGE
-        && let Some(last) = rest.get(PAGE - 1)
+    if sessions.len() > PAGE
+        && let Some(last) = sessions.get(PAGE - 1)
     {
-        super::tool_call::set(&mut answer, "nextCursor", json!(last.id.as_str()));
+        super::tool_call::set(&mut answer, "nextCursor", json!(last.place().to_string()));
     }
     Ok(answer)
 }
 
 fn row(session: &SessionSummary) -> Value {
-    let title = session.name.as_ref().unwrap_or(&session.first);
     json!({
         "sessionId": session.id.as_str(),
         "cwd": session.cwd,
-        "title": clip(&one_line(title), TITLE_CHARS),
+        "title": title(session.name.as_ref().unwrap_or(&session.first)),
         "updatedAt": session.time,
     })
+}
+
+/// A problem with a session without what a command line could do instead, which is of no use to an editor.
+pub(super) fn for_editor(mut problem: Problem) -> Problem {
+    if problem.kind == ProblemKind::Refused {
+        problem.next = vec!["End the other one first.".to_owned()];
+    }
+    problem
 }
 
 /// `session/delete` of a session that is not open here. One that there is not is gone already.
@@ -80,7 +91,9 @@ pub(super) fn delete(agent: &Agent, params: &Value) -> Answer {
     let store = store(agent).map_err(|problem| internal(&problem))?;
     let id = SessionId::parse(text(params, "sessionId")?).filter(|id| store.has(id));
     match id.map(|id| store.delete(&id)) {
-        Some(Err(problem)) if problem.kind != ProblemKind::Missing => Err(internal(&problem)),
+        Some(Err(problem)) if problem.kind != ProblemKind::Missing => {
+            Err(internal(&for_editor(problem)))
+        }
         _ => Ok(json!({})),
     }
 }

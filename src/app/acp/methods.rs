@@ -169,13 +169,17 @@ fn request(agent: &Arc<Agent>, id: &RpcId, method: &str, params: &Value) -> Hand
         let words = format!("There is no method \"{}\".", shown());
         return Err(RpcError::new(RpcError::NO_METHOD, words));
     };
+    if !params.is_object() && !params.is_null() {
+        return Err(wrong("params", "params is no object."));
+    }
     handle(agent, id, params)
 }
 
 fn initialize(agent: &Agent, params: &Value) -> Answer {
     // Whatever version is asked for, this one is offered, and the client decides.
-    if !params.is_object() && !params.is_null() {
-        return Err(wrong("params", "params is no object."));
+    match params.get("protocolVersion") {
+        None | Some(Value::Null | Value::Number(_)) => {}
+        Some(_) => return Err(wrong("protocolVersion", "protocolVersion is no number.")),
     }
     let capabilities = params.get("clientCapabilities").unwrap_or(&Value::Null);
     let abilities = ClientAbilities::read(capabilities);

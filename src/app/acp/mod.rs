@@ -22,6 +22,7 @@ mod project_form;
 mod prompt;
 mod replay;
 mod run;
+mod server_forms;
 mod session;
 mod session_thread;
 mod shared;

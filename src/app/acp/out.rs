@@ -17,6 +17,8 @@ use crate::formats::json_rpc::Incoming;
 
 /// Pieces of one answer are written this far apart, joined: an editor lays out its text anew for each.
 const CHUNK_PAUSE: Duration = Duration::from_millis(5);
+/// What a running call says is told this far apart.
+const LIVE_PAUSE: Duration = Duration::from_millis(200);
 /// Bytes that may wait to be read before whoever has more to say waits too.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 /// How often a wait looks whether it was cancelled.
@@ -36,7 +38,21 @@ struct OutState {
     /// Bytes of the lines, and of what is being written.
     bytes: usize,
     chunks: Vec<OpenChunk>,
+    lives: Vec<LiveCall>,
     is_broken: bool,
+}
+
+/// Makes an update.
+type MakeUpdate = Box<dyn FnOnce() -> Value + Send>;
+
+/// A call of which what it says is told while it runs.
+struct LiveCall {
+    session: Arc<str>,
+    id: String,
+    /// When its next update may be written.
+    due: Instant,
+    /// What is not written yet.
+    update: Option<MakeUpdate>,
 }
 
 /// The pieces of an answer that are not written yet, and when they are.
@@ -150,7 +166,11 @@ impl Out {
                 return true;
             }
             let open = state.chunks.iter().filter(|chunk| !chunk.text.is_empty());
-            let due = open.map(|chunk| chunk.due).min();
+            let lives = state.lives.iter().filter(|live| live.update.is_some());
+            let due = open
+                .map(|chunk| chunk.due)
+                .chain(lives.map(|live| live.due));
+            let due = due.min();
             state = match due {
                 Some(due) => {
                     let pause = due.saturating_duration_since(now);
@@ -190,11 +210,33 @@ impl Out {
         self.line_of(session, line(session, update));
     }
 
-    /// The same of something that the next update makes worthless: it is left out while the client does not read.
-    pub(super) fn live_update(&self, session: &str, update: &Value) {
-        if self.lock().has_room() {
-            self.line_of(session, line(session, update));
+    /// The same of what a running call says, which its next update makes worthless: it is left out when that comes soon, or while the client does not read. What was
+    /// said last is told in any case. Never waits.
+    pub(super) fn live_update(
+        &self,
+        session: &Arc<str>,
+        id: &str,
+        update: impl FnOnce() -> Value + Send + 'static,
+    ) {
+        let mut state = self.lock();
+        let is_meant = |live: &&mut LiveCall| live.session == *session && live.id == id;
+        match state.lives.iter_mut().find(is_meant) {
+            Some(live) => live.update = Some(Box::new(update)),
+            None => state.lives.push(LiveCall {
+                session: Arc::clone(session),
+                id: id.to_owned(),
+                due: Instant::now(),
+                update: Some(Box::new(update)),
+            }),
         }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The call says nothing more.
+    pub(super) fn end_live(&self, session: &str, id: &str) {
+        let mut state = self.lock();
+        (state.lives).retain(|live| *live.session != *session || live.id != id);
     }
 
     /// Tells of a piece of a message. The first is written at once, and those that follow quickly are joined.
@@ -291,6 +333,16 @@ impl OutState {
             true
         });
         self.chunks = chunks;
+        let has_room = self.has_room();
+        let mut lives = std::mem::take(&mut self.lives);
+        for live in lives.iter_mut().filter(|live| live.due <= now) {
+            if let Some(update) = live.update.take().filter(|_| has_room) {
+                self.flush(|chunk| chunk.session == live.session);
+                self.push(line(&live.session, &update()));
+                live.due = now + LIVE_PAUSE;
+            }
+        }
+        self.lives = lives;
     }
 
     /// Ends the chunks that are meant.

@@ -1,6 +1,7 @@
 //! Questions about calls to the client, with what they would change.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -25,19 +26,23 @@ pub(super) struct ClientApprover {
     pub(super) session: Arc<str>,
     pub(super) context: Arc<SessionContext>,
     pub(super) updates: Arc<Updates>,
+    /// Commands that run from now on and that no rule says exactly.
+    pub(super) always: Mutex<HashSet<String>>,
 }
 
 impl CallApprover for ClientApprover {
     fn ask(&self, question: &CallQuestion, stop: &Cancel) -> Outcome<CallAnswer> {
         let shown = self.shown(question);
         // Where the arguments read differently once more, a rule made of them would be about another call.
-        let rule = match shown.has_input(&question.input) {
-            true => self.rule(&shown),
-            false => None,
-        };
+        let is_shown = shown.has_input(&question.input);
+        let rule = is_shown.then(|| self.rule(&shown)).flatten();
+        let command = shown.command.as_ref().filter(|_| is_shown);
+        if command.is_some_and(|command| self.always().contains(command)) {
+            return Ok(CallAnswer::Allow(CallApproval::default()));
+        }
         let mut options =
             vec![json!({"optionId": "once", "name": "Allow once", "kind": "allow_once"})];
-        if rule.is_some() {
+        if rule.is_some() || command.is_some() {
             let name = match shown.command {
                 Some(_) => "Always allow this command".to_owned(),
                 None => format!("Always allow {}", shown.tool),
@@ -57,6 +62,10 @@ impl CallApprover for ClientApprover {
                 allow: vec![rule],
                 ..CallApproval::default()
             }),
+            (Some("selected"), Some("always"), None) if command.is_some() => {
+                self.always().extend(command.cloned());
+                CallAnswer::Allow(CallApproval::default())
+            }
             (kind, ..) => denied(kind),
         })
     }
@@ -108,6 +117,10 @@ fn denied(kind: Option<&str>) -> CallAnswer {
 }
 
 impl ClientApprover {
+    fn always(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.always.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks, and returns the kind of the outcome with the option.
     fn selected(&self, params: &Value, stop: &Cancel) -> Outcome<(Option<String>, Option<String>)> {
         let method = "session/request_permission";
@@ -130,11 +143,10 @@ impl ClientApprover {
         let id = known.map_or_else(|| question.call.clone(), |known| known.id);
         let args = Value::Object(question.input.clone()).to_string();
         let call = ToolCall::new(&question.call, &question.tool, args);
-        let root = self.updates.root();
-        ShownCall::new(&self.context, root.as_deref(), id, &call)
+        ShownCall::new(&self.context, &self.updates.paths(), id, &call)
     }
 
-    /// What is asked about: of an edit the change too.
+    /// What is asked about, with whatever its title does not say: the change of an edit, a command of many lines, why a hook wants it asked.
     fn fields(&self, shown: &ShownCall, question: &CallQuestion, stop: &Cancel) -> Value {
         let mut fields = shown.fields();
         if !shown.has_input(&question.input) {
@@ -144,10 +156,24 @@ impl ClientApprover {
         }
         let listener = Arc::new(NullSink);
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
-        let change = preview(&ctx, &question.tool, &question.input);
-        if let Some(change) = change {
-            let diffs = tool_call::diffs(&change, self.updates.root().as_deref());
-            set(&mut fields, "content", Value::Array(diffs));
+        let mut content = Vec::new();
+        if question.is_by_hook {
+            content.push(tool_call::text(&question.reason));
+        }
+        match (
+            preview(&ctx, &question.tool, &question.input),
+            &shown.command,
+        ) {
+            (Some(change), _) => {
+                content.extend(tool_call::diffs(&change, &self.updates.paths()));
+            }
+            (None, Some(command)) if shown.title != *command => {
+                content.push(tool_call::text(command));
+            }
+            (None, _) => {}
+        }
+        if !content.is_empty() {
+            set(&mut fields, "content", Value::Array(content));
         }
         fields
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::params::{list, optional_text, text, wrong};
 use crate::base::marks::enclosed;
 use crate::base::text::{clip, escape_controls, one_line};
+use crate::disk::beneath::Root;
 use crate::formats::address::decoded;
 use crate::formats::json_rpc::RpcError;
 
@@ -17,41 +18,78 @@ use crate::formats::json_rpc::RpcError;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PromptMessage {
     pub(super) text: String,
+    /// The part of it that the user wrote.
+    pub(super) typed: String,
     /// Name and bytes of each image.
     pub(super) images: Vec<(String, Arc<[u8]>)>,
-    /// Files beneath the working directory that go with it.
+    /// Files that go with it: beneath the working directory, or whole paths in folders beside it.
     pub(super) files: Vec<PathBuf>,
 }
 
+/// The folders whose files a link may bring along.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LinkedFolders<'a> {
+    /// The working directory.
+    pub(super) root: Option<&'a Path>,
+    /// Those beside it.
+    pub(super) added: &'a [Arc<Root>],
+}
+
+impl LinkedFolders<'_> {
+    /// The file as a mention names it; none where it lies elsewhere.
+    fn named(self, real: &Path) -> Option<PathBuf> {
+        let beneath = self.root.and_then(|root| real.strip_prefix(root).ok());
+        let is_added = || {
+            self.added
+                .iter()
+                .any(|added| real.starts_with(added.path()))
+        };
+        let beside = || is_added().then(|| real.to_owned());
+        beneath.map(Path::to_owned).or_else(beside)
+    }
+}
+
 impl PromptMessage {
-    /// Reads the blocks of a prompt in a session that works in `root`.
+    /// Reads the blocks of a prompt in a session with these folders.
     ///
     /// # Errors
     /// A block is none, or cannot be sent to a model.
-    pub(super) fn read(params: &Value, root: Option<&Path>) -> Result<Self, RpcError> {
+    pub(super) fn read(params: &Value, folders: LinkedFolders<'_>) -> Result<Self, RpcError> {
         let mut message = Self::default();
         let blocks = list(params, "prompt")?;
         if blocks.is_empty() {
             return Err(wrong("prompt", "The prompt is empty."));
         }
-        for block in blocks {
-            message.block(block, root)?;
+        for block in in_order(blocks) {
+            message.block(block, folders)?;
         }
-        match message.text.trim().is_empty() && message.images.is_empty() {
+        if message.text.trim().is_empty() {
+            // The name stands for the image wherever only texts are shown.
+            let names = message.images.iter().map(|(name, _)| name.as_str());
+            message.text = names.collect::<Vec<_>>().join(" ");
+        }
+        match message.text.is_empty() {
             true => Err(wrong("prompt", "The prompt is empty.")),
             false => Ok(message),
         }
     }
 
-    /// Whether it has nothing but text.
-    pub(super) fn is_text(&self) -> bool {
-        self.images.is_empty() && self.files.is_empty()
+    /// What it is called by: what the user wrote.
+    pub(super) fn title(&self) -> &str {
+        match self.typed.trim() {
+            "" => &self.text,
+            typed => typed,
+        }
     }
 
-    fn block(&mut self, block: &Value, root: Option<&Path>) -> Result<(), RpcError> {
-        match text(block, "type").map_err(|_| wrong("prompt", "A block has no type."))? {
-            "text" => self.add(text(block, "text")?),
-            "resource_link" => self.link(text(block, "uri")?, text(block, "name")?, root),
+    fn block(&mut self, block: &Value, folders: LinkedFolders<'_>) -> Result<(), RpcError> {
+        match kind(block)? {
+            "text" => {
+                let typed = text(block, "text")?;
+                self.add(typed);
+                joined(&mut self.typed, typed);
+            }
+            "resource_link" => self.link(text(block, "uri")?, text(block, "name")?, folders),
             "resource" => self.resource(block.get("resource").unwrap_or(&Value::Null))?,
             "image" => self.image(text(block, "data")?)?,
             other => {
@@ -66,22 +104,15 @@ impl PromptMessage {
     }
 
     fn add(&mut self, text: &str) {
-        let needs_break = !self.text.is_empty()
-            && !self.text.ends_with(char::is_whitespace)
-            && !text.starts_with(char::is_whitespace);
-        if needs_break {
-            self.text.push('\n');
-        }
-        self.text.push_str(text);
+        joined(&mut self.text, text);
     }
 
-    /// A file beneath the root is read; another address stays what it is.
-    fn link(&mut self, uri: &str, name: &str, root: Option<&Path>) {
+    /// A file in one of the folders is read; another address stays what it is.
+    fn link(&mut self, uri: &str, name: &str, folders: LinkedFolders<'_>) {
         let file = file_of(uri).and_then(|path| {
-            // The root is a real path, and the client may know its folder by another.
+            // The folders are real paths, and the client may know them by others.
             let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
-            let beneath = real.strip_prefix(root?).ok()?.to_owned();
-            real.is_file().then_some(beneath)
+            folders.named(&real).filter(|_| real.is_file())
         });
         let name = one_line(name);
         match file {
@@ -126,6 +157,39 @@ impl PromptMessage {
     }
 }
 
+fn kind(block: &Value) -> Result<&str, RpcError> {
+    text(block, "type").map_err(|_| wrong("prompt", "A block has no type."))
+}
+
+/// The blocks with the text first if something whole stands before it, so that the message begins with what the user wrote: editors put what they embed first, and
+/// the file that is open beside a command.
+fn in_order(blocks: &[Value]) -> Vec<&Value> {
+    let is = |block: &Value, wanted: &str| kind(block) == Ok(wanted);
+    let first = blocks.iter().find(|block| is(block, "text"));
+    let first = first.and_then(|block| block.get("text")?.as_str());
+    let is_command = first.is_some_and(|text| text.trim_start().starts_with('/'));
+    let mut ordered: Vec<&Value> = blocks.iter().collect();
+    let leading = (blocks.iter())
+        .take_while(|block| match is_command {
+            true => !is(block, "text"),
+            false => is(block, "resource"),
+        })
+        .count();
+    ordered.rotate_left(leading);
+    ordered
+}
+
+/// Adds a text after those before it, on a line of its own unless they are apart already.
+fn joined(whole: &mut String, text: &str) {
+    let needs_break = !whole.is_empty()
+        && !whole.ends_with(char::is_whitespace)
+        && !text.starts_with(char::is_whitespace);
+    if needs_break {
+        whole.push('\n');
+    }
+    whole.push_str(text);
+}
+
 /// The file that a `file:` address names.
 fn file_of(uri: &str) -> Option<PathBuf> {
     let path = uri.strip_prefix("file://")?;
@@ -147,7 +211,8 @@ mod tests {
     use super::*;
 
     fn read(blocks: Value, root: Option<&Path>) -> Result<PromptMessage, RpcError> {
-        PromptMessage::read(&json!({"prompt": blocks}), root)
+        let folders = LinkedFolders { root, added: &[] };
+        PromptMessage::read(&json!({"prompt": blocks}), folders)
     }
 
     #[test]
@@ -202,6 +267,35 @@ mod tests {
             let message = read(block, Some(&root)).unwrap();
             assert!(message.files.is_empty(), "{uri}");
         }
+    }
+
+    #[test]
+    fn a_message_begins_with_what_the_user_wrote() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let file = json!({"type": "resource", "resource": {"uri": "x", "text": "embedded"}});
+        let link = json!({"type": "resource_link", "uri": "https://x.org", "name": "x"});
+        let image = json!({"type": "image", "mimeType": "image/png", "data": "AAEC"});
+        for (blocks, begin, typed) in [
+            (json!([file, text("why?")]), "why?\n<document", "why?"),
+            (
+                json!([link, text("why?")]),
+                "x (https://x.org)\nwhy?",
+                "why?",
+            ),
+            (json!([link, text("/usage")]), "/usage\nx (https", "/usage"),
+            (json!([text("/a"), image, text("b")]), "/a\nb", "/a\nb"),
+            (
+                json!([text("see "), file, text(" there")]),
+                "see <document",
+                "see  there",
+            ),
+        ] {
+            let message = read(blocks, None).unwrap();
+            assert!(message.text.starts_with(begin), "{}", message.text);
+            assert_eq!((message.typed.as_str(), message.title()), (typed, typed));
+        }
+        let message = read(json!([image, image]), None).unwrap();
+        assert_eq!(message.title(), "image-1 image-2");
     }
 
     #[test]

@@ -38,16 +38,18 @@ fn call(past: &PastCall, n: usize, session: &AcpSession) -> Value {
     // Providers use an id again in another round.
     let id = format!("past-{n}-{}", past.call.id);
     let call = ToolCall::new(&past.call.id, &past.call.name, &past.call.args);
-    let root = session.updates.root();
-    let root = root.as_deref();
-    let shown = ShownCall::new(&session.context, root, id.clone(), &call);
+    let paths = session.updates.paths();
+    let shown = ShownCall::new(&session.context, &paths, id.clone(), &call);
     let mut update = shown.begun();
     let display = past
         .record
         .as_ref()
-        .and_then(|record| record.display.as_ref());
+        .and_then(|record| record.display.clone());
+    let display = display.map(|display| tool_call::recalled(display, &paths));
     let ended = match &past.output {
-        Some(output) => tool_call::ended(&id, output.failed, &output.text, display, root),
+        Some(output) => {
+            tool_call::ended(&id, output.failed, &output.text, display.as_ref(), &paths)
+        }
         None => json!({"status": "failed"}),
     };
     for key in ["status", "content", "rawOutput"] {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::params::{Answer, internal, wrong};
-use super::prompt::PromptMessage;
+use super::prompt::{LinkedFolders, PromptMessage};
 use super::session::{AcpSession, Prompt, request_cancelled, stopped};
-use super::{commands, project_form};
+use super::{commands, list, project_form};
 use crate::app::images;
 use crate::app::session::attachments::attach::{Attachments, attach_files};
 use crate::app::session::one_shot::{OneShot, TurnWays};
@@ -19,7 +19,6 @@ use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, one_line};
 use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{NullSink, StopReason};
 use crate::formats::json_rpc::RpcError;
@@ -32,8 +31,8 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::hooks::turns::session_ends;
 use crate::tools::project::command_watch::settle_at_end;
 
-/// Characters of a title.
-const TITLE_CHARS: usize = 80;
+/// What to do about a failure of a provider that does not say it.
+const NEXT: &str = "Send the message again, or choose another model; marvin doctor says more.";
 
 /// The conversation of a session, and what it is written to.
 pub(super) struct SessionThread {
@@ -90,7 +89,12 @@ impl SessionThread {
         let session = Arc::clone(&self.session);
         let (updates, context) = (&session.updates, &session.context);
         let root = context.working_dir.root();
-        let message = PromptMessage::read(&prompt.params, root.as_ref().map(|root| root.path()))?;
+        let added = context.working_dir.added();
+        let folders = LinkedFolders {
+            root: root.as_ref().map(|root| root.path()),
+            added: &added,
+        };
+        let message = PromptMessage::read(&prompt.params, folders)?;
         let choice = session.choice();
         let models = &session.shared.models;
         let target = models.target(&session.first, &choice.model, &prompt.stop);
@@ -105,17 +109,22 @@ impl SessionThread {
             asked.map_err(|problem| internal(&problem))?;
             self.asks_about_project = false;
         }
-        if message.is_text() {
-            let line = message.text.trim();
-            let said = commands::run(&session, line).or_else(|| {
-                let (target, names) = (Arc::clone(&target), commands::own_names());
-                let said = self.one_shot.command(line, &names, target, &prompt.stop)?;
-                Some(said.unwrap_or_else(|problem| problem.one_line()))
-            });
-            if let Some(said) = said {
-                updates.remark(&said);
-                return Ok(stopped("end_turn"));
+        // Whatever goes with it: editors add the file that is open.
+        let line = message.typed.trim();
+        let offered = line.starts_with('/').then(|| commands::update(&session));
+        let said = commands::run(&session, line).or_else(|| {
+            let (target, names) = (Arc::clone(&target), commands::own_names());
+            let said = self.one_shot.command(line, &names, target, &prompt.stop)?;
+            Some(said.unwrap_or_else(|problem| problem.one_line()))
+        });
+        if let Some(said) = said {
+            updates.remark(&said);
+            // What is trusted from now on may have brought skills.
+            let offers = commands::update(&session);
+            if offered.is_some_and(|before| before != offers) {
+                updates.update(&offers);
             }
+            return Ok(stopped("end_turn"));
         }
         let servers = context.modules.get::<SessionServers>();
         let patience = MARVIN_MCP_WAIT.read(&context.env, &mut |_| {});
@@ -135,7 +144,7 @@ impl SessionThread {
         });
         let told = updates.clone();
         let notice: Notice = Arc::new(move |text| told.notice(&format!("Warning: {text}")));
-        let title = clip(&one_line(&message.text), TITLE_CHARS);
+        let title = list::title(message.title());
         let mut turn = None;
         let answered = self.one_shot.answer_attached(
             target,
@@ -159,7 +168,7 @@ impl SessionThread {
         match answered {
             _ if is_stopped => Ok(stopped("cancelled")),
             Ok(()) => Ok(stopped("end_turn")),
-            Err(failure) => self.failed(&failure),
+            Err(failure) => self.failed(failure),
         }
     }
 
@@ -180,7 +189,7 @@ impl SessionThread {
     }
 
     /// The end of a prompt that has no whole answer.
-    fn failed(&self, failure: &Failure) -> Answer {
+    fn failed(&self, mut failure: Failure) -> Answer {
         let updates = &self.session.updates;
         let is_cut = matches!(
             updates.stop_reason(),
@@ -194,7 +203,12 @@ impl SessionThread {
                 Ok(stopped("max_turn_requests"))
             }
             FailureKind::Filtered | FailureKind::Declined => Ok(stopped("refusal")),
-            _ => Err(internal(&failure.problem)),
+            _ => {
+                if failure.problem.next.is_empty() {
+                    failure.problem.next.push(NEXT.to_owned());
+                }
+                Err(internal(&failure.problem))
+            }
         }
     }
 }

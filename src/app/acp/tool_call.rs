@@ -1,11 +1,13 @@
 //! What a client sees of a tool call: its kind, its title, where it works, and what came of it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::text::{head, tail};
-use crate::chat::change::{ChangeKind, FileChange};
+use super::given_paths::ShownPaths;
+use crate::base::text::head;
+use crate::chat::change::{ChangeKind, FileChange, WholeTexts};
 use crate::chat::display::Display;
 use crate::chat::image::Image;
 use crate::chat::message::ToolCall;
@@ -17,8 +19,6 @@ use crate::tools::engine::rules::SideEffect;
 
 /// Bytes of a result that are shown.
 const MAX_RESULT_BYTES: usize = 256 << 10;
-/// Bytes of the live output of a program that are shown.
-const MAX_LIVE_BYTES: usize = 4 << 10;
 /// Bytes of a text whose change is shown whole.
 const MAX_DIFF_BYTES: usize = 1 << 20;
 
@@ -37,10 +37,10 @@ pub(super) struct ShownCall {
 }
 
 impl ShownCall {
-    /// A call in a session whose working directory the client knows as `root`.
+    /// A call in a session with files at these paths.
     pub(super) fn new(
         session: &SessionContext,
-        root: Option<&Path>,
+        paths: &ShownPaths,
         id: String,
         call: &ToolCall,
     ) -> Self {
@@ -57,10 +57,7 @@ impl ShownCall {
         };
         let described = gate::describe(session, &tool, &call.args);
         let place = |path: &String| {
-            let path = match root {
-                Some(root) => root.join(path),
-                None => Path::new(path).to_owned(),
-            };
+            let path = paths.of(path);
             path.is_absolute().then(|| {
                 let line = described.input.get("start_line").and_then(Value::as_u64);
                 match line {
@@ -95,6 +92,14 @@ impl ShownCall {
             "rawInput": self.input,
             "locations": self.locations,
         })
+    }
+
+    /// The update with all of it, because it is another call than the client was told of.
+    pub(super) fn changed(&self, status: &str) -> Value {
+        let mut update = self.fields();
+        set(&mut update, "sessionUpdate", json!("tool_call_update"));
+        set(&mut update, "status", json!(status));
+        update
     }
 
     /// The update that tells of it.
@@ -142,18 +147,14 @@ pub(super) fn update(id: &str, status: &str) -> Value {
 }
 
 /// A text as content.
-fn text(text: &str) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text}})
 }
 
 /// The update with what a running call has said so far.
 pub(super) fn live(id: &str, said: &str) -> Value {
     let mut update = update(id, "in_progress");
-    set(
-        &mut update,
-        "content",
-        json!([text(tail(said, MAX_LIVE_BYTES))]),
-    );
+    set(&mut update, "content", json!([text(said)]));
     update
 }
 
@@ -163,22 +164,27 @@ pub(super) fn ended(
     failed: bool,
     said: &str,
     display: Option<&Display>,
-    root: Option<&Path>,
+    paths: &ShownPaths,
 ) -> Value {
-    let shown = head(said, MAX_RESULT_BYTES);
-    let shown = match shown.len() < said.len() {
-        true => format!(
-            "{shown}\n[The rest is left out: {} bytes in all.]",
-            said.len()
-        ),
-        false => shown.to_owned(),
-    };
-    let mut content = display.map_or_else(Vec::new, |shown| diffs(shown, root));
+    let shown = clipped(said);
+    let mut content = display.map_or_else(Vec::new, |shown| diffs(shown, paths));
     content.push(text(&shown));
     let mut update = update(id, if failed { "failed" } else { "completed" });
     set(&mut update, "content", Value::Array(content));
     set(&mut update, "rawOutput", json!({"text": shown}));
     update
+}
+
+/// A result as far as it is shown.
+fn clipped(said: &str) -> String {
+    let shown = head(said, MAX_RESULT_BYTES);
+    match shown.len() < said.len() {
+        true => format!(
+            "{shown}\n[The rest is left out: {} bytes in all.]",
+            said.len()
+        ),
+        false => shown.to_owned(),
+    }
 }
 
 /// Adds the images of a result to the update with it.
@@ -194,11 +200,11 @@ pub(super) fn add_images(update: &mut Value, images: &[Image]) {
 }
 
 /// The changes of files that a call has made, or would make.
-pub(super) fn diffs(display: &Display, root: Option<&Path>) -> Vec<Value> {
+pub(super) fn diffs(display: &Display, paths: &ShownPaths) -> Vec<Value> {
     match display {
         Display::Changes { files } => {
             let files = files.iter();
-            files.map(|file| diff(file, root)).collect()
+            files.flat_map(|file| diff(file, paths)).collect()
         }
         Display::Diff { old, new, .. } => {
             vec![json!({"type": "diff", "path": "", "oldText": old, "newText": new})]
@@ -208,29 +214,44 @@ pub(super) fn diffs(display: &Display, root: Option<&Path>) -> Vec<Value> {
     }
 }
 
-/// The change of one file: its whole texts where they are known or the disk still has the later one, else the places of change.
-fn diff(change: &FileChange, root: Option<&Path>) -> Value {
-    let place = |path: &str| root.map_or_else(|| path.into(), |root| root.join(path));
-    let path = place(&change.path);
-    if change.bytes() > MAX_DIFF_BYTES || change.omitted() > 0 {
-        return text(&change.to_string());
+/// The change of one file by its whole texts; where they are too long to be known, the places of change. Of a file that was moved that are two.
+fn diff(change: &FileChange, paths: &ShownPaths) -> Vec<Value> {
+    let Some(whole) = &change.whole else {
+        return vec![text(&clipped(&change.to_string()))];
+    };
+    let block = |path: &str, old: Option<&str>, new: &str| {
+        let path = paths.of(path).display().to_string();
+        json!({"type": "diff", "path": path, "oldText": old, "newText": new})
+    };
+    let (old, new) = (Some(whole.old.as_str()), whole.new.as_str());
+    match (&change.moved_from, change.kind) {
+        (Some(from), _) => vec![block(&change.path, None, new), block(from, old, "")],
+        (None, ChangeKind::Added) => vec![block(&change.path, None, new)],
+        (None, ChangeKind::Changed | ChangeKind::Deleted) => vec![block(&change.path, old, new)],
     }
-    let on_disk = || {
-        let new = match change.kind {
-            ChangeKind::Deleted => String::new(),
-            ChangeKind::Added | ChangeKind::Changed => whole_text(&path)?,
-        };
-        Some((text_before(change, &new)?, new))
-    };
-    let (old, new) = match &change.whole {
-        Some(whole) => (whole.old.clone(), whole.new.clone()),
-        None => on_disk().unwrap_or_else(|| (side(change, '+'), side(change, '-'))),
-    };
-    let old = match change.kind {
-        ChangeKind::Added => Value::Null,
-        ChangeKind::Changed | ChangeKind::Deleted => Value::String(old),
-    };
-    json!({"type": "diff", "path": path.display().to_string(), "oldText": old, "newText": new})
+}
+
+/// Changes of which the whole texts were not kept, with those that the disk still has, or that the places of change have.
+pub(super) fn recalled(mut display: Display, paths: &ShownPaths) -> Display {
+    if let Display::Changes { files } = &mut display {
+        for change in files.iter_mut().filter(|change| change.omitted() == 0) {
+            let texts = recalled_texts(change, &paths.of(&change.path));
+            change.whole = texts.map(|(old, new)| Arc::new(WholeTexts { old, new }));
+        }
+    }
+    display
+}
+
+fn recalled_texts(change: &FileChange, path: &Path) -> Option<(String, String)> {
+    let places = || (side(change, '+'), side(change, '-'));
+    if change.kind != ChangeKind::Changed {
+        return Some(places());
+    }
+    match whole_text(path) {
+        Some(new) => Some(text_before(change, &new).map_or_else(places, |old| (old, new))),
+        None if path.exists() => None,
+        None => Some(places()),
+    }
 }
 
 fn whole_text(path: &Path) -> Option<String> {
@@ -328,7 +349,7 @@ mod tests {
 
     #[test]
     fn images_of_a_result_stand_behind_its_text() {
-        let mut update = ended("a", false, "[image]", None, None);
+        let mut update = ended("a", false, "[image]", None, &ShownPaths::default());
         let image = Image {
             name: "a".to_owned(),
             kind: ImageKind::Png,

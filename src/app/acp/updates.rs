@@ -1,13 +1,11 @@
 //! The sink of a session: what happens in a turn as updates for the client.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::given_paths::GivenPaths;
+use super::given_paths::{GivenPaths, ShownPaths};
 use super::out::{ChunkKind, Out};
 use super::tool_call::{self, ShownCall};
 use crate::app::stream::say;
@@ -17,11 +15,13 @@ use crate::chat::event::{CallState, Event, EventSink, StopReason};
 use crate::chat::message::ToolCall;
 use crate::chat::usage::TurnUsage;
 use crate::chat::wait::Wait;
+use crate::disk::beneath::Root;
+use crate::proc::last_lines::as_shown;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
 
-/// Live output of a call is told of this far apart.
-const LIVE_PAUSE: Duration = Duration::from_millis(200);
+/// What came of a call that the client is told nothing more of.
+const STOPPED: &str = "Stopped.";
 
 /// Makes updates of the events of a session.
 pub(super) struct Updates {
@@ -57,8 +57,17 @@ struct UpdateState {
 struct CallInRound {
     shown: ShownCall,
     is_running: bool,
-    /// When its live output was told of last.
-    live: Option<Instant>,
+    /// The client has been told what came of it.
+    is_ended: bool,
+    /// It runs with other arguments than those that the client was told.
+    is_changed: bool,
+}
+
+impl CallInRound {
+    /// The client is about to be told what came of it; its id, if that is not so already.
+    fn end(&mut self) -> Option<String> {
+        (!std::mem::replace(&mut self.is_ended, true)).then(|| self.shown.id.clone())
+    }
 }
 
 impl Updates {
@@ -96,15 +105,26 @@ impl Updates {
         state.window = window;
     }
 
-    /// The working directory as the client knows it.
-    pub(super) fn root(&self) -> Option<PathBuf> {
+    /// The paths of files as the client knows them.
+    pub(super) fn paths(&self) -> ShownPaths {
         let root = self.context.working_dir.root();
-        root.map(|root| self.paths.of(root.path()))
+        let root = root.as_deref().map(Root::path);
+        ShownPaths::new(root, Arc::clone(&self.paths))
     }
 
-    /// Nothing more is told of the turn that hangs.
+    /// Nothing more is told of the turn that hangs but that its calls were stopped.
     pub(super) fn mute(&self) {
-        self.lock().is_muted = true;
+        let mut state = self.lock();
+        state.is_muted = true;
+        let open = state.calls.values_mut();
+        let open: Vec<String> = open.filter_map(CallInRound::end).collect();
+        drop(state);
+        for id in open {
+            self.ended(
+                &id,
+                &tool_call::ended(&id, true, STOPPED, None, &self.paths()),
+            );
+        }
     }
 
     /// Tells of something.
@@ -159,7 +179,7 @@ impl Updates {
     }
 
     fn round(&self, calls: &[ToolCall]) {
-        let root = self.root();
+        let paths = self.paths();
         for call in calls {
             let mut state = self.lock();
             let used = state.used.entry(call.id.clone()).or_default();
@@ -168,12 +188,13 @@ impl Updates {
                 1 => call.id.clone(),
                 n => format!("{}-{n}", call.id),
             };
-            let shown = ShownCall::new(&self.context, root.as_deref(), id, call);
+            let shown = ShownCall::new(&self.context, &paths, id, call);
             let update = shown.begun();
             let call_in_round = CallInRound {
                 shown,
                 is_running: false,
-                live: None,
+                is_ended: false,
+                is_changed: false,
             };
             state.calls.insert(call.id.clone(), call_in_round);
             drop(state);
@@ -189,23 +210,43 @@ impl Updates {
         if std::mem::replace(&mut call.is_running, true) {
             return;
         }
-        let update = tool_call::update(&call.shown.id, "in_progress");
+        let update = match std::mem::take(&mut call.is_changed) {
+            true => call.shown.changed("in_progress"),
+            false => tool_call::update(&call.shown.id, "in_progress"),
+        };
         drop(state);
         self.update(&update);
     }
 
-    fn live(&self, id: &str, said: &str) {
-        let mut state = self.lock();
-        let Some(call) = state.calls.get_mut(id) else {
+    /// A call runs with other arguments than the model wrote.
+    fn change(&self, id: &str, args: &str) {
+        let Some(known) = self.call(id) else {
             return;
         };
-        if call.live.is_some_and(|last| last.elapsed() < LIVE_PAUSE) {
-            return;
+        let call = ToolCall::new(id, &known.tool, args);
+        let shown = ShownCall::new(&self.context, &self.paths(), known.id, &call);
+        if let Some(call) = self.lock().calls.get_mut(id) {
+            call.shown = shown;
+            call.is_changed = true;
         }
-        call.live = Some(Instant::now());
-        let update = tool_call::live(&call.shown.id, said);
-        drop(state);
-        self.out.live_update(&self.session, &update);
+    }
+
+    fn live(&self, id: &str, said: impl FnOnce() -> String + Send + 'static) {
+        let state = self.lock();
+        let call = state.calls.get(id).filter(|call| !call.is_ended);
+        let Some(id) = call.map(|call| call.shown.id.clone()) else {
+            return;
+        };
+        let of_call = id.clone();
+        let update = move || tool_call::live(&of_call, &said());
+        // Under the lock: nothing is live of a call whose end has been told.
+        self.out.live_update(&self.session, &id, update);
+    }
+
+    /// What came of a call is the last that is told of it.
+    fn ended(&self, id: &str, update: &Value) {
+        self.out.end_live(&self.session, id);
+        self.update(update);
     }
 
     fn usage(&self, turn: &TurnUsage) {
@@ -248,8 +289,9 @@ impl EventSink for Updates {
                 CallState::Running => self.running(&id),
                 CallState::Waiting => {}
             },
-            Event::Progress { id, words } => self.live(&id, &words),
-            Event::Output { id, lines } => self.live(&id, &lines),
+            Event::Progress { id, words } => self.live(&id, move || words),
+            Event::CallChanged { id, args } => self.change(&id, &args),
+            Event::Output { id, recent, .. } => self.live(&id, move || as_shown(&recent)),
             Event::ToolDone {
                 id,
                 failed,
@@ -258,14 +300,14 @@ impl EventSink for Updates {
                 display,
                 ..
             } => {
-                let Some(call) = self.call(&id) else {
+                let call = (self.lock().calls.get_mut(&id)).and_then(CallInRound::end);
+                let Some(call) = call else {
                     return;
                 };
-                let (root, display) = (self.root(), display.as_ref());
-                let mut update =
-                    tool_call::ended(&call.id, failed, &text, display, root.as_deref());
+                let paths = self.paths();
+                let mut update = tool_call::ended(&call, failed, &text, display.as_ref(), &paths);
                 tool_call::add_images(&mut update, &images);
-                self.update(&update);
+                self.ended(&call, &update);
             }
             Event::Turn(turn) => self.usage(&turn),
             Event::Wait(wait) => match wait {

@@ -396,7 +396,10 @@ impl EventSink for AnswerLines {
                 self.own(&event);
             }
             Event::ChildLine { call, line } => self.child_line(&call, &line),
-            Event::CallState { .. } | Event::Progress { .. } | Event::Output { .. } => {}
+            Event::CallState { .. }
+            | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::CallChanged { .. } => {}
         }
     }
 

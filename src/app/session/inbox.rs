@@ -144,7 +144,8 @@ mod tests {
         for n in 0..10_000 {
             for id in ["a", "b"] {
                 let (id, lines) = (id.to_owned(), n.to_string());
-                inbox.send(WorkerEvent::Event(1, Event::Output { id, lines }));
+                let recent = Vec::new();
+                inbox.send(WorkerEvent::Event(1, Event::Output { id, lines, recent }));
             }
             let lines = n.to_string();
             inbox.send(WorkerEvent::CommandOutput { id: 7, lines });

@@ -24,13 +24,14 @@ use crate::app::setup::Spending;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, one_line};
-use crate::chat::event::EventSink;
+use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::Failure;
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::Replay;
+use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::session::skills;
@@ -110,6 +111,11 @@ impl OneShot {
                     switch: self.ways.switch.clone(),
                 };
                 begun(&job.stop);
+                let log = job.record.log.clone().filter(|_| job.flow.is_none());
+                let listener = match log {
+                    Some(log) => Arc::new(Written { listener, log }),
+                    None => listener,
+                };
                 let mut end = job.answer(listener, notice);
                 let failure = end.failure.take();
                 self.core.end_turn_alone(id, end, &self.run);
@@ -138,14 +144,18 @@ impl OneShot {
             InputLine::Message => return None,
             InputLine::Mistake(_) if skills::is_called(&self.run.context, line) => return None,
             InputLine::Command(command) if command.spec().name_for_programs.is_some() => command,
+            InputLine::Mistake(problem) if commands::is_for_programs(name(line)) => {
+                return Some(Err(problem));
+            }
             InputLine::Command(_) | InputLine::Mistake(_) => {
                 let name = line.split_whitespace().next().unwrap_or_default();
                 let shown = clip(&escape_controls(name), 40);
                 let known = commands::for_programs().map(|(name, _)| name);
-                let known: Vec<String> = known
-                    .chain(further.iter().copied())
-                    .map(|name| format!("/{name}"))
-                    .collect();
+                let known: Vec<&str> = known.chain(further.iter().copied()).collect();
+                let skills = skills::for_user(&self.run.context, &known);
+                let skills = skills.iter().map(|(name, _)| name.as_str());
+                let known = known.iter().copied().chain(skills);
+                let known: Vec<String> = known.map(|name| format!("/{name}")).collect();
                 let problem = Problem::input(format!("There is no command {shown} here."));
                 return Some(Err(problem.next(format!("Commands: {}.", known.join(", ")))));
             }
@@ -221,6 +231,31 @@ impl OneShot {
     pub(crate) fn add(&mut self, text: String) {
         self.core.conversation.add_unanswered(text);
     }
+}
+
+/// Writes an answer while it arrives, so that what was shown of it outlives the process.
+struct Written {
+    listener: Arc<dyn EventSink>,
+    log: TurnLog,
+}
+
+impl EventSink for Written {
+    fn emit(&self, event: Event) {
+        let piece = match &event {
+            Event::Delta(piece) => Some(piece.clone()),
+            _ => None,
+        };
+        self.listener.emit(event);
+        if let Some(notice) = piece.and_then(|piece| self.log.stream(&piece)) {
+            self.listener.emit(Event::Notice(Level::Warning, notice));
+        }
+    }
+}
+
+/// The name of the command that a line begins with.
+fn name(line: &str) -> &str {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    first.trim_start_matches('/')
 }
 
 /// What an update says in text.

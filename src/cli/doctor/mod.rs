@@ -80,6 +80,11 @@ const PROGRAMS: [Program; 12] = [
 
 /// The report, as text or JSON.
 pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
+    examined(words, settings).map(|(report, _)| report)
+}
+
+/// The report, and whether the model that would answer works, as far as its provider says.
+pub(super) fn examined(words: &[String], settings: &Settings) -> Outcome<(String, bool)> {
     let json = match words {
         [] => false,
         [word] if word == "--json" => true,
@@ -92,10 +97,17 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         (copilot::provider(&settings.env), lists.join())
     });
     let lists = lists.map_err(|_| Problem::internal("The providers could not be asked."))?;
+    let has_copilot = copilot.ok;
     let mut findings = vec![copilot];
     let providers = ROWS.iter();
     findings.extend(providers.map(|row| lists.provider(row, &settings.env, today)));
     let chosen = choose::choose(&settings.env, settings.model.choice.provider.as_deref());
+    let works = match &chosen {
+        Ok(ProviderChoice::Remote(remote)) => lists.works(remote, settings),
+        Ok(ProviderChoice::Copilot) => has_copilot,
+        Ok(ProviderChoice::Offline) => true,
+        Err(_) => false,
+    };
     findings.insert(
         0,
         match &chosen {
@@ -168,7 +180,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     }
     if json {
         return serde_json::to_string_pretty(&findings)
-            .map(|text| text + "\n")
+            .map(|text| (text + "\n", works))
             .map_err(|error| Problem::internal(format!("The report cannot be written: {error}.")));
     }
     let mut out = String::new();
@@ -185,7 +197,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
             found.area, found.name, found.state
         );
     }
-    Ok(out)
+    Ok((out, works))
 }
 
 fn reason(chosen: &ProviderChoice, settings: &Settings) -> String {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 
 use super::finding::{Finding, finding};
+use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -54,6 +55,18 @@ impl ProviderLists {
 
     fn of(&self, provider: &str) -> Option<&Outcome<Vec<ListedModel>>> {
         self.0.get(provider)
+    }
+
+    /// Whether the model that `remote` would answer with is served, as far as it says.
+    pub(super) fn works(&self, remote: &RemoteTarget, settings: &Settings) -> bool {
+        let row = remote.row;
+        let model = settings.model.choice.model.as_deref();
+        let model = model.unwrap_or_else(|| choose::model(&settings.env, row));
+        match self.of(row.name) {
+            Some(Ok(listed)) => row.local && model == ANY_MODEL || serves(listed, model),
+            Some(Err(problem)) => unlisted(remote, problem).1.is_none(),
+            None => false,
+        }
     }
 
     /// What is wrong with `model`, which `remote` would answer with, and what to do about it: it has ended, ends soon, or is not served.

@@ -10,6 +10,7 @@ use super::server::SessionServer;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::mcp::client::connection::{Connection, PROBE};
+use crate::mcp::config::configured::Source;
 
 /// Servers that are started at the same time.
 const MAX_STARTING: usize = 4;
@@ -160,11 +161,15 @@ impl SessionServers {
             match asked {
                 Ok(faults) => faults.into_iter().for_each(|fault| self.note(fault)),
                 Err(problem) if problem.is_cancelled() => {}
-                Err(problem) => self.note(format!(
-                    "The MCP server {} is not connected: {}",
-                    server.shown,
-                    problem.one_line()
-                )),
+                Err(problem) => {
+                    let mut words = problem.one_line();
+                    if server.configured.source == Source::Client {
+                        words =
+                            words.replace("of its entry in mcp.json", "in the editor's settings");
+                    }
+                    let shown = &server.shown;
+                    self.note(format!("The MCP server {shown} is not connected: {words}"));
+                }
             }
             self.changed.notify_all();
         }

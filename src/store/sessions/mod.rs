@@ -23,4 +23,5 @@ pub use id::SessionId;
 pub(crate) use open::OpenedSession;
 pub use replay::Replay;
 pub use store::SessionStore;
+pub(crate) use summary::SessionPlace;
 pub use summary::SessionSummary;

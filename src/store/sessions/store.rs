@@ -142,7 +142,11 @@ impl SessionStore {
             .into_iter()
             .filter_map(|(id, path, modified)| SessionSummary::read(id, &path, modified))
             .collect();
-        sessions.shared_sort_by(|a, b| (&b.time, b.modified).cmp(&(&a.time, a.modified)));
+        let place = |session: &SessionSummary| (session.modified, session.id.as_str().to_owned());
+        sessions.shared_sort_by(|a, b| {
+            let by_time = b.time.cmp(&a.time);
+            by_time.then_with(|| place(b).cmp(&place(a)))
+        });
         sessions
     }
 

@@ -1,5 +1,6 @@
 //! What a list shows of a session, from the beginning and the end of its file.
 
+use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -52,11 +53,48 @@ pub struct SessionSummary {
     pub(super) modified: SystemTime,
 }
 
+/// Where a session stands among all, by when it was used last.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionPlace {
+    time: String,
+    modified: u128,
+    id: String,
+}
+
+impl SessionPlace {
+    /// Reads what its `Display` has written.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let (time, modified, id) = (parts.next()?, parts.next()?, parts.next()?);
+        let id = SessionId::parse(id).filter(|_| parts.next().is_none())?;
+        Some(Self {
+            time: time.to_owned(),
+            modified: modified.parse().ok()?,
+            id: id.as_str().to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for SessionPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.time, self.modified, self.id)
+    }
+}
+
 fn as_text<S: serde::Serializer>(id: &SessionId, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(id.as_str())
 }
 
 impl SessionSummary {
+    pub(crate) fn place(&self) -> SessionPlace {
+        let since = self.modified.duration_since(SystemTime::UNIX_EPOCH);
+        SessionPlace {
+            time: self.time.clone(),
+            modified: since.unwrap_or_default().as_nanos(),
+            id: self.id.as_str().to_owned(),
+        }
+    }
+
     /// Reads the file; `None` when it cannot be read.
     pub(super) fn read(id: SessionId, path: &Path, modified: SystemTime) -> Option<Self> {
         let file = open::read(path).ok()?;

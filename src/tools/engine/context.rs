@@ -421,6 +421,12 @@ impl ToolContext {
         });
     }
 
+    /// The call runs with other arguments.
+    pub(crate) fn say_changed(&self, args: String) {
+        let id = self.call.clone();
+        self.listener.emit(Event::CallChanged { id, args });
+    }
+
     /// Reports progress ("12 of 40 MB") to whoever displays the call.
     pub fn progress(&self, words: impl Into<String>) {
         self.listener.emit(Event::Progress {
@@ -434,6 +440,7 @@ impl ToolContext {
         self.listener.emit(Event::Output {
             id: self.call.clone(),
             lines: lines.text(),
+            recent: lines.recent(),
         });
     }
 

@@ -373,6 +373,10 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         return Err(refusal);
     }
     let cleared = gate::clear(ctx, &tool, tool.parse_arguments(raw_args)?)?;
+    if cleared.is_changed {
+        let args = Value::Object(gate::input(&cleared.args)).to_string();
+        ctx.say_changed(args);
+    }
     // Not before: what is asked about does not run, and what is refused never did.
     ctx.say_state(CallState::Running);
     let agreed;

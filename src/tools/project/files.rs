@@ -274,20 +274,22 @@ fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
     require_text("create_file", &args.content)?;
     let (root, path) = ctx.folder_of(&args.path)?;
     let rel = check_writable(ctx, &root, &path)?;
-    if root.exists(&rel)? {
+    let files = ProjectText::of(ctx, &root);
+    if files.exists(&rel)? {
         return Err(
             Problem::refused(format!("{} exists already.", rel.as_str()))
                 .next("Change it with apply_patch, or add to it with append_file."),
         );
     }
-    ProjectText::of(ctx, &root).create_new(&rel, &args.content)?;
+    files.create_new(&rel, &args.content)?;
     let words = format!(
         "Created {} ({}, {}).",
         rel.as_str(),
         text::plural(args.content.len(), "byte"),
         text::plural(args.content.lines().count(), "line")
     );
-    Ok(ToolOk::from(words).showing(file_edit::created(rel.as_str(), &args.content)))
+    let shown = files.shown(file_edit::created(rel.as_str(), &args.content));
+    Ok(ToolOk::from(words).showing(shown))
 }
 
 fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
@@ -304,7 +306,7 @@ fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
         let after = format!("{before}{}", args.content);
         files.replace(&rel, &after)?;
         let shown = file_edit::changed(rel.as_str(), &before, &after);
-        return Ok(ToolOk::from(words(after.len())).showing(shown));
+        return Ok(ToolOk::from(words(after.len())).showing(files.shown(shown)));
     }
     let size = root.append(&rel, args.content.as_bytes())?;
     let words = words(usize::try_from(size).unwrap_or(usize::MAX));
@@ -312,7 +314,7 @@ fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
     let after = root.read(&rel, file_edit::MAX_SHOWN_BYTES).ok();
     let after = after.and_then(|bytes| String::from_utf8(bytes).ok());
     let shown = file_edit::appended(rel.as_str(), after.as_deref(), &args.content);
-    Ok(ToolOk::from(words).showing(shown))
+    Ok(ToolOk::from(words).showing(files.shown(shown)))
 }
 
 /// Maximum size of a file that is patched.
@@ -327,7 +329,8 @@ fn replace(ctx: &ToolContext, args: ApplyPatch) -> Outcome<ToolOk> {
     let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
     files.replace(&rel, &after)?;
     let words = format!("Patched {}.", rel.as_str());
-    Ok(ToolOk::from(words).showing(file_edit::changed(rel.as_str(), &before, &after)))
+    let shown = files.shown(file_edit::changed(rel.as_str(), &before, &after));
+    Ok(ToolOk::from(words).showing(shown))
 }
 
 fn text_of(files: &ProjectText<'_>, rel: &RelPath) -> Outcome<String> {
@@ -393,7 +396,8 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
     let done = apply_patch::apply(&files, &patch, &|rel| {
         write_allowlist::may_write(&ctx.session, &root, rel)
     })?;
-    Ok(ToolOk::from(done.text()).showing(Display::Changes {
+    let shown = Display::Changes {
         files: done.changes(),
-    }))
+    };
+    Ok(ToolOk::from(done.text()).showing(files.shown(shown)))
 }

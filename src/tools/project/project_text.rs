@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::display::Display;
 use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::TICKETS;
 use crate::tools::engine::context::ToolContext;
@@ -21,6 +23,8 @@ pub(crate) struct ProjectText<'a> {
     root: &'a Root,
     editor: Option<(&'a dyn EditorFiles, &'a Cancel)>,
     is_preview: bool,
+    /// The folder is one beside the working directory.
+    is_beside: bool,
 }
 
 impl<'a> ProjectText<'a> {
@@ -31,6 +35,7 @@ impl<'a> ProjectText<'a> {
             root,
             editor: editor.map(|editor| (editor, &ctx.stop)),
             is_preview: ctx.is_preview,
+            is_beside: (ctx.session.working_dir.root()).is_none_or(|own| own.path() != root.path()),
         }
     }
 
@@ -41,6 +46,7 @@ impl<'a> ProjectText<'a> {
             root,
             editor: None,
             is_preview: false,
+            is_beside: false,
         }
     }
 
@@ -48,10 +54,26 @@ impl<'a> ProjectText<'a> {
         self.root
     }
 
+    /// An edit of these files as it is shown: a file beside the working directory by its whole path, because there may be one of the same name in it.
+    pub(crate) fn shown(&self, edit: Display) -> Display {
+        match self.is_beside {
+            true => edit.in_folder(self.root.path()),
+            false => edit,
+        }
+    }
+
+    /// Whether there is such a file, be it that only the editor has it.
+    ///
+    /// # Errors
+    /// The fence refuses the file, or the editor cannot tell.
+    pub(crate) fn exists(&self, rel: &RelPath) -> Outcome<bool> {
+        Ok(self.root.exists(rel)? || self.in_editor(rel)?.is_some())
+    }
+
     /// The text of a file as the editor has it; none where the disk has to be asked.
     ///
     /// # Errors
-    /// The fence refuses the file, there is none, or the editor cannot tell.
+    /// The fence refuses the file, or the editor cannot tell.
     pub(crate) fn in_editor(&self, rel: &RelPath) -> Outcome<Option<String>> {
         let Some((editor, stop)) = self.editor.filter(|(editor, _)| editor.reads()) else {
             return Ok(None);
@@ -63,13 +85,20 @@ impl<'a> ProjectText<'a> {
         if is_own(rel) || is_own(&real) {
             return Ok(None);
         }
+        let path = self.root.path().join(real.as_str());
+        if !self.root.exists(&real)? {
+            // It may be new and not saved yet. Editors say in many ways that they do not have a file, an empty text among them.
+            let text = editor.read(&path, stop);
+            stop.check()?;
+            return Ok(text.ok().flatten().filter(|text| !text.is_empty()));
+        }
         let mut file = self.root.open_read(&real)?;
         let mut start = Vec::new();
         let looked = (&mut file).take(LOOKED_AT).read_to_end(&mut start);
         if looked.is_err() || start.contains(&0) {
             return Ok(None);
         }
-        editor.read(&self.root.path().join(real.as_str()), stop)
+        editor.read(&path, stop)
     }
 
     /// The path of the file itself, which an editor knows it by. None where links lead out of the folder or to nothing.
@@ -161,15 +190,22 @@ impl<'a> ProjectText<'a> {
         self.write(rel, text, || self.root.put(rel, text.as_bytes()))
     }
 
-    /// Moves a file to `to` with another text: always on disk, because an editor cannot move.
+    /// Writes the text of a file that moves to `to`. A program stays one, so it is written on disk: an editor knows no modes.
     ///
     /// # Errors
-    /// As [`Root::put_like`].
+    /// As [`Root::put_like`], or the editor cannot write it.
     pub(crate) fn put_like(&self, to: &RelPath, text: &str, like: &RelPath) -> Outcome<()> {
-        match self.is_preview {
-            true => Ok(()),
-            false => self.root.put_like(to, text.as_bytes(), like),
+        let to_disk = || self.root.put_like(to, text.as_bytes(), like);
+        match self.is_program(like) {
+            true if self.is_preview => Ok(()),
+            true => to_disk(),
+            false => self.write(to, text, to_disk),
         }
+    }
+
+    fn is_program(&self, rel: &RelPath) -> bool {
+        let about = fs::metadata(self.root.path().join(rel.as_str()));
+        about.is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
     }
 
     /// As [`Root::remove_file`], always on disk.
@@ -191,7 +227,6 @@ mod tests {
 
     use super::*;
     use crate::base::env::Env;
-    use crate::chat::display::Display;
     use crate::tools::engine::preview::preview;
     use crate::tools::engine::registry;
 

@@ -55,6 +55,7 @@ impl EventSink for LineDisplay {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Output { .. }
+            | Event::CallChanged { .. }
             | Event::Wait(_)
             | Event::ToolDone { .. }
             | Event::Turn(_)

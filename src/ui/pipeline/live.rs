@@ -134,6 +134,7 @@ impl EventSink for LiveDisplay {
                 | Event::CallState { .. }
                 | Event::Progress { .. }
                 | Event::Output { .. }
+                | Event::CallChanged { .. }
                 | Event::Wait(_)
                 | Event::ToolDone { .. }
                 | Event::Turn(_)

@@ -265,6 +265,7 @@ impl Printer {
             Event::Thinking(_)
             | Event::Progress { .. }
             | Event::Output { .. }
+            | Event::CallChanged { .. }
             | Event::Wait(_)
             | Event::Turn(_)
             | Event::ReplyEnded(_)

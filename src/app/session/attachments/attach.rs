@@ -353,7 +353,13 @@ fn resolve(name: &str, context: &SessionContext) -> Option<AttachTarget> {
             return Some(AttachTarget::Inside(root, rel));
         }
     }
-    Some(AttachTarget::Outside(real))
+    // What file tools may read nobody is asked about here either.
+    let beside = context.working_dir.added().into_iter().find_map(|added| {
+        let inside = real.strip_prefix(added.path()).ok()?.to_str()?;
+        let rel = added.check(inside).ok()?;
+        Some(AttachTarget::Inside(added, rel))
+    });
+    beside.or(Some(AttachTarget::Outside(real)))
 }
 
 impl AttachTarget {

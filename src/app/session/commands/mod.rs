@@ -304,6 +304,11 @@ pub(crate) fn for_programs() -> impl Iterator<Item = (&'static str, &'static Com
     rows.filter_map(|row| Some((row.name_for_programs?, row)))
 }
 
+/// Whether other programs can offer the command of this name.
+pub(super) fn is_for_programs(name: &str) -> bool {
+    for_programs().any(|(_, row)| row.has_name(name))
+}
+
 /// The commands with their arguments and what they do.
 pub(crate) fn described() -> Vec<(String, &'static str)> {
     let rows = ROWS.iter();

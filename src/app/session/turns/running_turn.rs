@@ -59,6 +59,7 @@ impl ArrivingAnswer {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Output { .. }
+            | Event::CallChanged { .. }
             | Event::Wait(_)
             | Event::Notice(..)
             | Event::Turn(_)

@@ -19,6 +19,8 @@ pub(crate) struct CallQuestion {
     pub description: String,
     /// Why it is asked about.
     pub reason: String,
+    /// A hook wants that.
+    pub is_by_hook: bool,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,7 @@ use super::permissions::{Decision, Denial};
 use super::second_names::SKILL_TOOL;
 use crate::base::params::{Field, Param, given};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, one_line};
+use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::event::{CallState, DenialReason, Event, Level};
 use crate::disk::beneath::Root;
 use crate::formats::patch::{self, Section};
@@ -35,6 +35,8 @@ pub(crate) struct ClearedCall {
     pub is_agreed: bool,
     /// What has agreed is no person: nobody has read it.
     pub is_unread: bool,
+    /// Its arguments are others than those of the call.
+    pub is_changed: bool,
     /// What hooks tell the model with its result.
     pub remarks: Option<String>,
 }
@@ -45,6 +47,7 @@ impl ClearedCall {
             args,
             is_agreed,
             is_unread: false,
+            is_changed: false,
             remarks: None,
         }
     }
@@ -91,13 +94,18 @@ pub(crate) fn describe(session: &SessionContext, tool: &ToolRef, args: &str) -> 
     };
     CallDescription {
         title: match &command {
-            Some(command) => clip(&one_line(command), 200),
+            Some(command) => command_line(command),
             None => title(&call),
         },
         input: input(&args),
         paths,
         command,
     }
+}
+
+/// A command as one line, whole, whose line breaks are seen: what comes after one is no part of a comment before it.
+fn command_line(command: &str) -> String {
+    escape_controls(command.trim()).replace('\n', " ⏎ ")
 }
 
 /// Lets a call pass, or not: rules that deny, hooks, rules that allow, the mode.
@@ -145,6 +153,7 @@ fn clear_with_hooks(
         return Err(refuse_by_hook(ctx, &call, objector, &reason));
     }
     let remarks = verdict.context.map(|words| as_told(verdict.teller, &words));
+    let is_changed = verdict.updated_input.is_some();
     let args = match verdict.updated_input {
         Some(updated) => tool.parse_arguments(&Value::Object(updated).to_string())?,
         None => args,
@@ -166,7 +175,11 @@ fn clear_with_hooks(
         }
         None => decide(ctx, tool, args)?,
     };
-    Ok(ClearedCall { remarks, ..cleared })
+    Ok(ClearedCall {
+        is_changed: is_changed || cleared.is_changed,
+        remarks,
+        ..cleared
+    })
 }
 
 /// What the user calls themselves they want, but not what a sub-agent calls in their place.
@@ -191,7 +204,7 @@ fn ask_for_hook(
         ),
     };
     if ctx.session.permissions.approver().is_some() {
-        return ask(ctx, tool, &call, why, args);
+        return ask(ctx, tool, &call, (why, true), args);
     }
     match ctx.approval {
         Approval::Ask(_) => {
@@ -232,7 +245,7 @@ fn decide(ctx: &ToolContext, tool: &ToolRef, args: ParsedArguments) -> Outcome<C
                 let is_fenced = is_command && fence.is_some_and(|choice| !choice.is_default);
                 return match is_fenced && !approver.wants_fenced_commands() {
                     true => Ok(ClearedCall::new(args, false)),
-                    false => ask(ctx, tool, &call, mode_words(&call, mode), args),
+                    false => ask(ctx, tool, &call, (mode_words(&call, mode), false), args),
                 };
             }
             match ctx.approval {
@@ -249,7 +262,7 @@ fn ask(
     ctx: &ToolContext,
     tool: &ToolRef,
     call: &CallFacts<'_>,
-    reason: String,
+    (reason, is_by_hook): (String, bool),
     args: ParsedArguments,
 ) -> Outcome<ClearedCall> {
     let permissions = &ctx.session.permissions;
@@ -263,6 +276,7 @@ fn ask(
         title: title(call),
         description: tool.about().to_owned(),
         reason,
+        is_by_hook,
     };
     turns::question_is_asked(ctx, &question.title);
     ctx.say_state(CallState::Waiting);
@@ -290,7 +304,9 @@ fn ask(
     };
     let updated = approval.updated_input.clone();
     keep(ctx, approval);
-    let args = match updated.filter(|updated| *updated != question.input) {
+    let updated = updated.filter(|updated| *updated != question.input);
+    let is_changed = updated.is_some();
+    let args = match updated {
         None => args,
         Some(updated) => {
             let args = tool.parse_arguments(&Value::Object(updated).to_string())?;
@@ -302,7 +318,10 @@ fn ask(
             args
         }
     };
-    Ok(ClearedCall::new(args, true))
+    Ok(ClearedCall {
+        is_changed,
+        ..ClearedCall::new(args, true)
+    })
 }
 
 /// Why a call is asked about in a mode.

@@ -182,6 +182,7 @@ fn question_of(line: &Value) -> Option<CallQuestion> {
         title: text("title")?,
         description: text("description")?,
         reason: text("reason")?,
+        is_by_hook: line.get("is_by_hook") == Some(&Value::Bool(true)),
     })
 }
 
@@ -244,6 +245,7 @@ impl CallApprover for ParentApprover {
             "title": question.title,
             "description": question.description,
             "reason": question.reason,
+            "is_by_hook": question.is_by_hook,
         });
         let answer = self.exchange(&line, stop);
         let answer = answer.map_err(|error| match stop.is_fired() {
@@ -336,6 +338,7 @@ mod tests {
             title: String::new(),
             description: String::new(),
             reason: String::new(),
+            is_by_hook: false,
         };
         let answer = socket.while_answering(&ctx, &pauses, || child.ask(&question, &ctx.stop));
         let Ok(CallAnswer::Deny { message, .. }) = answer else {

@@ -58,7 +58,7 @@ impl Chat {
                     call.progress = clean_line(words);
                 }
             }
-            Event::Output { id, lines } => {
+            Event::Output { id, lines, .. } => {
                 if let Some((_, call)) = self.find_running(id) {
                     call.set_output(lines);
                 }
@@ -110,6 +110,7 @@ impl Chat {
             | Event::ChildLine { .. }
             | Event::Denied { .. }
             | Event::ReplyEnded(_)
+            | Event::CallChanged { .. }
             | Event::Compacted { .. }
             | Event::Pipeline(_) => {}
         }

@@ -295,6 +295,7 @@ fn what_is_seen_while_something_runs() {
     stage.show(&UiUpdate::Event(Event::Output {
         id: "1".to_owned(),
         lines: lines.to_owned(),
+        recent: Vec::new(),
     }));
     stage.assert_snapshot("live-output");
     stage.done("1", CallEnd::Success, "2 passed");
