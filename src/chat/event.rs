@@ -55,6 +55,7 @@ pub enum Event {
         /// The last lines so far; they replace those of the event before.
         lines: String,
         /// The last 4 KiB so far, as they came.
+        #[serde(skip)]
         recent: Vec<u8>,
     },
     /// A call runs with other arguments than the model wrote, as a hook or whoever was asked wants.
@@ -332,6 +333,7 @@ mod tests {
             r#"{"type":"call_state","data":{"id":"a","state":"waiting"}}"#,
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
             r#"{"type":"output","data":{"id":"a","lines":"one\ntwo"}}"#,
+            r#"{"type":"call_changed","data":{"id":"a","args":"{}"}}"#,
             r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
             r#"{"type":"denied","data":{"id":"a","name":"run_command","reason":"rule","message":"Not allowed."}}"#,
             r#"{"type":"wait","data":{"kind":"retry","provider":"groq","is_rate_limit":true,"wait_ms":2500,"attempt":1,"most":2,"status":429}}"#,

@@ -20,7 +20,12 @@ const TITLE_CHARS: usize = 80;
 
 /// The title of a session that is called so, or whose first words these are.
 pub(super) fn title(words: &str) -> String {
-    let line = one_line(words);
+    // What was embedded stands behind what the user wrote.
+    let typed = words.split("<document source=").next().unwrap_or_default();
+    let line = one_line(match typed.trim() {
+        "" => words,
+        typed => typed,
+    });
     match line.chars().nth(TITLE_CHARS) {
         None => line,
         Some(_) => clip(&line, TITLE_CHARS - 1),

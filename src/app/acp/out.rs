@@ -210,8 +210,8 @@ impl Out {
         self.line_of(session, line(session, update));
     }
 
-    /// The same of what a running call says, which its next update makes worthless: it is left out when that comes soon, or while the client does not read. What was
-    /// said last is told in any case. Never waits.
+    /// The same of what a running call says, which its next update makes worthless: it is left out when that comes soon, or while the client does not read.
+    /// What was said last is told in any case. Never waits.
     pub(super) fn live_update(
         &self,
         session: &Arc<str>,

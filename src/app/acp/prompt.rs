@@ -161,8 +161,8 @@ fn kind(block: &Value) -> Result<&str, RpcError> {
     text(block, "type").map_err(|_| wrong("prompt", "A block has no type."))
 }
 
-/// The blocks with the text first if something whole stands before it, so that the message begins with what the user wrote: editors put what they embed first, and
-/// the file that is open beside a command.
+/// The blocks with the text first if something whole stands before it, so that the message begins with what the user wrote: editors put what they embed
+/// first, and the file that is open beside a command.
 fn in_order(blocks: &[Value]) -> Vec<&Value> {
     let is = |block: &Value, wanted: &str| kind(block) == Ok(wanted);
     let first = blocks.iter().find(|block| is(block, "text"));

@@ -234,7 +234,8 @@ fn diff(change: &FileChange, paths: &ShownPaths) -> Vec<Value> {
 /// Changes of which the whole texts were not kept, with those that the disk still has, or that the places of change have.
 pub(super) fn recalled(mut display: Display, paths: &ShownPaths) -> Display {
     if let Display::Changes { files } = &mut display {
-        for change in files.iter_mut().filter(|change| change.omitted() == 0) {
+        let is_lost = |change: &&mut FileChange| change.whole.is_none() && change.omitted() == 0;
+        for change in files.iter_mut().filter(is_lost) {
             let texts = recalled_texts(change, &paths.of(&change.path));
             change.whole = texts.map(|(old, new)| Arc::new(WholeTexts { old, new }));
         }
@@ -248,7 +249,10 @@ fn recalled_texts(change: &FileChange, path: &Path) -> Option<(String, String)> 
         return Some(places());
     }
     match whole_text(path) {
-        Some(new) => Some(text_before(change, &new).map_or_else(places, |old| (old, new))),
+        Some(new) => match text_before(change, &new) {
+            Some(old) => (old.len() <= MAX_DIFF_BYTES).then_some((old, new)),
+            None => Some(places()),
+        },
         None if path.exists() => None,
         None => Some(places()),
     }

@@ -305,6 +305,7 @@ impl EventSink for Updates {
                     return;
                 };
                 let paths = self.paths();
+                let display = display.map(|display| tool_call::recalled(display, &paths));
                 let mut update = tool_call::ended(&call, failed, &text, display.as_ref(), &paths);
                 tool_call::add_images(&mut update, &images);
                 self.ended(&call, &update);

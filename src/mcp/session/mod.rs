@@ -295,7 +295,8 @@ impl SessionServers {
     fn tell_of_silent(&self, patience: Duration) {
         for server in self.known().iter().filter(|server| server.is_awaited()) {
             self.note(format!(
-                "The MCP server {} is not connected: it has not answered for {} s. What it offers comes with a later message, once it does.",
+                "The MCP server {} is not connected: it has not answered for {} s. \
+                 What it offers comes with a later message, once it does.",
                 server.shown,
                 patience.as_secs()
             ));

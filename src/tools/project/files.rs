@@ -275,7 +275,7 @@ fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
     let (root, path) = ctx.folder_of(&args.path)?;
     let rel = check_writable(ctx, &root, &path)?;
     let files = ProjectText::of(ctx, &root);
-    if files.exists(&rel)? {
+    if root.exists(&rel)? {
         return Err(
             Problem::refused(format!("{} exists already.", rel.as_str()))
                 .next("Change it with apply_patch, or add to it with append_file."),

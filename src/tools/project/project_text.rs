@@ -62,14 +62,6 @@ impl<'a> ProjectText<'a> {
         }
     }
 
-    /// Whether there is such a file, be it that only the editor has it.
-    ///
-    /// # Errors
-    /// The fence refuses the file, or the editor cannot tell.
-    pub(crate) fn exists(&self, rel: &RelPath) -> Outcome<bool> {
-        Ok(self.root.exists(rel)? || self.in_editor(rel)?.is_some())
-    }
-
     /// The text of a file as the editor has it; none where the disk has to be asked.
     ///
     /// # Errors
