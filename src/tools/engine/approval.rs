@@ -71,6 +71,8 @@ pub struct ApprovalRequest {
     version: Vec<u8>,
     /// The answer may be a text.
     takes_text: bool,
+    /// What an answer for good is about, as the words after "always"; none where there is no such answer.
+    for_good: Option<&'static str>,
     /// Why the model wants it: no part of what is agreed to.
     reason: String,
 }
@@ -124,6 +126,7 @@ impl ApprovalRequest {
             detail: String::new(),
             version: Vec::new(),
             takes_text: false,
+            for_good: Some("exactly this"),
             reason: String::new(),
         }
     }
@@ -149,6 +152,25 @@ impl ApprovalRequest {
         self.detail = detail;
         self.version = version.to_owned();
         self
+    }
+
+    /// An answer for good is about this, whatever is shown below the subject; what the subject is has to be in its version.
+    #[must_use]
+    pub fn for_good(mut self, what: &'static str) -> Self {
+        self.for_good = Some(what);
+        self
+    }
+
+    /// There is no answer for good: the question never comes twice.
+    #[must_use]
+    pub fn only_once(mut self) -> Self {
+        self.for_good = None;
+        self
+    }
+
+    /// What an answer for good is about, as the words after "always", if there is one.
+    pub fn means_for_good(&self) -> Option<&'static str> {
+        self.for_good
     }
 
     /// The answer may be a text of the user's own.

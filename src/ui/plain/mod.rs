@@ -398,39 +398,46 @@ impl PlainUi {
 
     /// Asks the user; the end of the input and Ctrl-C mean no.
     fn ask(&mut self, question: PendingQuestion) {
+        if question.over.is_fired() {
+            return;
+        }
         self.printer.question(&question);
         // The turn may already be over.
         let verdict = match question.request.is_open() {
             true => self.written_answer(),
-            false => self.verdict(),
+            false => self.verdict(question.request.means_for_good()),
         };
         let _ = question.reply.send(verdict);
     }
 
     /// The user's answer to the question on the screen.
-    fn verdict(&mut self) -> ApprovalAnswer {
+    fn verdict(&mut self, for_good: Option<&str>) -> ApprovalAnswer {
         // Earlier wake-ups may still be unread.
         while !self.ahead.settle(&self.watch.woken) {
             if self.signalled() {
                 return ApprovalAnswer::No;
             }
         }
+        let words = match for_good {
+            Some(what) => format!("Agreed? y once, a always {what}, n no, e no and say why: "),
+            None => "Agreed? y yes, n no: ".to_owned(),
+        };
         loop {
-            let words = "Agreed? y once, a always this, n no, e no and say why: ";
-            let Some(text) = self.answer(words) else {
+            let Some(text) = self.answer(&words) else {
                 return ApprovalAnswer::No;
             };
             match text.trim().to_lowercase().as_str() {
                 "" | "y" | "yes" => return ApprovalAnswer::Once,
-                "a" | "always" => return ApprovalAnswer::Always,
+                "a" | "always" if for_good.is_some() => return ApprovalAnswer::Always,
                 "n" | "no" => return ApprovalAnswer::No,
-                "e" => {
+                "e" if for_good.is_some() => {
                     let error = self.answer("Why not: ");
                     return match error.filter(|error| !error.trim().is_empty()) {
                         Some(error) => ApprovalAnswer::NoBecause(error),
                         None => ApprovalAnswer::No,
                     };
                 }
+                _ if for_good.is_none() => self.printer.system("Please answer y or n."),
                 _ => self.printer.system("Please answer y, a, n or e."),
             }
         }

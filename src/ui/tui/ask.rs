@@ -70,6 +70,12 @@ impl QuestionPrompt {
         }
     }
 
+    /// It is about something that is asked only once, and answered by yes or no.
+    pub(super) fn is_a_plain_yes(&self) -> bool {
+        let request = &self.question.request;
+        request.means_for_good().is_none() && !request.is_open()
+    }
+
     /// True when all of it has been in view.
     pub(super) fn is_read(&self) -> bool {
         self.read
@@ -160,6 +166,10 @@ pub(super) fn rows(
             "Tab: answer this",
         ),
         KeyTarget::Question if open_question.read => keys(open_question, columns, room, theme),
+        KeyTarget::Question if open_question.is_a_plain_yes() => fitting(
+            &format!("Space or PgDn: {more}   n no"),
+            &format!("Space: {below} more"),
+        ),
         KeyTarget::Question => fitting(
             &format!("Space or PgDn: {more}   n no   e no, and why"),
             &format!("Space: {below} more"),
@@ -199,6 +209,9 @@ fn keys(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let is_open = open_question.question.request.is_open();
+    let for_good = open_question.question.request.means_for_good();
+    let with_rule =
+        for_good.map(|what| format!("y once   a always {what}   n no   e no, and tell Marvin why"));
     let (long, short) = if open_question.declining && is_open {
         ("Enter sends what you wrote   Esc declines", "Enter or Esc")
     } else if is_open {
@@ -212,10 +225,10 @@ fn keys(
             "Enter or Esc",
         )
     } else {
-        (
-            "y once   a always exactly this   n no   e no, and tell Marvin why",
-            "y a n e   F1 help",
-        )
+        match &with_rule {
+            Some(words) => (words.as_str(), "y a n e   F1 help"),
+            None => ("y or Enter yes   n no   Esc no answer", "y n Esc"),
+        }
     };
     let rows = hint(long, columns, theme);
     if rows.len() * 2 > room {
