@@ -251,9 +251,16 @@ impl SessionServers {
             return Vec::new();
         }
         self.begin(session);
+        for server in self.known() {
+            if server.was_let_in() {
+                server.forget();
+                self.enqueue(server);
+            }
+        }
         let is_first = !self.has_joined.swap(true, Ordering::Relaxed);
         if is_first {
             self.wait(patience, stop);
+            self.note_late(patience, stop);
         }
         // In a conversation, which sends more than one message: what has changed is offered with the next one.
         if !is_first || patience.is_zero() {
