@@ -29,7 +29,7 @@ pub(super) fn ask(ctx: &ToolContext, model: &str, rounds: usize) -> Result<MoreR
         "{model} has used {} of tool calls and is not done. Yes allows as many again; no lets it answer with what it has.",
         plural(rounds, "round"),
     );
-    let request = ApprovalRequest::new("Go on?", "go on", subject).for_once();
+    let request = ApprovalRequest::new("Go on?", "go on", subject).only_once();
     match approver.ask(request, &ctx.stop) {
         Ok(()) => Ok(MoreRounds::Yes),
         Err(problem) if problem.is_cancelled() => Err(Failure::cancelled()),

@@ -136,23 +136,21 @@ fn cannot_be_used(path: &str, problem: &Problem) -> String {
     )
 }
 
-/// The servers of a project, each with its command line or address and the names of the variables that it would get.
+/// The servers of a project, each with its command line or address, the names of the variables that it would get, and where it would run.
 fn server_items(folder: &ProjectFolder) -> Vec<TrustItem> {
     let servers = ServerFile::of_project(&folder.path).read();
     // A file that cannot be read brings nothing; who uses servers is told.
     let servers = servers.unwrap_or_default().into_iter();
     let used = servers.filter(|server| !server.is_disabled());
-    let item = |server: ConfiguredServer| {
-        let variables = server.variables();
-        let given = match variables.is_empty() {
-            true => String::new(),
-            false => format!(" (gets {})", one_line(&variables.join(", "))),
-        };
-        TrustItem {
-            kind: TrustKind::Server,
-            words: format!("{}: {}{given}", one_line(&server.name), server.target()),
-            digest: server.hash(),
-        }
+    let item = |server: ConfiguredServer| TrustItem {
+        kind: TrustKind::Server,
+        words: format!(
+            "{}: {}{}",
+            one_line(&server.name),
+            server.target(),
+            server.given()
+        ),
+        digest: server.hash(),
     };
     used.map(item).collect()
 }

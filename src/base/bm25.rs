@@ -11,8 +11,8 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// Letters from which endings are dropped.
 const MIN_STEM_LETTERS: usize = 5;
-/// Endings of English words, the longest first.
-const ENDINGS: [&str; 4] = ["ing", "es", "ed", "s"];
+/// After these a plural ends in "es".
+const BEFORE_ES: [&str; 5] = ["ss", "x", "zz", "ch", "sh"];
 
 /// What the score of each text depends on besides its own words.
 #[derive(Debug, Clone, Copy)]
@@ -66,17 +66,36 @@ pub(crate) fn each_term(text: &str, mut use_term: impl FnMut(&str)) {
     }
 }
 
-/// The word without an ending, if it is a long one in Latin letters.
+/// The word without an English ending, if it is a long one in Latin letters: of a plural, of "doing" and "done", and the silent e, which the others lose.
 fn stem(word: &str) -> &str {
     let latin = |c: char| {
         c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
     };
-    if word.chars().count() < MIN_STEM_LETTERS || !word.chars().all(latin) {
+    if !is_long(word) || !word.chars().all(latin) {
         return word;
     }
-    ENDINGS
-        .iter()
-        .find_map(|ending| word.strip_suffix(ending))
+    let word = singular(word);
+    let word = match is_long(word) {
+        true => (word.strip_suffix("ing").or_else(|| word.strip_suffix("ed"))).unwrap_or(word),
+        false => word,
+    };
+    match is_long(word) {
+        true => word.strip_suffix('e').unwrap_or(word),
+        false => word,
+    }
+}
+
+fn is_long(word: &str) -> bool {
+    word.chars().count() >= MIN_STEM_LETTERS
+}
+
+/// The word without the ending of a plural: "class", "status" and "boxes" have others than "files".
+fn singular(word: &str) -> &str {
+    let without_es = word.strip_suffix("es");
+    let without_es = without_es.filter(|rest| BEFORE_ES.iter().any(|end| rest.ends_with(end)));
+    let is_none = word.ends_with("ss") || word.ends_with("us");
+    without_es
+        .or_else(|| word.strip_suffix('s').filter(|_| !is_none))
         .unwrap_or(word)
 }
 
@@ -102,6 +121,36 @@ mod tests {
         ] {
             assert_eq!(terms(text).join(" "), want, "{text}");
         }
+    }
+
+    #[test]
+    fn the_forms_of_a_word_have_one_stem() {
+        for forms in [
+            "issue issues issuing issued",
+            "release releases released releasing",
+            "create creates created creating",
+            "message messages",
+            "image images",
+            "invoice invoices",
+            "place places",
+            "file files",
+            "case cases",
+            "need needs",
+            "note notes",
+            "setting settings",
+            "box boxes",
+            "match matches",
+            "cache caches",
+            "class classes",
+            "address addresses",
+            "status statuses",
+            "branch branches",
+        ] {
+            let stems = terms(forms);
+            assert!(stems.iter().all(|own| *own == stems[0]), "{stems:?}");
+        }
+        assert_eq!(terms("note not files fill").len(), 4);
+        assert_ne!(terms("note"), terms("not"));
     }
 
     #[test]

@@ -136,7 +136,14 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "Use others' MCP servers, and offer Marvin's tools as one.",
         super::mcp::FORMS,
     )
-    .flags(&["working-dir", "tools", "trust-project", "trust-project-mcp"]),
+    .flags(&[
+        "working-dir",
+        "tools",
+        "trust-project",
+        "trust-project-mcp",
+        "sandbox",
+        "sandbox-network",
+    ]),
     subcommand(
         "trust",
         "Say which projects may act by themselves: their hooks, skills and MCP servers.",

@@ -13,7 +13,7 @@ pub(crate) struct HttpRequest {
     pub method: String,
     /// As sent, without a query.
     pub path: String,
-    headers: Vec<(String, String)>,
+    pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     /// More requests may follow on the connection.
     pub stays: bool,
@@ -103,6 +103,12 @@ impl HttpRequest {
             .is_some_and(|value| value.eq_ignore_ascii_case("close"));
         request.stays = parsed.version == Some(1) && !closes;
         Ok(request)
+    }
+
+    /// The values of a header that may be there several times, whose name is given in lower case.
+    pub(crate) fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter().filter(move |(own, _)| own == name);
+        headers.map(|(_, value)| value.as_str())
     }
 
     /// The value of a header, whose name is given in lower case.

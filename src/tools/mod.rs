@@ -220,14 +220,14 @@ pub(crate) fn groups() -> Vec<&'static str> {
 /// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools, `sub-agent` what a sub-agent has.
 pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = groups();
-    let mut chosen = Vec::new();
+    let (mut chosen, mut is_all) = (Vec::new(), false);
     for word in list
         .split(',')
         .map(str::trim)
         .filter(|word| !word.is_empty())
     {
         match word {
-            "all" | "default" => return Ok(None),
+            "all" | "default" => is_all = true,
             "none" => {}
             SUB_AGENT => chosen.push(SUB_AGENT),
             _ if second_names::meant(word).is_some() => {
@@ -250,5 +250,5 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
             }
         }
     }
-    Ok(Some(chosen))
+    Ok((!is_all).then_some(chosen))
 }

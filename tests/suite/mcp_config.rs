@@ -156,10 +156,24 @@ fn the_file_of_the_project_is_that_of_its_own_root() {
     assert!(home.read("work/.mcp.json").contains("\"own\""));
     assert!(!home.has("work/.mcp.json.lock") && !home.has("config/mcp.json"));
     below(&["list"]).run().expect(0).stdout_has(&["project"]);
+    // Who names the wrong file, or none, is told the right one.
+    below(&["remove", "own"]).fails(&["work/.mcp.json", "marvin mcp remove own --project"]);
+    below(&["disable", "own", "--project"]).run().expect(0);
+    below(&["test", "own"]).fails(&["marvin mcp enable own --project"]);
+    below(&["enable", "own", "--project"]).run().expect(0);
+    below(&["test", "own"]).fails(&["marvin trust"]);
     // A name that both have is the user's.
     mcp(&home, &["add", "own", "mine"]).run().expect(0);
     assert_eq!(list(&home)[0]["source"], "user");
     assert_eq!(list(&home).len(), 1);
+}
+
+#[test]
+fn a_list_that_is_null_can_be_added_to() {
+    let home = Home::new();
+    home.write("config/mcp.json", "{\"mcpServers\": null}");
+    mcp(&home, &["add", "k", "prog"]).run().expect(0);
+    assert_eq!(names(&home), ["k"]);
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn a_token_is_demanded_where_it_is_set() {
         ("Authorization: Bearer wrong\r\n", 401),
         ("Authorization: s3cret\r\n", 401),
         ("Authorization: Bearer s3cret\r\n", 200),
+        ("Authorization: bearer s3cret\r\n", 200),
     ] {
         assert_eq!(server.post(headers, &list).0, status, "{headers}");
     }
@@ -220,6 +221,12 @@ fn a_session_begins_with_a_handshake_and_ends_when_it_is_deleted() {
     assert_eq!(server.ask("POST", &own, &list).0, 200);
     let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     assert_eq!(server.ask("POST", &own, &told).0, 202);
+    assert_eq!(server.ask("POST", json, &told).0, 400);
+    let unknown = format!("{json}Mcp-Session-Id: unknown\r\n");
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}}).to_string();
+    for message in [&told, &answer] {
+        assert_eq!(server.ask("POST", &unknown, message).0, 404);
+    }
     assert_eq!(server.ask("DELETE", &session, "").0, 200);
     assert_eq!(server.ask("POST", &own, &list).0, 404);
     assert_eq!(server.ask("DELETE", &session, "").0, 404);

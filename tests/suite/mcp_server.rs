@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::wait;
+use crate::support::words::TextAssertions as _;
 
 const LIMIT: Duration = Duration::from_secs(30);
 const MODERN: &str = "2026-07-28";
@@ -313,6 +314,22 @@ fn what_may_not_come_gets_the_error_that_the_protocol_has_for_it() {
         ),
         (
             &first,
+            modern(1, "resources/list", json!({})).replace(
+                "\"_meta\":{",
+                "\"_meta\":{\"io.modelcontextprotocol/logLevel\":\"zz\",",
+            ),
+            json!(1),
+            -32602,
+        ),
+        (
+            &first,
+            modern(1, "tools/list", json!({}))
+                .replace("\"_meta\":{", "\"_meta\":{\"progressToken\":{},"),
+            json!(1),
+            -32602,
+        ),
+        (
+            &first,
             modern(1, "tools/list", json!({})).replace("2.0", "1.0"),
             json!(1),
             -32600,
@@ -381,6 +398,53 @@ fn notes_and_places_are_resources_that_are_listed_completed_and_read() {
         answer_to(&end, &"watch".into())["result"]["resultType"],
         "complete"
     );
+}
+
+#[test]
+fn a_client_with_a_handshake_is_told_of_changes_too() {
+    let home = Home::new();
+    let mut client = Client::of(&home, &[]);
+    client.send(&handshake("2025-11-25"));
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let mut n = 0u64;
+    // Whoever looks at the notes may do so first after one was written.
+    wait::until("the notice", || {
+        n += 1;
+        let note = json!({"name": "write_note", "arguments": {"path": format!("x{n}.md"), "content": "hi"}});
+        client.ask(n, "tools/call", note, "");
+        let said = lines(&client.0.stdout());
+        let is_it = |line: &Value| line["method"] == "notifications/resources/list_changed";
+        said.iter().any(is_it)
+    });
+    client.0.wait().expect(0);
+}
+
+#[test]
+fn the_sandbox_of_commands_is_said_with_the_command_or_before_it() {
+    let home = Home::new();
+    let call = request(
+        1,
+        "tools/call",
+        json!({"name": "run_command", "arguments": {"command": "echo it runs"}}),
+        MODERN,
+    );
+    let at_home = home.path().display().to_string();
+    let run = |before: &[&str], after: &[&str]| {
+        let command = home.marvin().args(before.to_vec()).args(["mcp", "serve"]);
+        let command = command
+            .args(["--working-dir", at_home.as_str()])
+            .args(after.to_vec());
+        let done = command
+            .stdin(format!("{call}\n"))
+            .limit(LIMIT)
+            .run()
+            .expect(0);
+        done.text().to_owned()
+    };
+    run(&[], &[]).assert_has(&["Commands cannot be held", "--working-dir", "MARVIN_SANDBOX"]);
+    let free = ["--sandbox", "danger-full-access"];
+    run(&[], &free).assert_has(&["it runs"]);
+    run(&free, &[]).assert_has(&["it runs"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::support::conversation::{calls, last_sent, messages, playing, says};
 use crate::support::home::Home;
 use crate::support::server::Server;
 use crate::support::wait;
-use crate::support::words::TextAssertions;
+use crate::support::words::{BEGIN_EXTRACT, END_EXTRACT, TextAssertions};
 
 /// A server of the revisions with a handshake; `$1` is a file that tells what it got, `$2` the seconds until it starts, and with `$3` it does not answer what it does not know.
 const SERVER: &str = r#"#!/bin/sh
@@ -105,7 +105,12 @@ fn tools_of_a_server_are_offered_and_what_is_remembered_needs_no_server() {
         has(&names, "calc__look") && has(&names, "calc__change"),
         "{names:?}"
     );
-    last_sent(&server, 1).assert_has(&["it is done"]);
+    last_sent(&server, 1).assert_has(&[
+        "Text of the tool look of the server calc",
+        BEGIN_EXTRACT,
+        "it is done",
+        END_EXTRACT,
+    ]);
     let system = messages(&server, 0).remove(0)["content"].to_string();
     system.assert_has(&["Look before you change.", "name=\\\"calc\\\""]);
     gone(&home);
@@ -242,9 +247,11 @@ fn a_slow_or_broken_server_holds_up_no_run_longer_than_it_may() {
         .expect(0);
     assert!(since.elapsed() < Duration::from_secs(30));
     assert!(has(&offered(&server, 0), "calc__look"));
-    done.errors()
-        .as_str()
-        .assert_has(&["gone", "MARVIN_TEST_MISSING"]);
+    done.errors().as_str().assert_has(&[
+        "gone",
+        "MARVIN_TEST_MISSING",
+        "slow has not answered within 3 s (MARVIN_MCP_WAIT)",
+    ]);
     done.errors().as_str().assert_lacks(&["nonexistent/off"]);
     gone(&home);
 }
@@ -268,12 +275,12 @@ fn prompts_resources_and_the_state_of_servers_are_there_in_a_conversation() {
         .run()
         .expect(0);
     let server = playing([says("Reviewed."), says("Read.")]);
-    let lines =
-        "/mcp\n/calc:review\n/calc:review main.rs\nwhat says @calc:doc://a\n/mcp calc\n/mcp clac\n";
+    let lines = "/mcp\n/calc:review\n/calc:review main.rs\nwhat says @calc:doc://a\n/mcp calc\n/mcp clac\n/Calc:review 5\n";
     let done = home.chat(&server).stdin(lines).run().expect(0);
     let said = done.output();
     said.as_str().assert_has(&[
-        "started when it is used",
+        "not started, 3 tools (",
+        "There is no MCP server \"Calc\"",
         "needs file",
         "Usage: /calc:review file=…",
         "scripted 1",

@@ -192,8 +192,8 @@ fn a_conversation_offers_to_sign_in_and_does_it() {
         .args(["--provider", "openai-compat", "--model", "test"]);
     let mut terminal = Pty::spawn(&command, (300, 60));
     // As soon as the server wants it.
-    let asked = "y yes";
-    terminal.wait_text("Open this address in your browser?");
+    let asked = "y or Enter yes";
+    terminal.wait_text("tasks wants you to sign in: open the browser?");
     terminal.wait_text(asked);
     terminal.send("n");
     terminal.wait_gone(asked);

@@ -102,7 +102,7 @@ impl Questions for ServerForms {
             Question::Form { message, schema } => {
                 self.form(&clipped(server, 64), message, schema, stop)
             }
-            Question::Url { .. } => Answer::Decline,
+            Question::Url { .. } | Question::SignIn { .. } => Answer::Decline,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::app::settings::caller_servers::{CallerServer, CallerServers};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::json_rpc::RpcError;
 use crate::mcp::client::connection::Wait;
-use crate::mcp::client::server_connection::over;
+use crate::mcp::client::dial::over;
 use crate::mcp::client::servers::Server;
 use crate::mcp::client::transport::{Failure, Request, Transport};
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::{bounded, select};
+use crossbeam_channel::never;
 use serde_json::Map;
 
+use super::approve::asked;
 use super::inbox::Inbox;
-use super::ui_update::{ApprovalAnswer, PendingQuestion};
-use super::worker_event::WorkerEvent;
+use super::ui_update::ApprovalAnswer;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::formats::address::Address;
@@ -31,17 +31,8 @@ pub(super) struct ServerQuestions {
 impl ServerQuestions {
     /// What the user answers; none when nobody does any more.
     fn ask_one(&self, request: ApprovalRequest, stop: &Cancel) -> Option<ApprovalAnswer> {
-        let (reply, answer) = bounded(1);
-        let (wake, woken) = bounded::<()>(1);
-        let _wake = stop.on_fire(move || {
-            let _ = wake.try_send(());
-        });
-        self.inbox
-            .send(WorkerEvent::Question(PendingQuestion { request, reply }));
-        select! {
-            recv(answer) -> verdict => verdict.ok(),
-            recv(woken) -> _ => None,
-        }
+        // Nothing but the user settles it.
+        asked(&self.inbox, request, &never(), stop)
     }
 
     fn form(&self, server: &str, message: &str, fields: Vec<FormField>, stop: &Cancel) -> Answer {
@@ -96,7 +87,7 @@ impl ServerQuestions {
         Answer::Accept(content)
     }
 
-    fn address(&self, server: &str, message: &str, url: &str, stop: &Cancel) -> Answer {
+    fn address(&self, words: &str, url: &str, stop: &Cancel) -> Answer {
         let is_web = url.starts_with("http://") || url.starts_with("https://");
         let address = Address::parse(url)
             .ok()
@@ -104,17 +95,13 @@ impl ServerQuestions {
         let Some(address) = address else {
             return Answer::Decline;
         };
-        let text = format!(
-            "{server} asks: {}\n\nhost: {}\n{url}",
-            clipped(message, MAX_MESSAGE),
-            address.origin()
-        );
+        let text = format!("{words}\n\nhost: {}\n{url}", address.origin());
         let request = ApprovalRequest::new(
             "Open this address in your browser?",
             "open this address",
             text,
         )
-        .for_once();
+        .yes_or_no();
         match self.ask_one(request, stop) {
             Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => {
                 // Where no browser can be started the user has the address on the screen.
@@ -142,7 +129,14 @@ impl Questions for ServerQuestions {
             Question::Form { message, schema } => {
                 self.form(&server, message, form::fields(schema), stop)
             }
-            Question::Url { message, url } => self.address(&server, message, url, stop),
+            Question::Url { message, url } => {
+                let words = format!("{server} asks: {}", clipped(message, MAX_MESSAGE));
+                self.address(&words, url, stop)
+            }
+            Question::SignIn { url } => {
+                let words = format!("{server} wants you to sign in: open the browser?");
+                self.address(&words, url, stop)
+            }
         }
     }
 }
@@ -155,6 +149,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::app::session::worker_event::WorkerEvent;
 
     /// What comes of a question when the user answers so; `None` drops a question unanswered. And the texts of the questions.
     fn asked(

@@ -11,6 +11,7 @@ use crate::app::session::session_cost::SessionCost;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
 use crate::app::theme_choice::ThemeChoice;
+use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -111,6 +112,8 @@ pub(crate) enum UiUpdate {
     FilesFound(FoundFiles),
     /// A tool needs an answer of the user.
     Ask(PendingQuestion),
+    /// A question needs no answer any more: those are to go whose [`PendingQuestion::over`] has fired.
+    AskOver,
     /// Open this file in the user's editor, then call [`super::Session::edited`].
     Edit(#[serde(serialize_with = "shown_path")] PathBuf),
     /// Ask for one line, then call [`super::Session::answer_prompt`].
@@ -145,6 +148,9 @@ pub(crate) struct PendingQuestion {
     pub request: ApprovalRequest,
     #[serde(skip)]
     pub reply: Sender<ApprovalAnswer>,
+    /// Fires when nobody waits for the answer any more.
+    #[serde(skip)]
+    pub over: Cancel,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

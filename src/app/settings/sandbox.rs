@@ -79,6 +79,22 @@ impl SandboxSettings {
         self.is_unattended = true;
     }
 
+    /// As `--sandbox` and `--sandbox-network` say it behind a subcommand that reads its own words.
+    ///
+    /// # Errors
+    /// The value is none.
+    pub(crate) fn set(&mut self, flag: &str, value: &str) -> Outcome<()> {
+        match flag {
+            "--sandbox" => self.flags.mode = Some(SandboxMode::parse(value)?),
+            _ => {
+                self.flags.network = Some(on_or_off(value).ok_or_else(|| {
+                    Problem::input(format!("{flag} wants on or off, not \"{value}\"."))
+                })?);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether it holds commands that the user types too: they asked for it on the line, or a parent did.
     pub(crate) fn holds_for_the_user(&self) -> bool {
         let is_on_the_line = self.flags.mode.is_some() || self.flags.network.is_some();

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::save::save;
 use super::used_server::{ServerArgs, UsedServer, say_progress};
 use crate::app::settings::Settings;
 use crate::app::stream::say;
@@ -15,13 +16,17 @@ use crate::mcp::client::results;
 const MAX_NAMES: usize = 600;
 
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
-    let flags = ["k=v", "--json", "--raw", "--answers", "--timeout"];
+    let flags = ["k=v", "--json", "--raw", "--answers", "--timeout", "--save"];
     let args = ServerArgs::read("call", words, 2, &flags)?;
     let server = UsedServer::find(&args, &settings)?;
     let result = match result(&args, &server) {
         Ok(result) => result,
         Err(problem) => return server.failed(problem),
     };
+    if let Some(dir) = &args.save {
+        let content = result.get("content").and_then(Value::as_array);
+        save(dir, content.map(Vec::as_slice).unwrap_or_default())?;
+    }
     let has_failed = result.get("isError") == Some(&Value::Bool(true));
     let text = match args.is_raw {
         true => result.to_string(),

@@ -62,9 +62,13 @@ pub(super) fn entry(name: &str, settings: &Settings, is_used: bool) -> Outcome<S
     let server = files::find(servers, name)?;
     if is_used && server.is_disabled() {
         let shown = shlex::try_quote(name).unwrap_or_default();
+        let whose = match server.source {
+            Source::Project => " --project",
+            Source::User | Source::Client => "",
+        };
         return Err(
             Problem::refused(format!("The MCP server {} is disabled.", one_line(name)))
-                .next(format!("Enable it: marvin mcp enable {shown}")),
+                .next(format!("Enable it: marvin mcp enable {shown}{whose}")),
         );
     }
     let is_trusted = matches!(
@@ -82,11 +86,12 @@ pub(super) fn entry(name: &str, settings: &Settings, is_used: bool) -> Outcome<S
         });
         if !agrees {
             return Err(Problem::refused(format!(
-                "The server \"{}\" is the project's, and you have not agreed to it: {}",
+                "The server \"{}\" is the project's, and you have not agreed to it: {}{}",
                 one_line(name),
-                server.target()
+                server.target(),
+                server.given()
             ))
-            .next("Agree to it in a conversation in this folder, or give --trust-project-mcp before mcp."));
+            .next("Agree to it with marvin trust, or in a conversation in this folder; or give --trust-project-mcp before mcp."));
         }
     }
     let resolved = server.resolve(Variables {

@@ -99,6 +99,8 @@ fn as_json(server: &ConfiguredServer, variables: Variables<'_>) -> Value {
         "type": server.kind().ok().map(Kind::word),
         "target": server.target(),
         "variables": server.variables(),
+        "envFile": server.entry.get("envFile"),
+        "cwd": server.entry.get("cwd"),
         "disabled": server.is_disabled(),
         "problem": problem,
         "notices": notices,

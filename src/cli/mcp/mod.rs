@@ -11,6 +11,7 @@ mod login;
 mod prompt;
 mod read;
 mod remove;
+mod save;
 mod serve;
 mod switch;
 mod target;
@@ -47,12 +48,12 @@ add NAME --url URL [--sse] [--header 'K: V']… [--project]\tadd one that is an 
 remove NAME [--project]\tremove one
 enable|disable NAME [--project]\tstart it from now on, or not
 test NAME [--json] [--login]\tconnect to it, and show its era, version, tools and what else it has
-call SERVER TOOL [k=v]… [--json '{…}'] [--raw] [--answers JSON] [--timeout S] [--login]\tcall a tool; --answers has the values for what it asks
-read SERVER URI [--raw] [--answers JSON] [--login]\tprint a resource
+call SERVER TOOL [k=v]… [--json '{…}'] [--raw] [--answers JSON] [--timeout S] [--save DIR] [--login]\tcall a tool; --answers has the values for what it asks, --save keeps what is no text
+read SERVER URI [--raw] [--answers JSON] [--save DIR] [--login]\tprint a resource
 prompt SERVER NAME [k=v]… [--raw] [--answers JSON] [--login]\tprint the messages of a prompt
 login NAME\tsign in to one that is an address, in the browser
 logout NAME\trevoke and forget the sign-in
-serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output
+serve [--working-dir DIR] [--tools GROUP,…] [--read-only] [--sandbox MODE]\tserve the program that starts it, over standard input and output
 serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing";
 
 pub(super) use serve::fixture;

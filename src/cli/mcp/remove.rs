@@ -10,7 +10,8 @@ use crate::mcp::config::edit;
 /// `marvin mcp remove NAME [--project]`.
 pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let (file, name) = target::read("remove", words, &settings)?;
-    edit::remove(&file, name)?;
+    edit::remove(&file, name)
+        .map_err(|problem| target::or_elsewhere(problem, "remove", (&file, name), &settings))?;
     print(&format!(
         "Removed {} from {}.\n",
         one_line(name),

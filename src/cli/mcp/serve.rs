@@ -22,7 +22,14 @@ use crate::mcp::server::{Server, stdio};
 use crate::tools::project::command_watch::settle_at_end;
 
 /// What can follow `serve`.
-const FLAGS: [&str; 4] = ["--working-dir", "--tools", "--read-only", "--http"];
+const FLAGS: [&str; 6] = [
+    "--working-dir",
+    "--tools",
+    "--read-only",
+    "--sandbox",
+    "--sandbox-network",
+    "--http",
+];
 
 /// `marvin mcp serve …`.
 pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
@@ -100,6 +107,10 @@ impl ServeArgs {
             match name {
                 "--working-dir" => settings.working_dir = Some(PathBuf::from(value()?)),
                 "--tools" => settings.access.tools = Some(value()?.to_owned()),
+                "--sandbox" | "--sandbox-network" => {
+                    let value = value()?;
+                    settings.access.sandbox.set(name, value)?;
+                }
                 "--http" => args.http = Some(address(value()?)?),
                 "--read-only" => args.is_read_only = true,
                 _ => return Err(unknown_flag("serve", name, &FLAGS)),

@@ -19,7 +19,8 @@ pub(super) fn disable(words: &[String], settings: Settings) -> Outcome<u8> {
 
 fn switch(command: &str, words: &[String], settings: &Settings, is_enabled: bool) -> Outcome<u8> {
     let (file, name) = target::read(command, words, settings)?;
-    edit::set_enabled(&file, name, is_enabled)?;
+    edit::set_enabled(&file, name, is_enabled)
+        .map_err(|problem| target::or_elsewhere(problem, command, (&file, name), settings))?;
     print(&format!(
         "{}d {} in {}.\n",
         crate::base::text::capitalize(command),

@@ -6,11 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::used_server::{ServerArgs, UsedServer};
 use crate::app::settings::Settings;
+use crate::app::stream::say;
 use crate::base::json::JsonExt as _;
-use crate::base::problem::Outcome;
+use crate::base::problem::{Outcome, ProblemKind};
 use crate::base::text::one_line;
 use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, ServerFacts};
+use crate::mcp::client::listing;
 use crate::mcp::client::text::clipped;
 
 /// Characters of what a tool is for.
@@ -28,18 +30,30 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let args = ServerArgs::read("test", words, 1, &["--json"])?;
     let server = UsedServer::find(&args, &settings)?;
     let found = server.open().and_then(|facts| {
-        let lists = LISTS.map(|(name, list)| Ok((name, server.list(list)?)));
+        let lists = LISTS.map(|(name, list)| match server.list(list) {
+            // A server may say that it has something of which it has no list; its tools are there all the same.
+            Err(problem) if list != List::Tools && problem.kind == ProblemKind::Network => {
+                say(&problem.one_line());
+                Ok((name, Vec::new()))
+            }
+            items => Ok((name, items?)),
+        });
         let lists: Vec<(&str, Vec<Value>)> = lists.into_iter().collect::<Outcome<_>>()?;
         Ok((facts, lists))
     });
-    let (facts, lists) = match found {
+    let (facts, mut lists) = match found {
         Ok(found) => found,
         Err(problem) => return server.failed(problem),
     };
     if let [(_, tools), (_, prompts), ..] = lists.as_slice() {
         server.remember(&facts, tools, Some(prompts));
     }
-    let refused = server.connection.refused_tools();
+    let mut refused = server.connection.refused_tools();
+    if let Some((_, tools)) = lists.first_mut() {
+        let (usable, more) = listing::usable(std::mem::take(tools));
+        *tools = usable;
+        refused.extend(more);
+    }
     match args.is_json {
         true => print_words(&format!(
             "{}\n",

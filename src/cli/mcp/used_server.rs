@@ -1,6 +1,7 @@
 //! A configured server that a command uses: found, reached, and ended with the command.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use crate::mcp::client::connection::{
     Connection, Freshness, List, Progress, ServerEvent, ServerEvents, ServerFacts, Wait,
 };
 use crate::mcp::client::credentials::Credentials;
-use crate::mcp::client::dial::{ClientHost, dial};
+use crate::mcp::client::dial::{ClientHost, dial, log_level};
 use crate::mcp::client::listing;
 use crate::mcp::client::questions::Questions;
 use crate::mcp::config::entry::ServerEntry;
@@ -41,10 +42,19 @@ pub(super) struct ServerArgs {
     pub answers: Option<Map<String, Value>>,
     pub signs_in: bool,
     pub timeout: Option<Duration>,
+    /// The folder for what is no text.
+    pub save: Option<PathBuf>,
 }
 
 /// The flags that commands with a server have.
-const FLAGS: [&str; 5] = ["--json", "--raw", "--answers", "--login", "--timeout"];
+const FLAGS: [&str; 6] = [
+    "--json",
+    "--raw",
+    "--answers",
+    "--login",
+    "--timeout",
+    "--save",
+];
 
 impl ServerArgs {
     /// Reads the words of `command`, which takes so many names and then, perhaps, pairs. `--json` has a value where pairs may follow.
@@ -76,6 +86,7 @@ impl ServerArgs {
                 "--answers" if flags.contains(&flag) => {
                     args.answers = Some(object(flag, value()?)?);
                 }
+                "--save" if flags.contains(&flag) => args.save = Some(PathBuf::from(value()?)),
                 "--timeout" if flags.contains(&flag) => args.timeout = Some(seconds(value()?)?),
                 flag if flag.starts_with("--") => {
                     let known = FLAGS
@@ -153,6 +164,9 @@ impl UsedServer {
             events: Some(Arc::new(Stderr)),
             spoken: known(&entry, sign_in.as_deref(), &paths).and_then(|known| known.spoken),
         };
+        if let Err(problem) = log_level(&settings.env) {
+            say(&format!("Warning: {}", problem.one_line()));
+        }
         let connection = dial(&entry, host);
         Ok(Self {
             entry,

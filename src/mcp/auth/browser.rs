@@ -140,8 +140,7 @@ pub(super) fn authorize(
     let console = match policy {
         SignInPolicy::Never => return Err(Problem::internal("Nobody can sign in here.")),
         SignInPolicy::Ask(questions) => {
-            let message = "wants you to sign in. Open the browser?";
-            let question = Question::Url { message, url: &url };
+            let question = Question::SignIn { url: &url };
             match questions.ask(request.server, question, stop) {
                 Answer::Accept(_) => None,
                 Answer::Decline | Answer::Cancel => {

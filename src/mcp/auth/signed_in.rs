@@ -205,13 +205,25 @@ impl SignedIn {
             return Ok(Some(token));
         }
         let kept = token.clone();
+        let is_registered = self.entry.client_id.is_none()
+            && self.entry.metadata_url.as_ref() != Some(&token.client.id);
+        let mut is_forgotten = false;
         let new = match refresh(&self.requests, token, self.tokens.now(), stop) {
             Ok(new) => Some(new),
             Err(TokenFailure::InvalidGrant) => None,
+            // The server has forgotten that Marvin registered: the next sign-in does it anew.
+            Err(TokenFailure::InvalidClient(_)) if is_registered => {
+                is_forgotten = true;
+                None
+            }
             Err(TokenFailure::InvalidClient(problem)) => return Err(problem.next(self.advice())),
             Err(TokenFailure::Other(problem)) => return Err(problem),
         };
         self.tokens.change(|file| {
+            let registered = file.registration(&link.issuer);
+            if is_forgotten && registered.is_some_and(|own| own.client.id == kept.client.id) {
+                file.set_registration(&link.issuer, None);
+            }
             // A sign-in takes no lock of a refresh, and its token is the better one.
             if file.token(&link).is_some_and(|now| now == kept) {
                 file.set_token(&link, new.as_ref());

@@ -25,6 +25,10 @@ impl Questions for ScriptedAnswers {
         let Question::Form { schema, .. } = question else {
             return Answer::Decline;
         };
+        // A yes to who knows what is none that the script gave.
+        if !schema.is_object() {
+            return Answer::Decline;
+        }
         let mut values = Map::new();
         for field in form::fields(schema) {
             let given = self.values.get(&field.name);
@@ -83,6 +87,7 @@ mod tests {
         let optional =
             json!({"properties": {"name": {"type": "string", "enum": ["Bob"], "default": "Bob"}}});
         assert_eq!(ask(optional), Answer::Decline);
+        assert_eq!(ask(Value::Null), Answer::Decline);
         let declined = ask(json!({"properties": {"pin": {"type": "string"}}, "required": ["pin"]}));
         assert_eq!(declined, Answer::Decline);
     }

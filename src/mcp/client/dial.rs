@@ -8,12 +8,16 @@ use super::connection::{Connection, ServerEvents, Spoken};
 use super::credentials::Credentials;
 use super::inbound::Inbound;
 use super::questions::Questions;
+use super::secrets::Secrets;
 use super::server_connection::{ServerConnection, Way};
 use super::text::clipped;
+use super::transport::Transport;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_MCP_LOG;
 use crate::mcp::config::entry::ServerEntry;
+use crate::mcp::log_level::LEVELS;
 
 /// Characters of a server's name in messages.
 const MAX_NAME: usize = 64;
@@ -43,18 +47,53 @@ pub(crate) fn dial(entry: &ServerEntry, host: ClientHost) -> Arc<dyn Connection>
         questions: host.questions,
         events: host.events,
         ring: Arc::default(),
+        secrets: Secrets::new(entry.secrets.clone()),
         clock: Default::default(),
         has_given_roots: Default::default(),
         has_promised_roots: Default::default(),
         stop: Cancel::new(),
     });
-    let log_level = MARVIN_MCP_LOG.read(&host.env).map(str::to_owned);
+    let log_level = log_level(&host.env).ok().flatten();
     let way = Way::Entry(Box::new(entry.clone()));
     let mut connection = ServerConnection::new(inbound, way, host.env, host.spoken);
     connection.supervisor = host.supervisor;
     connection.credentials = host.credentials;
     connection.log_level = log_level;
     Arc::new(connection)
+}
+
+/// The least important level of what servers are to log, where the user names one.
+///
+/// # Errors
+/// There is no such level.
+pub(crate) fn log_level(env: &Env) -> Outcome<Option<String>> {
+    let level = MARVIN_MCP_LOG.read(env).map(str::trim);
+    match level.filter(|level| !LEVELS.contains(level)) {
+        Some(unknown) => Err(Problem::config(format!(
+            "{} is \"{}\", which is no level, so servers are asked for warnings.",
+            MARVIN_MCP_LOG.name,
+            clipped(unknown, 40)
+        ))
+        .next(format!("Levels are {}.", LEVELS.join(", ")))),
+        None => Ok(level.map(str::to_owned)),
+    }
+}
+
+/// Over a transport that somebody else has; the server speaks the era with a handshake.
+pub(crate) fn over(server: &str, transport: Arc<dyn Transport>) -> ServerConnection {
+    let inbound = Arc::new(Inbound {
+        server: server.to_owned(),
+        working_dir: Mutex::default(),
+        questions: None,
+        events: None,
+        ring: Arc::default(),
+        secrets: Default::default(),
+        clock: Default::default(),
+        has_given_roots: Default::default(),
+        has_promised_roots: Default::default(),
+        stop: Cancel::new(),
+    });
+    ServerConnection::new(inbound, Way::Given(transport), Env::default(), None)
 }
 
 /// Ends all of them side by side, so that one slow server does not hold up the others. For those that were never used no thread is started.

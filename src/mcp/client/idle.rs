@@ -35,6 +35,11 @@ impl Usage {
         self.lock().is_over
     }
 
+    /// It is ended here for another reason, and is none that failed.
+    pub(super) fn end(&self) {
+        self.lock().is_over = true;
+    }
+
     pub(super) fn opened(&self) {
         let mut state = self.lock();
         state.is_over = false;

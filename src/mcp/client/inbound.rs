@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::connection::{List, ServerEvent, ServerEvents};
 use super::questions::{Answer, Question, Questions};
 use super::ring::Ring;
+use super::secrets::Secrets;
 use super::text::clipped;
 use crate::base::cancel::Cancel;
 use crate::base::json::put;
@@ -27,6 +28,7 @@ pub(super) struct Inbound {
     pub questions: Option<Arc<dyn Questions>>,
     pub events: Option<Arc<dyn ServerEvents>>,
     pub ring: Arc<Ring>,
+    pub secrets: Secrets,
     pub clock: QuestionClock,
     /// The server has asked which folders it may use.
     pub has_given_roots: AtomicBool,
@@ -130,7 +132,25 @@ impl Inbound {
     fn elicited(&self, params: &Value, stop: &Cancel) -> Result<Value, RpcError> {
         let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
         let message = text("message");
-        let is_url = text("mode") == "url";
+        let is_url = match params.get("mode") {
+            None | Some(Value::Null) => false,
+            Some(mode) if mode == "form" => false,
+            Some(mode) if mode == "url" => true,
+            Some(mode) => {
+                let mode = mode
+                    .as_str()
+                    .map_or_else(|| mode.to_string(), str::to_owned);
+                return Err(RpcError::new(
+                    RpcError::INVALID_PARAMS,
+                    format!(
+                        "{} asked a question of the kind \"{}\", which Marvin does not know: {}",
+                        self.server,
+                        clipped(&mode, 40),
+                        clipped(message, 300)
+                    ),
+                ));
+            }
+        };
         let questions = (self.questions.as_ref()).filter(|questions| match is_url {
             true => questions.opens_addresses(),
             false => questions.takes_forms(),
@@ -179,7 +199,7 @@ impl Inbound {
                 };
                 let (level, text) = (
                     clipped(level.unwrap_or("info"), 20),
-                    clipped(&data, MAX_LOG),
+                    self.secrets.hide(clipped(&data, MAX_LOG)),
                 );
                 self.ring.line(&format!("{level}: {text}"));
                 ServerEvent::Log { level, text }
@@ -187,6 +207,12 @@ impl Inbound {
             _ => return,
         };
         self.tell(event);
+    }
+
+    /// The last lines that the server wrote for people.
+    pub(super) fn last_lines(&self, most: usize) -> Vec<String> {
+        let lines = self.ring.lines(most).into_iter();
+        lines.map(|line| self.secrets.hide(line)).collect()
     }
 
     pub(super) fn tell(&self, event: ServerEvent) {
@@ -272,6 +298,27 @@ mod tests {
             file_uri(Path::new("/home/ada/my pröject#1")),
             "file:///home/ada/my%20pr%C3%B6ject%231"
         );
+    }
+
+    #[test]
+    fn a_question_of_an_unknown_kind_is_an_error_whoever_is_there() {
+        let inbound = Inbound {
+            server: "f".to_owned(),
+            working_dir: Mutex::default(),
+            questions: None,
+            events: None,
+            ring: Arc::default(),
+            secrets: Secrets::default(),
+            clock: QuestionClock::default(),
+            has_given_roots: AtomicBool::default(),
+            has_promised_roots: AtomicBool::default(),
+            stop: Cancel::new(),
+        };
+        for mode in [json!("voice"), json!(3)] {
+            let asked = json!({"mode": mode, "message": "x"});
+            let error = inbound.answer("elicitation/create", &asked, &Cancel::new());
+            assert_eq!(error.unwrap_err().code, RpcError::INVALID_PARAMS, "{asked}");
+        }
     }
 
     #[test]

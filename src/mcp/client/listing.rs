@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::connection::{Connection, Freshness, List, Wait};
+use super::text::clipped;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
@@ -82,5 +83,47 @@ fn listed(
         items,
         missing,
         freshness: freshness.unwrap_or_default(),
+    }
+}
+
+/// The tools of a list that a session can have, and for each of the others its name, if it has one, and the reason.
+pub(crate) fn usable(tools: Vec<Value>) -> (Vec<Value>, Vec<(String, String)>) {
+    let (mut usable, mut refused): (Vec<Value>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    for tool in tools {
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+        let is_known = || usable.iter().any(|own| own.get("name") == tool.get("name"));
+        let why = match name.trim().is_empty() {
+            true => "it has no name",
+            false if is_known() => "another tool of this name came first",
+            false => {
+                usable.push(tool);
+                continue;
+            }
+        };
+        let shown = match name {
+            "" => "?".to_owned(),
+            name => clipped(name, 64),
+        };
+        refused.push((shown, why.to_owned()));
+    }
+    (usable, refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_tools_with_one_name_the_first_counts_and_those_without_one_do_not() {
+        let tools = json!([{"name": "ok", "n": 1}, {"name": "ok"}, {"name": "n1"}, {"inputSchema": {}}, 5, {"name": 7}, {"name": ""}]);
+        let (usable, refused) = usable(tools.as_array().unwrap().clone());
+        assert_eq!(
+            usable,
+            [json!({"name": "ok", "n": 1}), json!({"name": "n1"})]
+        );
+        let names: Vec<&str> = refused.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["ok", "?", "?", "?", "?"]);
     }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Question<'a> {
     Form { message: &'a str, schema: &'a Value },
     /// That the person opens an address.
     Url { message: &'a str, url: &'a str },
+    /// That the person signs in at an address: it is Marvin that asks.
+    SignIn { url: &'a str },
 }
 
 /// What the person did.

@@ -1,7 +1,7 @@
 //! Brings each message of a server where it belongs: an answer to whoever waits for it, everything else to [`Inbound`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,6 +42,8 @@ pub(super) struct Router {
     /// Requests of the server that are worked on.
     asked: Mutex<HashMap<RpcId, Cancel>>,
     busy: AtomicUsize,
+    /// Messages that came.
+    heard: AtomicU64,
 }
 
 #[derive(Default)]
@@ -62,6 +64,7 @@ impl Router {
             inbound,
             asked: Mutex::default(),
             busy: AtomicUsize::new(0),
+            heard: AtomicU64::new(0),
         })
     }
 
@@ -121,8 +124,13 @@ impl Router {
         lock(&self.state).closed.is_some()
     }
 
+    pub(super) fn heard(&self) -> u64 {
+        self.heard.load(Ordering::SeqCst)
+    }
+
     /// Takes the bytes of one message, or of a list of them, which 2025-03-26 allows. False when they are none. Invalid UTF-8 is replaced.
     pub(super) fn take(self: &Arc<Self>, bytes: &[u8], reply: &Reply) -> bool {
+        self.heard.fetch_add(1, Ordering::SeqCst);
         let value = json_lines::value(bytes).or_else(|_| {
             let text = String::from_utf8_lossy(bytes);
             json_lines::value(text.as_bytes())

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::text::{clean, clipped};
+use crate::formats::address;
+
 /// References written out within one another.
 const MAX_REFERENCES: usize = 5;
 /// Bytes of one that is written out.
@@ -9,6 +12,9 @@ const MAX_WRITTEN_OUT: usize = 32 << 10;
 /// Schemas in a schema, and their depth: a larger one says only that there are parameters.
 const MAX_SCHEMAS: usize = 500;
 const MAX_DEPTH: usize = 20;
+
+/// Characters of a description.
+const MAX_DESCRIPTION: usize = 1_024;
 
 /// Members whose value is a schema, or a list of schemas.
 const SCHEMAS: [&str; 15] = [
@@ -30,6 +36,8 @@ const SCHEMAS: [&str; 15] = [
 ];
 /// Members whose value is an object of schemas.
 const MAPS: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
+/// Members that name properties, or are patterns: they mean something to the server as they are.
+const AS_THEY_ARE: [&str; 4] = ["required", "dependentRequired", "pattern", "$anchor"];
 /// Members that nothing refers to any more.
 const DEFINITIONS: [&str; 4] = ["$defs", "definitions", "$schema", "$id"];
 
@@ -84,7 +92,7 @@ impl Preparation<'_> {
                     map.map(|(name, schema)| (name.clone(), self.schema(schema, depth + 1)))
                         .collect()
                 }
-                value => value.clone(),
+                value => member(key, value),
             };
             prepared.insert(key.clone(), value);
         }
@@ -110,7 +118,7 @@ impl Preparation<'_> {
         }
         let said = beside.iter();
         let said = said.filter(|(key, _)| matches!(key.as_str(), "description" | "default"));
-        written.extend(said.map(|(key, value)| (key.clone(), value.clone())));
+        written.extend(said.map(|(key, value)| (key.clone(), member(key, value))));
         Value::Object(written)
     }
 }
@@ -119,7 +127,33 @@ impl Preparation<'_> {
 fn target<'a>(whole: &'a Value, reference: &str) -> Option<&'a Value> {
     match reference.strip_prefix('#')? {
         "" => Some(whole),
-        pointer => whole.pointer(pointer),
+        // A fragment of a URI has its characters percent-encoded (RFC 6901 section 6), which not everybody does.
+        pointer => {
+            (whole.pointer(pointer)).or_else(|| whole.pointer(&address::decoded_whole(pointer)?))
+        }
+    }
+}
+
+/// A member that is no schema: its texts without what cannot be seen.
+fn member(key: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) if key == "description" => Value::from(clipped(text, MAX_DESCRIPTION)),
+        value if AS_THEY_ARE.contains(&key) => value.clone(),
+        value => cleaned(value),
+    }
+}
+
+fn cleaned(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(clean(text)),
+        Value::Array(items) => items.iter().map(cleaned).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            members
+                .map(|(key, value)| (key.clone(), cleaned(value)))
+                .collect()
+        }
+        other => other.clone(),
     }
 }
 
@@ -225,6 +259,40 @@ mod tests {
             prepared(&itself),
             json!({"type": "object", "properties": {}})
         );
+    }
+
+    #[test]
+    fn texts_are_cleaned_and_cut_and_an_encoded_reference_is_followed() {
+        let hidden = "hid\u{e0049}\u{202e}\u{200b}\u{1b}[31mden ";
+        let schema = json!({
+            "title": hidden,
+            "properties": {
+                "b": {"type": "string", "description": format!("{hidden}{}", "x".repeat(5_000)), "pattern": "^\u{200b}?$"},
+                "c": {"enum": ["u\u{202e}v", 3], "default": {"d": "\u{200b}"}},
+                "a": {"$ref": "#/definitions/Rec%3Cstring%2Cany%3E", "description": hidden},
+                "p": {"$ref": "#/definitions/100%25"},
+                "q": {"$ref": "#/definitions/100%"},
+            },
+            "required": ["b\u{200b}"],
+            "definitions": {"Rec<string,any>": {"properties": {"z": {"type": "integer"}}}, "100%": {"const": 1}},
+        });
+        let prepared = prepared(&schema);
+        let about = prepared["properties"]["b"]["description"].as_str().unwrap();
+        assert!(about.starts_with("hidden xxx") && about.ends_with("x…"));
+        assert_eq!(about.chars().count(), MAX_DESCRIPTION + 1);
+        let of = |name: &str| prepared["properties"][name].clone();
+        assert_eq!(prepared["title"], "hidden ");
+        assert_eq!(of("b")["pattern"], "^\u{200b}?$");
+        assert_eq!(of("c"), json!({"enum": ["uv", 3], "default": {"d": ""}}));
+        assert_eq!(
+            of("a"),
+            json!({"properties": {"z": {"type": "integer"}}, "description": "hidden"})
+        );
+        assert_eq!(
+            (of("p"), of("q")),
+            (json!({"const": 1}), json!({"const": 1}))
+        );
+        assert_eq!(prepared["required"], json!(["b\u{200b}"]));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::listening::Listener;
 use super::modern::{self, MAX_ROUNDS, Turn};
 use super::opening::{self, Live, Opening};
 use super::stdio::{self, Start};
+use super::stuck::{self, GivenUp};
 use super::transport::{Failure, Loss, Request, Transport};
 use super::{legacy, tool_marks};
 use crate::base::cancel::Cancel;
@@ -55,6 +56,7 @@ pub(crate) struct ServerConnection {
     opening: Mutex<()>,
     tools: Mutex<tool_marks::KnownTools>,
     usage: Arc<Usage>,
+    given_up: GivenUp,
 }
 
 #[derive(Default)]
@@ -89,6 +91,7 @@ impl ServerConnection {
             opening: Mutex::default(),
             tools: Mutex::default(),
             usage: Arc::default(),
+            given_up: GivenUp::default(),
         }
     }
 
@@ -310,12 +313,25 @@ impl ServerConnection {
         .into())
     }
 
-    /// The result of a request. One that was lost is sent once more if `is_safe`: when it does no harm that the server works on it twice.
+    /// The result of a request, without what the server was given in confidence.
     fn ask(&self, method: &str, params: &Value, is_safe: bool, wait: Wait<'_>) -> Outcome<Value> {
+        let answer = self.answer(method, params, is_safe, wait);
+        self.inbound.secrets.hide_in(answer)
+    }
+
+    /// The result of a request. One that was lost is sent once more if `is_safe`: when it does no harm that the server works on it twice.
+    fn answer(
+        &self,
+        method: &str,
+        params: &Value,
+        is_safe: bool,
+        wait: Wait<'_>,
+    ) -> Outcome<Value> {
         let _used = self.usage.begin();
         let mut is_first = true;
         loop {
             let live = self.live(self.to_open(wait))?;
+            let begun = Instant::now();
             let tool = params.get("name").and_then(Value::as_str);
             let headers = match (method, tool) {
                 ("tools/call", Some(tool)) if marks_count(&live) => {
@@ -327,6 +343,13 @@ impl ServerConnection {
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
+            // Only a process of ours is ended; a server of somebody else goes on for others.
+            if self.idle_limit().is_some()
+                && failure.is_given_up()
+                && self.given_up.again(&live, begun)
+            {
+                stuck::end_unless_it_answers(&live, &self.usage, &self.inbound, &self.ids);
+            }
             let again = match &failure {
                 Failure::Lost(Loss::SessionOver, _) => {
                     self.forget(&live);
@@ -452,11 +475,14 @@ fn marks_count(live: &Live) -> bool {
 
 impl Connection for ServerConnection {
     fn open(&self, wait: Wait<'_>) -> Outcome<ServerFacts> {
-        Ok(self.live(wait)?.facts.clone())
+        let live = self.live(wait);
+        let hide = |problem| self.inbound.secrets.hide_in_problem(problem);
+        Ok(live.map_err(hide)?.facts.clone())
     }
 
     fn page(&self, list: List, cursor: Option<&str>, wait: Wait<'_>) -> Outcome<Value> {
-        let live = self.live(wait)?;
+        let live = self.live(wait);
+        let live = live.map_err(|problem| self.inbound.secrets.hide_in_problem(problem))?;
         if !live.facts.has(list.capability()) {
             return Ok(json!({ list.field(): [] }));
         }
@@ -534,7 +560,7 @@ impl Connection for ServerConnection {
     }
 
     fn last_words(&self, most: usize) -> Vec<String> {
-        self.inbound.ring.lines(most)
+        self.inbound.last_lines(most)
     }
 
     fn is_open(&self) -> bool {
@@ -563,20 +589,4 @@ impl Drop for ServerConnection {
         self.inbound.stop.fire();
         self.close();
     }
-}
-
-/// Over a transport that somebody else has; the server speaks the era with a handshake.
-pub(crate) fn over(server: &str, transport: Arc<dyn Transport>) -> ServerConnection {
-    let inbound = Arc::new(Inbound {
-        server: server.to_owned(),
-        working_dir: Mutex::default(),
-        questions: None,
-        events: None,
-        ring: Arc::default(),
-        clock: Default::default(),
-        has_given_roots: Default::default(),
-        has_promised_roots: Default::default(),
-        stop: Cancel::new(),
-    });
-    ServerConnection::new(inbound, Way::Given(transport), Env::default(), None)
 }

@@ -14,6 +14,7 @@ use super::{listing, names, results, schema};
 use crate::base::cancel::Cancel;
 use crate::base::ids::hex;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::one_line;
 use crate::chat::event::{Event, Level};
 use crate::proc::capture::without_links;
 use crate::tools::engine::owned_tool::OwnedTool;
@@ -99,6 +100,7 @@ impl Server {
             definition,
             call_limit: self.call_limit,
             total_limit: self.call_limit,
+            is_callers: true,
         };
         let tool = owned_tool(of, name, Arc::clone(&self.connection))?;
         Ok(OwnedTool {
@@ -150,6 +152,8 @@ pub(crate) struct ServerTool<'a> {
     pub call_limit: Duration,
     /// A call, however much it reports.
     pub total_limit: Duration,
+    /// The program that drives Marvin has it: what it says is as good as what that says.
+    pub is_callers: bool,
 }
 
 /// A tool of a server as one that a session can register.
@@ -167,6 +171,13 @@ pub(crate) fn owned_tool(
     let (limit, total) = (of.call_limit, of.total_limit);
     let raw = of.raw.to_owned();
     let shown = format!("{} of {}", clipped(of.raw, 64), clipped(of.server, 64));
+    let source = (!of.is_callers).then(|| {
+        one_line(&format!(
+            "the tool {} of the server {}",
+            clipped(of.raw, 64),
+            clipped(of.server, 64)
+        ))
+    });
     let file = name.clone();
     let announced = of.definition.get("outputSchema").cloned();
     let has_warned = AtomicBool::new(false);
@@ -183,7 +194,12 @@ pub(crate) fn owned_tool(
                 .up_to(total)
                 .set_by("timeout")
                 .heard_by(&progress);
-            let result = connection.call(&raw, args, wait)?;
+            let result = connection.call(&raw, args, wait);
+            let source = source.as_deref();
+            let result = result.map_err(|problem| match source {
+                Some(source) => results::failure(source, problem),
+                None => problem,
+            })?;
             let tell = |words| ctx.listener.emit(Event::Notice(Level::Info, words));
             if let Some(words) = results::for_user(&result) {
                 tell(format!("{shown} to you: {words}"));
@@ -197,13 +213,19 @@ pub(crate) fn owned_tool(
                     clipped(&why, 300)
                 ));
             }
-            results::outcome(&result, || {
+            results::outcome(source, &result, || {
                 scratch::hide(ctx);
                 let folder = without_links(&scratch::long_output(ctx).ok()?);
                 Some(folder.join(format!("{file}-{}.txt", hex(4))))
             })
         }),
     })
+}
+
+/// Bytes of what models are told of a tool beside its name.
+pub(crate) fn offered_len(server: &str, raw: &str, definition: &Value) -> usize {
+    let schema = definition.get("inputSchema").unwrap_or(&Value::Null);
+    summary(server, raw, definition).len() + schema::prepared(schema).to_string().len()
 }
 
 /// A tool as a caller is told of it.

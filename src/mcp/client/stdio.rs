@@ -260,7 +260,7 @@ fn read_all(
 
 /// The sentence, and the last line that the server wrote.
 fn with_last_words(sentence: &str, inbound: &Inbound) -> String {
-    let mut lines = inbound.ring.lines(1);
+    let mut lines = inbound.last_lines(1);
     match lines.pop() {
         Some(line) if line.ends_with(['.', '!', '?']) => {
             format!("{sentence} It wrote last: {line}")
@@ -300,6 +300,10 @@ impl Transport for Stdio {
         self.send(Incoming::notification(method, params));
     }
 
+    fn heard(&self) -> u64 {
+        self.router.heard()
+    }
+
     fn is_alive(&self) -> bool {
         !self.router.is_closed()
     }
@@ -325,7 +329,7 @@ impl Drop for Stdio {
 
 /// A process that is gone, with what it said.
 pub(super) fn gone(inbound: &Inbound, problem: Problem) -> Problem {
-    let lines = inbound.ring.lines(LAST_LINES);
+    let lines = inbound.last_lines(LAST_LINES);
     match lines.is_empty() {
         true => problem,
         false => problem.facts(lines.join("\n")),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::connection::Wait;
 use super::text::clipped;
-use crate::base::problem::Problem;
+use crate::base::problem::{Problem, ProblemKind};
 use crate::formats::json_rpc::RpcError;
 
 /// Characters of a server's words in an error.
@@ -51,6 +51,11 @@ pub(crate) trait Transport: Send + Sync {
         true
     }
 
+    /// How many messages have come this way, where that is counted.
+    fn heard(&self) -> u64 {
+        0
+    }
+
     /// Ends it.
     fn close(&self) {}
 }
@@ -95,11 +100,22 @@ impl Failure {
                     true => "it gave no reason.",
                     false => &words,
                 };
-                Problem::network(format!("{server} answered {method} with an error: {words}"))
+                let end = match words.ends_with(['.', '!', '?', '…']) {
+                    true => "",
+                    false => ".",
+                };
+                Problem::network(format!(
+                    "{server} answered {method} with an error: {words}{end}"
+                ))
             }
             Self::Status(_, None, problem) => *problem,
             Self::Lost(_, problem) | Self::Other(problem) => problem,
         }
+    }
+
+    /// Whoever asked does not wait any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self, Self::Other(problem) if matches!(problem.kind, ProblemKind::Cancelled | ProblemKind::Timeout))
     }
 
     /// The code of the server's error.

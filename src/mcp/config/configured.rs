@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::entry::{HttpReach, Limits, Reach, ServerEntry};
 use super::expand::{self, Variables};
+use super::secrets;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
@@ -131,11 +132,37 @@ impl ConfiguredServer {
         one_line(&quoted.collect::<Vec<_>>().join(" "))
     }
 
-    /// The names of the variables that it is given, each once.
+    /// The names of the variables that it is given, each once: those of the environment, and those that its `env` sets.
     pub(crate) fn variables(&self) -> Vec<String> {
         let mut names = Vec::new();
         collect_names(&self.entry, &mut names);
+        if matches!(self.kind(), Ok(Kind::Stdio)) {
+            let set = self.entry.get("env").and_then(Value::as_object);
+            for name in set.into_iter().flat_map(Map::keys) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
         names
+    }
+
+    /// What a program is given beside its command line, as it is written: variables decide what a command line runs. Empty where there is nothing.
+    pub(crate) fn given(&self) -> String {
+        let is_program = matches!(self.kind(), Ok(Kind::Stdio));
+        let text = |key: &str| {
+            let text = self.entry.get(key).and_then(Value::as_str);
+            text.filter(|_| is_program)
+        };
+        let mut gets = self.variables();
+        gets.extend(text("envFile").map(|file| format!("the variables of {file}")));
+        let gets = (!gets.is_empty()).then(|| format!("gets {}", gets.join(", ")));
+        let at = text("cwd").map(|dir| format!("in {dir}"));
+        let parts: Vec<String> = gets.into_iter().chain(at).collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", one_line(&parts.join("; "))),
+        }
     }
 
     /// A key by which another program would run its tools without a question, which does not count here.
@@ -219,6 +246,7 @@ impl ConfiguredServer {
         let entry = ServerEntry {
             name: self.name.clone(),
             hash: self.hash(),
+            secrets: secrets::find(&self.entry, &reach, variables),
             reach,
             limits,
             protocol: protocol.map(str::to_owned),
@@ -314,28 +342,27 @@ impl<'a> Fields<'a> {
             .text("command")?
             .filter(|command| !command.trim().is_empty());
         let command = command.ok_or_else(|| Problem::config("It has no command."))?;
-        let mut words = vec![command.to_owned()];
         let args = self.list("args")?;
-        let is_file = || {
-            variables
-                .folder
-                .map_or(PathBuf::new(), Path::to_owned)
-                .join(command)
-                .exists()
+        let whole = variables.expand(command)?;
+        let is_file = || in_folder(&whole, variables.folder).exists();
+        let has_blank = command.trim().contains([' ', '\t']);
+        let mut words = match args.is_empty() && has_blank && !is_file() {
+            true => {
+                let words = (variables.split(command)?)
+                    .ok_or_else(|| Problem::config("A quote in its command is not closed."))?;
+                if words.len() > 1 {
+                    notices.push(
+                        "Its command is taken as a program with arguments; they belong into args."
+                            .to_owned(),
+                    );
+                }
+                words
+            }
+            false => vec![whole],
         };
-        if args.is_empty() && command.trim().contains([' ', '\t']) && !is_file() {
-            words = shlex::split(command)
-                .ok_or_else(|| Problem::config("A quote in its command is not closed."))?;
-            notices.push(
-                "Its command is taken as a program with arguments; they belong into args."
-                    .to_owned(),
-            );
+        for arg in &args {
+            words.push(variables.expand(arg)?);
         }
-        words.extend(args);
-        let words: Vec<String> = words
-            .iter()
-            .map(|word| variables.expand(word))
-            .collect::<Outcome<_>>()?;
         let mut words = words.into_iter();
         let mut env = match self.text("envFile")? {
             Some(path) => env_file(&in_folder(&variables.expand(path)?, variables.folder))?,

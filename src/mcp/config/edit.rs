@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::configured::Source;
 use super::files::{KEYS, ServerFile, unknown};
@@ -41,7 +41,11 @@ pub(crate) fn add(file: &ServerFile, name: &str, entry: &Value) -> Outcome<()> {
             true => "{}\n",
             false => text,
         };
-        Ok(json_edit::set(text, &[key, name], entry))
+        // In place of nothing, which is no object, the whole of it is written.
+        Ok(match whole.get(key).is_some_and(Value::is_null) {
+            true => json_edit::set(text, &[key], &json!({ name: entry })),
+            false => json_edit::set(text, &[key, name], entry),
+        })
     })
 }
 

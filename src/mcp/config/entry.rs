@@ -22,6 +22,17 @@ pub(crate) struct ServerEntry {
     pub excluded: Vec<String>,
     /// Its tools are offered directly, however many there are.
     pub is_always_loaded: bool,
+    /// Values of it that nobody is shown.
+    pub secrets: EntrySecrets,
+}
+
+/// Values that let in somewhere.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EntrySecrets {
+    /// Those that are meant for that.
+    pub keys: Vec<String>,
+    /// Those that may be, and came from variables.
+    pub values: Vec<String>,
 }
 
 /// How a server is reached.

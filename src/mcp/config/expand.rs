@@ -56,6 +56,50 @@ impl Variables<'_> {
     }
 }
 
+/// Around the number of a value in a line that is split: no entry has this character.
+const MARK: char = '\u{1}';
+
+impl Variables<'_> {
+    /// The words of a line as a shell splits it, with its variables replaced: their values are never split, defaults are. `None` when a quote is not closed.
+    ///
+    /// # Errors
+    /// As [`Self::expand`].
+    pub(crate) fn split(&self, line: &str) -> Outcome<Option<Vec<String>>> {
+        if self.is_literal {
+            return Ok(shlex::split(line));
+        }
+        let (mut marked, mut values) = (String::new(), Vec::new());
+        for part in parts(line) {
+            match part {
+                Part::Text(text) => marked.push_str(&text.replace(MARK, "")),
+                Part::Variable { name, default } => {
+                    let value = self.value(name);
+                    let value = value.filter(|value| default.is_none() || !value.is_empty());
+                    match (value, default) {
+                        (Some(value), _) => {
+                            marked.push_str(&format!("{MARK}{}{MARK}", values.len()));
+                            values.push(value);
+                        }
+                        (None, Some(default)) => marked.push_str(&default.replace(MARK, "")),
+                        (None, None) => return Err(missing(name)),
+                    }
+                }
+            }
+        }
+        let words = shlex::split(&marked).map(|words| {
+            let put_in = |mut word: String| {
+                // From the last one on: a value may look like a mark.
+                for (number, value) in values.iter().enumerate().rev() {
+                    word = word.replace(&format!("{MARK}{number}{MARK}"), value);
+                }
+                word
+            };
+            words.into_iter().map(put_in).collect()
+        });
+        Ok(words)
+    }
+}
+
 fn missing(name: &str) -> Problem {
     Problem::config(format!("The variable {} is not set.", clip(name, 60)))
         .next("Set it, or give it a default in the entry: ${NAME:-default}.")
@@ -125,6 +169,18 @@ mod tests {
             ("${workspaceFolder}:${userHome}", "/src/app:/home/ann"),
         ] {
             assert_eq!(variables.expand(text).unwrap(), expanded);
+        }
+        for (line, words) in [
+            ("${userHome}/run 'a b'", Some(vec!["/home/ann/run", "a b"])),
+            (
+                "${MISSING:-python3 x.py} ${KEY}",
+                Some(vec!["python3", "x.py", "k-1"]),
+            ),
+            ("\"${NESTED} x\"", Some(vec!["${KEY} x"])),
+            ("'a", None),
+        ] {
+            let words = words.map(|words| words.into_iter().map(str::to_owned).collect());
+            assert_eq!(variables.split(line).unwrap(), words, "{line}");
         }
         let problem = variables.expand("a ${MISSING}").unwrap_err().one_line();
         assert!(problem.contains("MISSING"), "{problem}");

@@ -13,6 +13,7 @@ use crate::base::cancel::Cancel;
 use crate::base::json::put;
 use crate::formats::json_rpc::open_requests::{OpenRequests, RpcResult};
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
+use crate::mcp::log_level::LEVELS;
 use crate::mcp::revision::Era;
 
 /// Where the messages to a client go that answer nothing.
@@ -20,18 +21,6 @@ pub(super) trait Outlet: Send + Sync {
     /// Sends one message. A client that is gone is no failure of the request.
     fn send(&self, message: String);
 }
-
-/// Levels of what is logged, the least important first.
-pub(super) const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
 
 /// Questions to one client that are open.
 const MAX_QUESTIONS: usize = 16;

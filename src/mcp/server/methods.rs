@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::exchange::{Exchange, LEVELS};
+use super::exchange::Exchange;
 use super::offering::{Answer, Offering, invalid_params, no_method};
 use super::subscription;
 use crate::base::json::put;
 use crate::formats::json_rpc::RpcError;
+use crate::mcp::log_level::LEVELS;
 use crate::mcp::revision::{Era, MODERN};
 
 /// For how long a client may keep a result, and whether it may show it to others.

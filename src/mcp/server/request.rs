@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::formats::json_rpc::RpcError;
+use crate::mcp::log_level::LEVELS;
 use crate::mcp::revision::MODERN;
 
 /// The client speaks a revision that is not spoken here.
@@ -54,11 +55,24 @@ pub(super) fn check(params: &Value) -> Result<(), RpcError> {
     if version != MODERN {
         return Err(unsupported(version));
     }
-    match meta(params, CAPABILITIES) {
-        Some(Value::Object(_)) => Ok(()),
-        _ => Err(invalid_params(format!(
+    let Some(Value::Object(_)) = meta(params, CAPABILITIES) else {
+        return Err(invalid_params(format!(
             "params._meta needs \"{CAPABILITIES}\", an object."
-        ))),
+        )));
+    };
+    let is_level = |level: &Value| LEVELS.iter().any(|own| level == own);
+    if !meta(params, LOG_LEVEL).is_none_or(is_level) {
+        return Err(invalid_params(format!(
+            "\"{LOG_LEVEL}\" is one of {}.",
+            LEVELS.join(", ")
+        )));
+    }
+    let is_token = |token: &Value| token.is_string() || token.is_i64() || token.is_u64();
+    match meta(params, "progressToken").is_none_or(is_token) {
+        true => Ok(()),
+        false => Err(invalid_params(
+            "params._meta.progressToken is a text or an integer.".to_owned(),
+        )),
     }
 }
 

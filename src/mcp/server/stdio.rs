@@ -2,17 +2,19 @@
 
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::batch;
 use super::client::Client;
 use super::engine::Server;
 use super::exchange::Outlet;
 use super::methods::Lasting;
+use super::subscription::watch_resources;
 use super::work::Workers;
 use crate::base::cancel::Cancel;
 use crate::formats::json_lines::{MAX_LINE_IN, NextLine, next_line};
@@ -47,6 +49,7 @@ pub(crate) fn serve(
         client: Client::default(),
         lines: Arc::new(Lines(Mutex::new(output))),
         workers: Workers::default(),
+        tells_of_changes: AtomicBool::new(false),
         all: stop.child().0,
     });
     let (ended, end) = crossbeam_channel::bounded(1);
@@ -74,6 +77,8 @@ struct Connection {
     client: Client,
     lines: Arc<dyn Outlet>,
     workers: Workers,
+    /// It is being looked for changes.
+    tells_of_changes: AtomicBool,
     /// Ends every request.
     all: Cancel,
 }
@@ -99,11 +104,43 @@ impl Connection {
                     Ok(Incoming::Answer { id, result }) => {
                         self.client.peer.questions.answer(&id, result);
                     }
-                    Ok(message) => self.client.notified(message),
+                    Ok(message) => {
+                        if matches!(&message, Incoming::Notification { method, .. } if method == "notifications/initialized")
+                        {
+                            self.tell_of_changes();
+                        }
+                        self.client.notified(message);
+                    }
                     Err(misread) => self.refuse(&misread.id, misread.error),
                 },
             }
         }
+    }
+
+    /// Has a client with a handshake told of changes, which no request of it asks for.
+    fn tell_of_changes(self: &Arc<Self>) {
+        if self.tells_of_changes.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let connection = Arc::clone(self);
+        let watch = move || {
+            watch_resources(
+                connection.server.offering(),
+                &connection.all,
+                |has_changed| {
+                    if has_changed {
+                        let message = Incoming::notification(
+                            "notifications/resources/list_changed",
+                            &json!({}),
+                        );
+                        connection.lines.send(message);
+                    }
+                    true
+                },
+            );
+        };
+        // Without a thread the client sees changes when it asks.
+        let _ = thread::Builder::new().spawn(watch);
     }
 
     /// Works on a line if it is a batch.

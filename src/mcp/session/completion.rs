@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::SessionServers;
-use super::prompts::{declared, given};
+use super::prompts::{called, declared, given};
 use super::server::{Resources, SessionServer};
 use crate::base::problem::Outcome;
 use crate::mcp::client::connection::{List, Wait};
@@ -25,10 +25,11 @@ impl SessionServers {
     fn known_named<'a>(&self, text: &'a str) -> Option<(&Arc<SessionServer>, &'a str)> {
         text.contains(':').then_some(())?;
         let fitting = self.known().iter().filter_map(|server| {
-            let rest = text.strip_prefix(server.name.as_str())?.strip_prefix(':')?;
-            Some((server, rest))
+            let (len, rest) = server.named(text)?;
+            Some((len, server, rest))
         });
-        fitting.max_by_key(|(server, _)| server.name.len())
+        let (_, server, rest) = fitting.max_by_key(|(len, ..)| *len)?;
+        Some((server, rest))
     }
 
     /// `SERVER:` for each server with resources whose name begins so.
@@ -38,7 +39,7 @@ impl SessionServers {
             (server.snapshot()).is_some_and(|snapshot| snapshot.has_resources)
         };
         let servers = self.known().iter().filter(has_resources);
-        let names = servers.map(|server| format!("{}:", server.name));
+        let names = servers.map(|server| format!("{}:", server.word()));
         names
             .filter(|name| !typed.is_empty() && name.to_lowercase().starts_with(&typed))
             .collect()
@@ -62,7 +63,7 @@ impl SessionServers {
         }
         let mut all: Vec<String> = Vec::new();
         for uri in found {
-            let name = format!("{}:{uri}", server.name);
+            let name = format!("{}:{uri}", server.word());
             if name.to_lowercase().contains(&typed.to_lowercase()) && !all.contains(&name) {
                 all.push(name);
             }
@@ -143,8 +144,7 @@ impl SessionServers {
             return Vec::new();
         };
         let snapshot = server.snapshot().unwrap_or_default();
-        let is_it = |own: &&Value| own.get("name").and_then(Value::as_str) == Some(prompt);
-        let Some(found) = snapshot.prompts.iter().find(is_it) else {
+        let Some((prompt, found)) = called(&snapshot.prompts, prompt) else {
             return Vec::new();
         };
         let Ok(args) = given(found, rest) else {

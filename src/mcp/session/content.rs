@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::mcp::client::results::block;
+use crate::mcp::client::results::{block, decoded_len};
 use crate::mcp::client::text::{clean, clipped};
 
 /// Bytes of one image.
@@ -15,6 +15,8 @@ const MAX_IMAGE: usize = 5 << 20;
 pub(crate) struct ServerContent {
     pub text: String,
     pub images: Vec<(String, Vec<u8>)>,
+    /// How much it is at the server: what is not text is only named in [`Self::text`].
+    pub bytes: u64,
 }
 
 impl ServerContent {
@@ -61,6 +63,11 @@ impl ServerContent {
     fn resource(&mut self, resource: &Value) {
         let text = |key: &str| resource.get(key).and_then(Value::as_str);
         let uri = text("uri").unwrap_or_default();
+        let bytes = match (text("text"), text("blob")) {
+            (Some(text), _) => text.len(),
+            (None, blob) => blob.map_or(0, decoded_len),
+        };
+        self.bytes = self.bytes.saturating_add(bytes as u64);
         match (text("text"), text("blob")) {
             (Some(text), _) => self.say(&clean(text)),
             (None, Some(blob)) if self.image(uri, text("mimeType").unwrap_or_default(), blob) => {}
@@ -122,6 +129,7 @@ mod tests {
             {"uri": "a", "text": "one"}, {"uri": "b", "blob": "AAAA"}, {"uri": "c", "mimeType": "image/png", "blob": "aGk="},
         ]}));
         assert_eq!(resource.text, "one\n[resource, 3 bytes]");
+        assert_eq!(resource.bytes, 3 + 3 + 2);
         assert_eq!(resource.images.len(), 1);
     }
 }

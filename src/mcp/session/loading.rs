@@ -11,7 +11,7 @@ use crate::base::text::{clip, one_line};
 use crate::mcp::auth::policy::SignInPolicy;
 use crate::mcp::auth::signed_in::SignedIn;
 use crate::mcp::client::credentials::Credentials;
-use crate::mcp::client::dial::{ClientHost, dial};
+use crate::mcp::client::dial::{ClientHost, dial, log_level};
 use crate::mcp::client::questions::Questions;
 use crate::mcp::config::configured::{ConfiguredServer, Source};
 use crate::mcp::config::entry::ServerEntry;
@@ -43,6 +43,12 @@ impl SessionServers {
             self.note(format!(
                 "{key} of MCP servers is ignored: Marvin asks about calls itself (/help permissions)."
             ));
+        }
+        if let Some(problem) = log_level(&session.env)
+            .err()
+            .filter(|_| !configured.is_empty())
+        {
+            self.note(problem.one_line());
         }
         let mut known = None;
         let mut servers: Vec<Arc<SessionServer>> = Vec::new();

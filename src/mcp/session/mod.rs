@@ -251,14 +251,18 @@ impl SessionServers {
             return Vec::new();
         }
         self.begin(session);
+        for server in self.known() {
+            if server.was_let_in() {
+                server.forget();
+                self.enqueue(server);
+            }
+        }
         let is_first = !self.has_joined.load(Ordering::Relaxed);
         if is_first {
             self.wait(patience, stop);
             // Where the wait was broken off the next message goes on with it.
             self.has_joined.store(!stop.is_fired(), Ordering::Relaxed);
-            if !stop.is_fired() && !patience.is_zero() {
-                self.tell_of_silent(patience);
-            }
+            self.note_late(patience, stop);
         }
         // In a conversation, which sends more than one message: what has changed is offered with the next one.
         if !is_first || patience.is_zero() {
@@ -289,18 +293,6 @@ impl SessionServers {
         let mut work = self.work();
         work.told = 0;
         std::mem::take(&mut work.notices)
-    }
-
-    /// The user learns of servers that have not answered for so long.
-    fn tell_of_silent(&self, patience: Duration) {
-        for server in self.known().iter().filter(|server| server.is_awaited()) {
-            self.note(format!(
-                "The MCP server {} is not connected: it has not answered for {} s. \
-                 What it offers comes with a later message, once it does.",
-                server.shown,
-                patience.as_secs()
-            ));
-        }
     }
 
     /// Ends the servers of this session.

@@ -12,6 +12,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
 use crate::mcp::client::connection::Wait;
+use crate::mcp::client::names;
 use crate::mcp::client::questions::{Answer, Question};
 use crate::mcp::client::results;
 use crate::mcp::client::text::clipped;
@@ -19,6 +20,7 @@ use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::OwnedTool;
 use crate::tools::engine::result::ToolOk;
 use crate::tools::engine::rules::READ;
+use crate::tools::output::untrusted::fenced;
 
 /// Name of the tool that reads resources.
 const READ_TOOL: &str = "read_mcp_resource";
@@ -48,14 +50,13 @@ impl SessionServers {
                 let name = prompt.get("name")?.as_str()?;
                 let about = prompt.get("description").or_else(|| prompt.get("title"));
                 Some(PromptRow {
-                    call: format!("/{}:{name}", server.name),
+                    call: format!("/{}:{}", server.word(), prompt_word(name)),
                     about: clipped(about.and_then(Value::as_str).unwrap_or_default(), MAX_ABOUT),
                 })
             };
             prompts.into_iter().filter_map(row).collect::<Vec<_>>()
         });
-        rows.filter(|row| !row.call.contains(char::is_whitespace))
-            .collect()
+        rows.collect()
     }
 
     /// The server before the colon of `SERVER:REST`, and the rest; the longest name that fits.
@@ -66,10 +67,10 @@ impl SessionServers {
     ) -> Option<(Arc<SessionServer>, &'a str)> {
         text.contains(':').then_some(())?;
         let fitting = self.all(session).iter().filter_map(|server| {
-            let rest = text.strip_prefix(server.name.as_str())?.strip_prefix(':')?;
-            Some((server, rest))
+            let (len, rest) = server.named(text)?;
+            Some((len, server, rest))
         });
-        let (server, rest) = fitting.max_by_key(|(server, _)| server.name.len())?;
+        let (_, server, rest) = fitting.max_by_key(|(len, ..)| *len)?;
         Some((Arc::clone(server), rest))
     }
 
@@ -85,8 +86,21 @@ impl SessionServers {
     ) -> Option<Outcome<ServerContent>> {
         let after = line.trim_start().strip_prefix('/')?;
         let (name, rest) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
-        let (server, prompt) = self.named(session, name)?;
+        let Some((server, prompt)) = self.named(session, name) else {
+            return self.misnamed(session, name).map(Err);
+        };
         Some(self.read_prompt(&server, prompt, rest, stop))
+    }
+
+    /// Why a line that calls a prompt of a server calls none: there is no such server. `None` for what may be a message.
+    fn misnamed(self: &Arc<Self>, session: &SessionContext, call: &str) -> Option<Problem> {
+        let (server, prompt) = call.split_once(':')?;
+        let is_word = |word: &str| {
+            let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+            !word.is_empty() && word.chars().all(is_part)
+        };
+        let is_call = self.setup.is_some() && is_word(server) && is_word(prompt);
+        is_call.then(|| self.find(session, server).err()).flatten()
     }
 
     /// What a resource of a server holds, if the name (`SERVER:URI`) is one of a server.
@@ -123,9 +137,14 @@ impl SessionServers {
     ) -> Outcome<ServerContent> {
         let connection = server.reachable()?;
         let snapshot = server.snapshot().unwrap_or_default();
-        let found = find_prompt(server, &snapshot.prompts, name)?;
+        let (name, found) = find_prompt(server, &snapshot.prompts, name)?;
         let usage = |problem: Problem| {
-            problem.next(format!("Usage: /{}:{name} {}", server.name, usage(found)))
+            problem.next(format!(
+                "Usage: /{}:{} {}",
+                server.word(),
+                prompt_word(name),
+                usage(found)
+            ))
         };
         let mut args = given(found, rest).map_err(usage)?;
         let missing = missing(found, &args);
@@ -179,19 +198,25 @@ impl SessionServers {
                 let text = |key: &str| args.get(key).and_then(Value::as_str).unwrap_or_default();
                 let servers = servers.upgrade().ok_or_else(Problem::cancelled)?;
                 let server = servers.find(&ctx.session, text("server"))?;
-                let content = read_resource(&server, text("uri"), &ctx.stop)?;
+                let source = format!(
+                    "the resource {} of the server {}",
+                    one_line(&clipped(text("uri"), 200)),
+                    server.shown
+                );
+                let content = read_resource(&server, text("uri"), &ctx.stop)
+                    .map_err(|problem| results::failure(&source, problem))?;
                 let mut said = content.text;
                 for (name, _) in &content.images {
                     said.push_str(&format!(
                         "\n[image {name}: the user can attach it with @{}:{name}]",
-                        server.name
+                        server.word()
                     ));
                 }
                 let images = content.images.into_iter();
                 let images = images.filter_map(|(name, bytes)| results::picture(&name, bytes));
                 Ok(ToolOk {
                     images: images.collect(),
-                    ..ToolOk::from(said)
+                    ..ToolOk::from(fenced(&source, &said))
                 })
             }),
         })
@@ -205,20 +230,41 @@ fn read_resource(server: &SessionServer, uri: &str, stop: &Cancel) -> Outcome<Se
     Ok(ServerContent::of_resource(&result))
 }
 
-fn find_prompt<'a>(server: &SessionServer, prompts: &'a [Value], name: &str) -> Outcome<&'a Value> {
-    let name_of = |prompt: &'a Value| prompt.get("name").and_then(Value::as_str);
-    let mut all = prompts.iter();
-    all.find(|prompt| name_of(prompt) == Some(name))
-        .ok_or_else(|| {
-            let shown = one_line(&clip(name, 60));
-            let problem = Problem::missing(format!("{} has no prompt \"{shown}\".", server.shown));
-            let names = prompts.iter().filter_map(name_of);
-            problem.near_or(
-                name,
-                names,
-                format!("/mcp {} lists what it has.", server.shown),
-            )
-        })
+/// A prompt's name where one word is needed.
+pub(super) fn prompt_word(name: &str) -> String {
+    match name.contains(char::is_whitespace) {
+        true => names::part(name),
+        false => name.to_owned(),
+    }
+}
+
+/// The prompt that is called so, by its name or the word for it, with its name.
+pub(super) fn called<'a>(prompts: &'a [Value], name: &str) -> Option<(&'a str, &'a Value)> {
+    let named = || {
+        let prompts = prompts.iter();
+        prompts.filter_map(|prompt| Some((prompt.get("name")?.as_str()?, prompt)))
+    };
+    (named().find(|(own, _)| *own == name))
+        .or_else(|| named().find(|(own, _)| prompt_word(own) == name))
+}
+
+fn find_prompt<'a>(
+    server: &SessionServer,
+    prompts: &'a [Value],
+    name: &str,
+) -> Outcome<(&'a str, &'a Value)> {
+    called(prompts, name).ok_or_else(|| {
+        let shown = one_line(&clip(name, 60));
+        let problem = Problem::missing(format!("{} has no prompt \"{shown}\".", server.shown));
+        let all = prompts.iter();
+        let words = all.filter_map(|prompt| Some(prompt_word(prompt.get("name")?.as_str()?)));
+        let words: Vec<String> = words.collect();
+        problem.near_or(
+            name,
+            words.iter().map(String::as_str),
+            format!("/mcp {} lists what it has.", server.shown),
+        )
+    })
 }
 
 /// The arguments that a prompt declares: name, and whether it is required.
@@ -311,6 +357,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_prompt_is_called_by_its_name_or_in_one_word() {
+        let prompts = json!([{"name": "no args"}, {"name": "no_args2"}, {"n": 1}, {"name": "x/y"}]);
+        let prompts = prompts.as_array().unwrap();
+        for (word, name) in [
+            ("no args", Some("no args")),
+            ("no_args", Some("no args")),
+            ("no_args2", Some("no_args2")),
+            ("x/y", Some("x/y")),
+            ("x_y", None),
+            ("n", None),
+        ] {
+            let found = called(prompts, word).map(|(name, _)| name);
+            assert_eq!(found, name, "{word}");
+        }
+    }
 
     #[test]
     fn arguments_come_by_name_or_in_order() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::prompts::prompt_word;
 use super::server::{Phase, SessionServer};
 use super::{SessionServers, tools};
 use crate::base::text::{clip, counted, plural};
@@ -77,8 +78,12 @@ fn status(server: &SessionServer) -> Value {
 }
 
 fn row(server: &SessionServer) -> [String; 3] {
-    let (count, tokens) = server.offered();
-    let mut state = words(&server.phase(), server.snapshot().is_some());
+    let (count, tokens) = match server.offered() {
+        // What is remembered of it is offered with the next message.
+        (0, _) if server.phase() == Phase::NotStarted => tools::foretold(server),
+        offered => offered,
+    };
+    let mut state = words(&server.phase());
     if count > 0 {
         let _ = write!(
             state,
@@ -106,11 +111,10 @@ fn era(server: &SessionServer) -> String {
     spoken.map_or_else(|| "-".to_owned(), |spoken| clip(&spoken.version, 12))
 }
 
-fn words(phase: &Phase, is_remembered: bool) -> String {
+fn words(phase: &Phase) -> String {
     match phase {
         Phase::Disabled => "disabled".to_owned(),
         Phase::Closed => "of the project, and nobody agreed to it".to_owned(),
-        Phase::NotStarted if is_remembered => "started when it is used".to_owned(),
         Phase::NotStarted => "not started".to_owned(),
         Phase::Starting(since) => format!("starting, {} s", since.elapsed().as_secs()),
         Phase::Ready => "ready".to_owned(),
@@ -164,12 +168,7 @@ fn left_out(server: &SessionServer, known: &[Value]) -> String {
 /// All about one server, with what it wrote last.
 pub(crate) fn detail(server: &SessionServer) -> String {
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "{}: {}",
-        server.shown,
-        words(&server.phase(), server.snapshot().is_some())
-    );
+    let _ = writeln!(out, "{}: {}", server.shown, words(&server.phase()));
     if let Some(snapshot) = server.snapshot() {
         let text = |key: &str| {
             snapshot
@@ -198,7 +197,7 @@ pub(crate) fn detail(server: &SessionServer) -> String {
         out.push_str(&left_out(server, &snapshot.tools));
         for prompt in &snapshot.prompts {
             if let Some(name) = prompt.get("name").and_then(Value::as_str) {
-                let _ = writeln!(out, "  /{}:{}", server.name, clip(name, 60));
+                let _ = writeln!(out, "  /{}:{}", server.word(), clip(&prompt_word(name), 60));
             }
         }
     }

@@ -79,6 +79,8 @@ impl OpenedServer {
 struct ServerState {
     phase: Phase,
     snapshot: Option<Arc<Snapshot>>,
+    /// Who was signed in when it wanted a sign-in.
+    wanted_other_than: Option<String>,
     /// It was asked in this session.
     was_asked: bool,
     /// The session does not have all of the snapshot yet.
@@ -121,6 +123,7 @@ impl SessionServer {
             state: Mutex::new(ServerState {
                 phase: Phase::NotStarted,
                 snapshot: None,
+                wanted_other_than: None,
                 was_asked: false,
                 is_news: false,
                 settled_by: None,
@@ -136,6 +139,24 @@ impl SessionServer {
 
     fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its name where one word is needed.
+    pub(super) fn word(&self) -> &str {
+        match self.name.contains(char::is_whitespace) {
+            true => &self.tool_part,
+            false => &self.name,
+        }
+    }
+
+    /// What stands behind `NAME:` if the text begins so, by the name as it is configured or as its tools have it; and how long that was.
+    pub(super) fn named<'a>(&self, text: &'a str) -> Option<(usize, &'a str)> {
+        let names = [self.name.as_str(), self.tool_part.as_str()].into_iter();
+        let mut fitting = names.filter_map(|name| {
+            let rest = text.strip_prefix(name)?.strip_prefix(':')?;
+            Some((name.len(), rest))
+        });
+        fitting.next()
     }
 
     /// Whether its tools' names begin with this part.
@@ -381,7 +402,9 @@ impl SessionServer {
                 Ok(faults)
             }
             Err(problem) => {
+                let account = opened.account();
                 let mut state = self.state();
+                state.wanted_other_than = account;
                 state.phase = match problem.kind {
                     _ if state.phase == Phase::Closed => Phase::Closed,
                     _ if problem.is_cancelled() => Phase::NotStarted,
@@ -418,6 +441,19 @@ impl SessionServer {
         let state = self.state();
         let tokens = state.offered.iter().map(|(_, tokens)| tokens);
         (state.offered.len(), tokens.sum())
+    }
+
+    /// It wanted a sign-in, and since then somebody signed in, perhaps from another Marvin.
+    pub(super) fn was_let_in(&self) -> bool {
+        let before = {
+            let state = self.state();
+            if state.phase != Phase::NeedsSignIn {
+                return false;
+            }
+            state.wanted_other_than.clone()
+        };
+        let now = self.opened.get().and_then(OpenedServer::account);
+        now.is_some() && now != before
     }
 
     /// Starts anew, as if nothing were known.
@@ -473,5 +509,77 @@ impl SessionServer {
         let snapshot = self.snapshot()?;
         let said = clipped(snapshot.instructions.as_deref()?, MAX_INSTRUCTIONS);
         (!said.is_empty()).then_some(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::base::clock::Clock;
+    use crate::base::env::Env;
+    use crate::mcp::auth::policy::SignInPolicy;
+    use crate::mcp::client::dial::{ClientHost, dial};
+    use crate::mcp::config::configured::Source;
+    use crate::mcp::config::expand::Variables;
+    use crate::store::mcp_tokens::{McpTokens, ServerLink, StoredToken};
+
+    #[test]
+    fn a_server_that_wanted_a_sign_in_hears_of_one_from_elsewhere() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::from([("HOME", home.path().to_str().unwrap())]);
+        let url = "http://127.0.0.1:9/mcp";
+        let configured = ConfiguredServer {
+            name: "s".to_owned(),
+            source: Source::User,
+            entry: json!({ "url": url }),
+        };
+        let variables = Variables {
+            env: &env,
+            folder: None,
+            is_literal: false,
+        };
+        let (entry, _) = configured.resolve(variables).unwrap();
+        let (clock, paths) = (Clock::new(&env), Paths::new(&env));
+        let sign_in = SignedIn::of(&entry, &env, &clock, SignInPolicy::Never).unwrap();
+        let server = SessionServer::new(configured, |_| false);
+        let known = Map::new();
+        server.open(
+            entry,
+            sign_in.map(Arc::new),
+            (&known, &paths),
+            |entry, _| dial(entry, ClientHost::default()),
+        );
+        assert!(!server.was_let_in());
+        server.state().phase = Phase::NeedsSignIn;
+        assert!(!server.was_let_in());
+        let tokens = McpTokens::of(&paths, &clock).unwrap();
+        let signs_in = |sign_in: &str| {
+            let link = ServerLink {
+                issuer: "https://as.example".to_owned(),
+                resource: url.to_owned(),
+                client: None,
+                sign_in: Some(sign_in.to_owned()),
+            };
+            let token = StoredToken {
+                access: format!("ACCESS-{sign_in}"),
+                ..StoredToken::default()
+            };
+            let written = tokens.change(|file| {
+                file.set_link(url, &link);
+                file.set_token(&link, Some(&token));
+            });
+            written.unwrap();
+        };
+        signs_in("1");
+        assert!(server.was_let_in());
+        // With what did not let in before, it is not tried again.
+        server.state().wanted_other_than = tokens.account(url);
+        assert!(!server.was_let_in());
+        signs_in("2");
+        assert!(server.was_let_in());
+        server.state().phase = Phase::Ready;
+        assert!(!server.was_let_in());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::SessionServers;
 use super::server::SessionServer;
@@ -12,7 +12,7 @@ use crate::base::text::clip;
 use crate::chat::event::{DenialReason, Event};
 use crate::chat::tokens;
 use crate::mcp::client::names;
-use crate::mcp::client::servers::{ServerTool, owned_tool};
+use crate::mcp::client::servers::{ServerTool, offered_len, owned_tool};
 use crate::mcp::client::text::clipped;
 use crate::mcp::config::entry::ServerEntry;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
@@ -72,6 +72,25 @@ pub(super) fn register(
     .collect()
 }
 
+/// How many tools of a server that is remembered the session will have, and their tokens.
+pub(super) fn foretold(server: &SessionServer) -> (usize, u64) {
+    let (Some(snapshot), Some(entry)) = (server.snapshot(), server.entry()) else {
+        return (0, 0);
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    let mut tokens = 0;
+    for tool in &snapshot.tools {
+        let raw = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+        if raw.trim().is_empty() || seen.contains(&raw) || !is_wanted(entry, raw) {
+            continue;
+        }
+        seen.push(raw);
+        let name = names::tool_name(&server.tool_part, raw, |_| false).unwrap_or_default();
+        tokens += tokens::estimate(name.len() + offered_len(&server.name, raw, tool));
+    }
+    (seen.len(), tokens)
+}
+
 fn register_one(
     servers: &Arc<SessionServers>,
     server: &Arc<SessionServer>,
@@ -89,6 +108,7 @@ fn register_one(
             definition,
             call_limit: entry.limits.call,
             total_limit: entry.limits.total,
+            is_callers: false,
         },
         name,
         connection,
@@ -114,7 +134,9 @@ fn asking(
 ) -> OwnedTool {
     let (run, reads) = (tool.run, tool.rules.effect.is_none());
     let (name, raw) = (tool.name.clone(), raw.to_owned());
-    let version = digest(&SHA256, definition.to_string().as_bytes());
+    // The names too: what is shown of them may be the same for two.
+    let whole = json!([server.name, raw, definition]).to_string();
+    let version = digest(&SHA256, whole.as_bytes());
     let version: Vec<u8> = version.as_ref().to_vec();
     let (servers, server) = (Arc::downgrade(servers), Arc::clone(server));
     OwnedTool {
@@ -173,7 +195,8 @@ fn agree(
         "call this tool of a server",
         subject,
     )
-    .with_detail(shown, version);
+    .with_detail(shown, version)
+    .for_good("this tool, with any arguments");
     ctx.approve(request)
 }
 

@@ -77,6 +77,20 @@ impl SessionServers {
         }
     }
 
+    /// Tells of servers that were waited for in vain.
+    pub(super) fn note_late(&self, waited: Duration, stop: &Cancel) {
+        if waited.is_zero() || stop.is_fired() {
+            return;
+        }
+        for server in self.known().iter().filter(|server| server.is_awaited()) {
+            self.note(format!(
+                "The MCP server {} has not answered within {} s (MARVIN_MCP_WAIT); this message goes without its tools.",
+                server.shown,
+                waited.as_secs()
+            ));
+        }
+    }
+
     /// A list of a server has changed.
     pub(super) fn look_again(self: &Arc<Self>, server: &Arc<SessionServer>) {
         self.ask_later(server, true);

@@ -247,7 +247,7 @@ impl SessionSandbox {
                     "Commands cannot be held to {}: {objection}.",
                     dir.display()
                 ))
-                .next("Start Marvin in the project's own folder, or with --sandbox read-only or danger-full-access."));
+                .next("Start Marvin in the project's own folder (or name that with --working-dir), or with --sandbox read-only or danger-full-access (or MARVIN_SANDBOX in its environment)."));
             }
             writable.extend(self.writable_in(dir));
             if let Some(own) = self.cache_of(dir) {

@@ -71,8 +71,10 @@ pub struct ApprovalRequest {
     version: Vec<u8>,
     /// The answer may be a text.
     takes_text: bool,
-    /// An answer for good would have no effect: nothing asks exactly this again.
-    is_for_once: bool,
+    /// What an answer for good is about, as the words after "always"; none where there is no such answer.
+    for_good: Option<&'static str>,
+    /// One who declines can say why.
+    takes_reason: bool,
     /// Why the model wants it: no part of what is agreed to.
     reason: String,
 }
@@ -126,7 +128,8 @@ impl ApprovalRequest {
             detail: String::new(),
             version: Vec::new(),
             takes_text: false,
-            is_for_once: false,
+            for_good: Some("exactly this"),
+            takes_reason: true,
             reason: String::new(),
         }
     }
@@ -154,23 +157,42 @@ impl ApprovalRequest {
         self
     }
 
+    /// An answer for good is about this, whatever is shown below the subject; what the subject is has to be in its version.
+    #[must_use]
+    pub fn for_good(mut self, what: &'static str) -> Self {
+        self.for_good = Some(what);
+        self
+    }
+
+    /// There is no answer for good: nothing asks exactly this again.
+    #[must_use]
+    pub fn only_once(mut self) -> Self {
+        self.for_good = None;
+        self
+    }
+
+    /// The same, and nobody hears why it is declined.
+    #[must_use]
+    pub fn yes_or_no(mut self) -> Self {
+        self.takes_reason = false;
+        self.only_once()
+    }
+
+    /// Whether one who declines is asked why.
+    pub fn takes_reason(&self) -> bool {
+        self.takes_reason
+    }
+
+    /// What an answer for good is about, as the words after "always", if there is one.
+    pub fn means_for_good(&self) -> Option<&'static str> {
+        self.for_good
+    }
+
     /// The answer may be a text of the user's own.
     #[must_use]
     pub fn takes_text(mut self) -> Self {
         self.takes_text = true;
         self
-    }
-
-    /// Nothing asks exactly this again, so that an answer for good is not offered.
-    #[must_use]
-    pub fn for_once(mut self) -> Self {
-        self.is_for_once = true;
-        self
-    }
-
-    /// Whether an answer for good is offered.
-    pub fn takes_always(&self) -> bool {
-        !self.is_for_once && !self.takes_text
     }
 
     /// Whether the answer may be a text.

@@ -108,7 +108,7 @@ impl ToolIndex {
         }
         let query = query.trim();
         let found = self.names.iter().zip(scores);
-        let found = found.map(|(name, score)| (name.as_str(), name == query, score));
+        let found = found.map(|(name, score)| (name.as_str(), is_called(name, query), score));
         let found = found.filter(|(_, is_exact, score)| *is_exact || *score > 0.0);
         // Only so many are kept in order: a word may be in thousands of tools.
         let mut best: Vec<(&str, bool, f64)> = Vec::new();
@@ -133,6 +133,12 @@ impl ToolIndex {
     }
 }
 
+/// Whether a tool is called just so: by its name here, or by the one that its server gave it.
+fn is_called(name: &str, query: &str) -> bool {
+    let own = name.strip_suffix(query).filter(|_| !query.is_empty());
+    own.is_some_and(|before| before.is_empty() || before.ends_with("__"))
+}
+
 /// One that is called just so is better, then one of a higher score, then one that comes first by name.
 fn is_better(one: &(&str, bool, f64), other: &(&str, bool, f64)) -> bool {
     let best_first = (other.1.cmp(&one.1)).then(other.2.total_cmp(&one.2));
@@ -149,7 +155,10 @@ fn count(postings: &mut Postings, at: usize, weight: u32) {
 /// The words of a query that may name a subject, each once, as they are indexed.
 fn query_terms(query: &str) -> Vec<String> {
     let mut terms: Vec<String> = Vec::new();
-    let words = words::runs(query).filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err());
+    // A name that was written in full is looked for as it is, and by its parts.
+    let parts = name_words(query);
+    let words = words::runs(query).chain(words::runs(&parts));
+    let words = words.filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err());
     for word in words {
         each_term(&word, |term| {
             if !terms.iter().any(|known| known == term) {
@@ -170,20 +179,29 @@ fn without_slots(phrase: &str) -> String {
     outside.collect()
 }
 
-/// A name with spaces between its parts: `toolSearch` and `tool_search` have two.
+/// A name with spaces between its parts: `toolSearch` and `tool_search` have two, `getHTTPStatus` has three.
 pub(crate) fn name_words(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
-    let mut was_small = false;
-    for c in name.chars() {
+    let (mut was_small, mut was_capital) = (false, false);
+    let mut chars = name.chars();
+    while let Some(c) = chars.next() {
         if matches!(c, '_' | '-' | '.') {
             out.push(' ');
         } else {
-            if c.is_uppercase() && was_small {
+            // The last capital of several begins a word, unless what follows makes a plural of them: `listPRs`.
+            let begins_word = || {
+                let mut after = chars.clone();
+                let next = after.next().filter(|next| next.is_lowercase());
+                let is_plural = next == Some('s') && !after.next().is_some_and(char::is_lowercase);
+                next.is_some() && !is_plural
+            };
+            if c.is_uppercase() && (was_small || was_capital && begins_word()) {
                 out.push(' ');
             }
             out.push(c);
         }
         was_small = c.is_lowercase() || c.is_numeric();
+        was_capital = c.is_uppercase();
     }
     out
 }
@@ -252,6 +270,18 @@ mod tests {
             "tool Search by name X2 Y"
         );
         assert_eq!(name_words("server__tool.run"), "server  tool run");
+        assert_eq!(name_words("getHTTPStatus"), "get HTTP Status");
+        assert_eq!(name_words("listPRs_byURL"), "list PRs by URL");
+        let terms = query_terms("mergePullRequests");
+        assert_eq!(terms, ["mergepullrequest", "merg", "pull", "request"]);
+        for (name, query, is_it) in [
+            ("git_log", "git_log", true),
+            ("gh__getHTTPStatus", "getHTTPStatus", true),
+            ("gh__getHTTPStatus", "HTTPStatus", false),
+            ("gh__a", "", false),
+        ] {
+            assert_eq!(is_called(name, query), is_it, "{name} {query}");
+        }
         assert_eq!(
             without_slots("wake me at {time} for {message}"),
             "wake me at  for "

@@ -235,7 +235,7 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Always, CHAT, &[alt('a')], Action::CopyAddress, "copy the last address of the reply; again: the one before"),
 
     row(When::Question, ANSWER, &[letter('y'), letter('Y'), plain(KeyCode::Enter)], Action::Yes, "yes, this once"),
-    row(When::Question, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),
+    row(When::Question, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for what the question says"),
     row(When::Question, ANSWER, &[letter('n'), letter('N')], Action::No, "no"),
     row(When::Question, ANSWER, &[plain(KeyCode::Esc), ctrl('c')], Action::Dismiss, "no, or no answer"),
     row(When::Question, ANSWER, &[letter('e'), letter('E')], Action::NoBecause, "no, and tell Marvin why"),

@@ -33,6 +33,7 @@ use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::proc::child_env::copilot_env;
 use crate::proc::{editor, foreground};
+use crate::tools::engine::approval::ApprovalRequest;
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::notify::{Attention, Notifier};
 use crate::ui::term::SignalEvent;
@@ -398,42 +399,48 @@ impl PlainUi {
 
     /// Asks the user; the end of the input and Ctrl-C mean no.
     fn ask(&mut self, question: PendingQuestion) {
+        if question.over.is_fired() {
+            return;
+        }
         self.printer.question(&question);
         // The turn may already be over.
         let verdict = match question.request.is_open() {
             true => self.written_answer(),
-            false => self.verdict(question.request.takes_always()),
+            false => self.verdict(&question.request),
         };
         let _ = question.reply.send(verdict);
     }
 
     /// The user's answer to the question on the screen.
-    fn verdict(&mut self, takes_always: bool) -> ApprovalAnswer {
+    fn verdict(&mut self, request: &ApprovalRequest) -> ApprovalAnswer {
         // Earlier wake-ups may still be unread.
         while !self.ahead.settle(&self.watch.woken) {
             if self.signalled() {
                 return ApprovalAnswer::No;
             }
         }
-        let (words, keys) = match takes_always {
-            true => (
-                "Agreed? y once, a always this, n no, e no and say why: ",
+        let for_good = request.means_for_good();
+        let takes_reason = request.takes_reason();
+        let (words, keys) = match for_good {
+            Some(what) => (
+                format!("Agreed? y once, a always {what}, n no, e no and say why: "),
                 "Please answer y, a, n or e.",
             ),
-            false => (
-                "Agreed? y yes, n no, e no and say why: ",
+            None if takes_reason => (
+                "Agreed? y yes, n no, e no and say why: ".to_owned(),
                 "Please answer y, n or e.",
             ),
+            None => ("Agreed? y yes, n no: ".to_owned(), "Please answer y or n."),
         };
         loop {
-            let Some(text) = self.answer(words) else {
+            let Some(text) = self.answer(&words) else {
                 return ApprovalAnswer::No;
             };
             match text.trim().to_lowercase().as_str() {
                 "" | "y" | "yes" => return ApprovalAnswer::Once,
-                "a" | "always" if takes_always => return ApprovalAnswer::Always,
+                "a" | "always" if for_good.is_some() => return ApprovalAnswer::Always,
                 "n" | "no" => return ApprovalAnswer::No,
-                "e" => {
+                "e" if takes_reason => {
                     let error = self.answer("Why not: ");
                     return match error.filter(|error| !error.trim().is_empty()) {
                         Some(error) => ApprovalAnswer::NoBecause(error),

@@ -220,6 +220,7 @@ impl Printer {
             | UiUpdate::Mention(_)
             | UiUpdate::Copied(_)
             | UiUpdate::Ask(_)
+            | UiUpdate::AskOver
             | UiUpdate::Edit(_)
             | UiUpdate::Prompt(_)
             | UiUpdate::RunProgram(_)

@@ -167,11 +167,16 @@ impl App {
                 }
                 Input::Key(key) => {
                     self.welcome_back();
-                    let situation = self.key_context(&key);
+                    let mut situation = self.key_context(&key);
+                    let mut action = keys::action(&key, situation);
+                    if situation == KeyContext::Question
+                        && let Some(text) = self.as_text(&key, action)
+                    {
+                        (situation, action) = (KeyContext::Typing, Some(text));
+                    }
                     if situation != KeyContext::Question {
                         self.typed = Some(Instant::now());
                     }
-                    let action = keys::action(&key, situation);
                     if self.is_for_voice(action, situation) {
                         self.flash = None;
                     } else if let Some(action) = action {

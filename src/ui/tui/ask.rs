@@ -70,6 +70,12 @@ impl QuestionPrompt {
         }
     }
 
+    /// It is about something that is asked only once, and answered by yes or no.
+    pub(super) fn is_a_plain_yes(&self) -> bool {
+        let request = &self.question.request;
+        !request.takes_reason() && !request.is_open()
+    }
+
     /// True when all of it has been in view.
     pub(super) fn is_read(&self) -> bool {
         self.read
@@ -160,6 +166,10 @@ pub(super) fn rows(
             "Tab: answer this",
         ),
         KeyTarget::Question if open_question.read => keys(open_question, columns, room, theme),
+        KeyTarget::Question if open_question.is_a_plain_yes() => fitting(
+            &format!("Space or PgDn: {more}   n no"),
+            &format!("Space: {below} more"),
+        ),
         KeyTarget::Question => fitting(
             &format!("Space or PgDn: {more}   n no   e no, and why"),
             &format!("Space: {below} more"),
@@ -204,6 +214,9 @@ fn keys(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let is_open = open_question.question.request.is_open();
+    let for_good = open_question.question.request.means_for_good();
+    let with_rule =
+        for_good.map(|what| format!("y once   a always {what}   n no   e no, and tell Marvin why"));
     let (long, short) = if open_question.declining && is_open {
         ("Enter sends what you wrote   Esc goes back", "Enter or Esc")
     } else if is_open {
@@ -216,16 +229,17 @@ fn keys(
             "Enter sends the comment to Marvin   Esc just no",
             "Enter or Esc",
         )
-    } else if !open_question.question.request.takes_always() {
-        (
-            "y yes   n no   e no, and tell Marvin why",
-            "y n e   F1 help",
-        )
     } else {
-        (
-            "y once   a always exactly this   n no   e no, and tell Marvin why",
-            "y a n e   F1 help",
-        )
+        match &with_rule {
+            Some(words) => (words.as_str(), "y a n e   F1 help"),
+            None if open_question.is_a_plain_yes() => {
+                ("y or Enter yes   n no   Esc no answer", "y n Esc")
+            }
+            None => (
+                "y yes   n no   e no, and tell Marvin why",
+                "y n e   F1 help",
+            ),
+        }
     };
     let rows = hint(long, columns, theme);
     if rows.len() * 2 > room {

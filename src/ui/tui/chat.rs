@@ -152,6 +152,7 @@ impl Chat {
             | UiUpdate::ToggleThinking
             | UiUpdate::StatusChanged
             | UiUpdate::Ask(_)
+            | UiUpdate::AskOver
             | UiUpdate::ChooseSession { .. }
             | UiUpdate::Choose(_)
             | UiUpdate::Offer(_)

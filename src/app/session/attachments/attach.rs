@@ -227,15 +227,20 @@ fn attach_resource(
     out: &mut Attachments,
 ) -> Outcome<()> {
     let shown = escape_controls(name);
+    let has_images = !content.images.is_empty();
     for (image, bytes) in content.images {
         let image = images::from_bytes(&image, bytes.into(), target)?;
         out.images.push(image);
     }
     if content.text.is_empty() {
+        if !has_images {
+            out.lines
+                .push(format!("@{shown} is empty, so there is nothing to attach."));
+        }
         return Ok(());
     }
     let text = text::head(&content.text, EACH);
-    let size = file_size(content.text.len() as u64);
+    let size = file_size(content.bytes);
     out.lines.push(match text.len() == content.text.len() {
         true => format!("@{shown}  resource, {size}"),
         false => format!(
@@ -312,8 +317,15 @@ fn names(message: &str) -> Vec<String> {
                 )
             }
         };
-        if starts && !name.is_empty() && !found.iter().any(|known| known == name) {
-            found.push(name.to_owned());
+        // An address of a server's resource may stand in quotes by itself.
+        let of_server = after.split_once(":\"").and_then(|(server, quoted)| {
+            let (uri, _) = quoted.split_once('"')?;
+            let is_name = !server.is_empty() && !server.contains(char::is_whitespace);
+            is_name.then(|| (format!("{server}:{uri}"), server.len() + uri.len() + 3))
+        });
+        let (name, len) = of_server.unwrap_or_else(|| (name.to_owned(), len));
+        if starts && !name.is_empty() && !found.contains(&name) {
+            found.push(name);
         }
         before = after
             .get(..len)

@@ -26,6 +26,7 @@ impl Core {
         match event {
             WorkerEvent::Event(id, event) => self.turn_event(id, event, run, orders),
             WorkerEvent::Question(question) => orders.show(UiUpdate::Ask(question)),
+            WorkerEvent::QuestionOver => orders.show(UiUpdate::AskOver),
             WorkerEvent::TurnEnded(id, end) => match self.turns.take_ended(id) {
                 Some(turn) => self.turn_ended(turn, *end, run, orders),
                 None if is_answering => {}

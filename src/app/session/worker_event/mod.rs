@@ -46,6 +46,8 @@ pub(super) enum WorkerEvent {
     Event(u64, Event),
     /// A tool needs an answer of the user.
     Question(PendingQuestion),
+    /// Nobody waits any more for the answer to a question.
+    QuestionOver,
     /// A turn has ended.
     TurnEnded(u64, Box<TurnEnd>),
     /// A provider was chosen, or none could be.

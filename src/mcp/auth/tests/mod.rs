@@ -376,10 +376,7 @@ fn the_user_of_a_conversation_is_asked_first() {
     let session = world.session(world.questions(false), Value::Null);
     let problem = world.ask(&session).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Declined);
-    assert_eq!(
-        world.state.lock().shown,
-        "tasks wants you to sign in. Open the browser?"
-    );
+    assert_eq!(world.state.lock().shown, "tasks wants you to sign in.");
     let session = world.session(world.questions(true), Value::Null);
     assert_eq!(world.ask(&session).unwrap(), 200);
 }

@@ -61,6 +61,25 @@ fn only_the_answer_that_it_is_invalid_ends_a_sign_in() {
 }
 
 #[test]
+fn a_server_that_has_forgotten_marvin_gets_to_know_it_anew() {
+    let world = World::new(|state| state.life = Some(1));
+    let session = world.session(world.console(), Value::Null);
+    assert_eq!(world.ask(&session).unwrap(), 200);
+    {
+        let mut state = world.state.lock();
+        state.access.clear();
+        state.forgotten = 1;
+    }
+    let quiet = world.session(SignInPolicy::Never, Value::Null);
+    let problem = world.ask(&quiet).unwrap_err().one_line();
+    assert!(problem.contains("marvin mcp login tasks"), "{problem}");
+    assert!(!world.file().contains("client-0-1"), "{}", world.file());
+    // Whoever may ask the user goes on at once.
+    assert_eq!(world.ask(&session).unwrap(), 200);
+    assert_eq!(world.state.lock().clients.len(), 2);
+}
+
+#[test]
 fn a_running_session_takes_what_another_process_wrote() {
     let world = World::new(|_| {});
     let running = world.session(SignInPolicy::Never, Value::Null);

@@ -108,6 +108,8 @@ pub(super) struct State {
     /// `Authorization` of requests to the token endpoint.
     pub token_headers: Vec<String>,
     pub clients: Vec<Value>,
+    /// So many of the first of them it does not know any more.
+    pub forgotten: usize,
     /// Lines that the user was shown.
     pub shown: String,
     /// The user pastes the address instead of having a browser.
@@ -245,6 +247,13 @@ impl State {
             )
         };
         let of = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
+        let number = of("client_id").rsplit('-').next().unwrap_or_default();
+        if number
+            .parse()
+            .is_ok_and(|number: usize| number <= self.forgotten)
+        {
+            return refused("invalid_client");
+        }
         let scope = match of("grant_type") {
             "authorization_code" => {
                 let Some(visit) = self.codes.remove(of("code")) else {
@@ -368,10 +377,10 @@ impl Questions for TestQuestions {
     }
 
     fn ask(&self, server: &str, question: Question<'_>, _stop: &Cancel) -> Answer {
-        let Question::Url { message, url } = question else {
+        let Question::SignIn { url } = question else {
             panic!("no form is expected");
         };
-        let words = format!("{server} {message}");
+        let words = format!("{server} wants you to sign in.");
         self.0.lock().shown.push_str(&words);
         match self.1 && TestConsole(self.0.clone()).open(url) {
             true => Answer::Accept(Map::new()),
@@ -411,6 +420,7 @@ impl World {
             log: Vec::new(),
             token_headers: Vec::new(),
             clients: Vec::new(),
+            forgotten: 0,
             shown: String::new(),
             pastes: false,
             pasted: Vec::new(),

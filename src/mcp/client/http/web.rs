@@ -170,7 +170,10 @@ impl Web {
                         value
                     }
                 };
-                all.extend(value.map(|value| ("authorization", value)));
+                if let Some(value) = value {
+                    self.inbound.secrets.add_authorization(&value);
+                    all.push(("authorization", value));
+                }
             }
             let client = self.client(limit, verb)?;
             let url = address.to_string();

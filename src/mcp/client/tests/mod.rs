@@ -14,7 +14,7 @@ use super::questions::{Answer, Question, Questions};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
-use crate::mcp::config::entry::{Limits, Reach, ServerEntry};
+use crate::mcp::config::entry::{EntrySecrets, Limits, Reach, ServerEntry};
 
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
@@ -33,6 +33,7 @@ pub(super) fn entry(reach: Reach) -> ServerEntry {
         included: Vec::new(),
         excluded: Vec::new(),
         is_always_loaded: false,
+        secrets: EntrySecrets::default(),
     }
 }
 
@@ -122,7 +123,7 @@ impl Questions for Ada {
                 let values = json!({"name": "Ada"});
                 Answer::Accept(values.as_object().unwrap().clone())
             }
-            Question::Url { .. } => Answer::Decline,
+            Question::Url { .. } | Question::SignIn { .. } => Answer::Decline,
         }
     }
 }

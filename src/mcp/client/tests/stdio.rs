@@ -11,6 +11,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::ProblemKind;
 use crate::mcp::client::connection::{Connection, List, Progress, ServerEvent, Spoken, Wait};
 use crate::mcp::client::dial::{ClientHost, dial};
+use crate::mcp::config::entry::{EntrySecrets, Reach, ServerEntry};
 
 /// What a legacy server does beside its calls.
 const LEGACY: &str = r#"server/discover) error -32601 'no such method';; initialize) hello;;"#;
@@ -117,7 +118,7 @@ fn a_start_that_fails_tells_the_last_words() {
     assert!(problem.what.contains("calc has ended"), "{problem}");
     assert!(problem.what.contains("no such module"), "{problem}");
     let mut missing = entry(shell(""));
-    if let crate::mcp::config::entry::Reach::Stdio { command, .. } = &mut missing.reach {
+    if let Reach::Stdio { command, .. } = &mut missing.reach {
         *command = "no-such-program-here".to_owned();
     }
     let problem = dial(&missing, host())
@@ -345,6 +346,71 @@ fn a_server_of_which_nothing_is_asked_ends_and_comes_back() {
         }
         assert!(!connection.is_open());
     }
+}
+
+#[test]
+fn a_server_that_lets_go_of_nothing_is_ended_when_a_second_call_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let cases =
+        format!("{LEGACY} tools/call) case $line in *hang*) sleep 1000;; esac; text back;;");
+    let script = format!("echo $$ >>{}\n{}", log.display(), server(&cases));
+    let connection = connect(shell(&script));
+    let stop = Cancel::new();
+    let short = Wait::new(Duration::from_millis(100), &stop);
+    let hang = json!({"hang": true});
+    let hang = hang.as_object().unwrap();
+    assert!(connection.call("x", hang, short).is_err());
+    assert!(connection.is_open());
+    assert!(connection.call("x", &Map::new(), short).is_err());
+    let until = Instant::now() + LIMIT;
+    while connection.is_open() {
+        assert!(Instant::now() < until, "it still runs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // That was no failure of its own.
+    assert_eq!(text_of(&call(&*connection, "x").unwrap()), "back");
+    let started = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(started.lines().count(), 2, "{started}");
+}
+
+#[test]
+fn what_a_server_was_given_does_not_come_back_in_its_words() {
+    let cases = format!(
+        "{LEGACY} tools/call) case $line in *die*) echo \"bad key $K\" >&2; exit 1;; *wrong*) error -32000 \"no $K\";; esac; text \"key $K\";;"
+    );
+    let Reach::Stdio {
+        command, args, cwd, ..
+    } = shell(&server(&cases))
+    else {
+        panic!("a program")
+    };
+    let env = vec![("K".to_owned(), "xkeysecret999".to_owned())];
+    let reach = Reach::Stdio {
+        command,
+        args,
+        env,
+        cwd,
+    };
+    let secrets = EntrySecrets {
+        keys: vec!["xkeysecret999".to_owned()],
+        values: Vec::new(),
+    };
+    let entry = ServerEntry {
+        secrets,
+        ..entry(reach)
+    };
+    let connection = dial(&entry, host());
+    assert_eq!(text_of(&call(&*connection, "x").unwrap()), "key [hidden]");
+    for tool in ["wrong", "die"] {
+        let problem = call(&*connection, tool).unwrap_err();
+        let words = format!("{problem:?}");
+        assert!(
+            words.contains("[hidden]") && !words.contains("secret999"),
+            "{words}"
+        );
+    }
+    assert_eq!(connection.last_words(9), ["bad key [hidden]"]);
 }
 
 #[test]

@@ -110,9 +110,67 @@ fn an_entry_is_described_without_what_its_variables_hold() {
         "command": "npx", "args": ["my server", "${A}"], "env": {"T": "${B:-x}${A}"}, "autoApprove": ["t"],
     }));
     assert_eq!(server.target(), "npx 'my server' ${A}");
-    assert_eq!(server.variables(), ["A", "B"]);
+    assert_eq!(server.variables(), ["A", "B", "T"]);
+    assert_eq!(server.given(), " (gets A, B, T)");
     assert_eq!(server.ignored_consent(), Some("autoApprove"));
     assert_eq!(server.hash().len(), 64);
+}
+
+#[test]
+fn what_a_program_is_given_is_named_whole() {
+    for (entry, given) in [
+        (
+            json!({"command": "python3", "env": {"NODE_OPTIONS": "--require ./evil.js", "LD_PRELOAD": "./x.so"}, "envFile": "/home/me/.secrets", "cwd": "/tmp"}),
+            " (gets NODE_OPTIONS, LD_PRELOAD, the variables of /home/me/.secrets; in /tmp)",
+        ),
+        (json!({"command": "x", "cwd": "a\nb"}), " (in a b)"),
+        (json!({"command": "x"}), ""),
+        (
+            json!({"url": "https://${HOST}/", "env": {"A": "1"}, "cwd": "/"}),
+            " (gets HOST)",
+        ),
+    ] {
+        assert_eq!(server(entry.clone()).given(), given, "{entry}");
+    }
+}
+
+#[test]
+fn a_command_is_a_file_or_is_split_outside_of_its_variables() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("my dir")).unwrap();
+    std::fs::write(dir.path().join("my dir/run"), "").unwrap();
+    let home = dir.path().to_str().unwrap();
+    let env = Env::from([("HOME", home)]);
+    for (command, expected) in [
+        ("${userHome}/my dir/run", vec![format!("{home}/my dir/run")]),
+        (
+            "${NOPE:-python3 /tmp/srv.py}",
+            vec!["python3".to_owned(), "/tmp/srv.py".to_owned()],
+        ),
+        (
+            "${userHome}/run -x",
+            vec![format!("{home}/run"), "-x".to_owned()],
+        ),
+    ] {
+        let variables = Variables {
+            env: &env,
+            folder: None,
+            is_literal: false,
+        };
+        let (entry, _) = server(json!({ "command": command }))
+            .resolve(variables)
+            .unwrap();
+        let Reach::Stdio {
+            command: program,
+            args,
+            ..
+        } = entry.reach
+        else {
+            panic!("no program")
+        };
+        let words: Vec<String> = std::iter::once(program).chain(args).collect();
+        assert_eq!(words, expected, "{command}");
+    }
 }
 
 #[test]

@@ -42,9 +42,11 @@ impl Gate {
             return Some(HttpResponse::words(404, "The address is /mcp."));
         }
         let given = request.header("authorization");
+        // The name of a scheme is compared without case (RFC 9110 section 11.1).
         let given = given
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .map(sha256);
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| sha256(token));
         if self.token.is_some() && given != self.token {
             let response = HttpResponse::words(401, "A bearer token is needed.");
             return Some(response.with("WWW-Authenticate", "Bearer"));

@@ -22,9 +22,22 @@ const MISMATCH: i64 = -32_020;
 /// Whether a request says by its headers that it is of the era without a handshake.
 pub(super) fn is_modern(request: &HttpRequest) -> bool {
     let is_legacy = |version: &str| LEGACY.iter().any(|legacy| legacy.name == version);
-    request
-        .header(VERSION)
-        .is_some_and(|version| !is_legacy(version))
+    let mut versions = request.header_values(VERSION);
+    versions.any(|version| !is_legacy(version))
+}
+
+/// The value of a header. One that is there twice and says two things is none that can be compared: whatever stands in between may read the other one.
+fn only<'a>(
+    request: &'a HttpRequest,
+    name: &str,
+    shown: &str,
+) -> Result<Option<&'a str>, RpcError> {
+    let mut values = request.header_values(name);
+    let first = values.next();
+    match values.all(|value| Some(value) == first) {
+        true => Ok(first),
+        false => Err(mismatch(shown)),
+    }
 }
 
 /// Compares headers and body of a request of the era without a handshake.
@@ -32,7 +45,7 @@ pub(super) fn is_modern(request: &HttpRequest) -> bool {
 /// # Errors
 /// They differ, or the revision is not spoken here.
 pub(super) fn check(request: &HttpRequest, method: &str, params: &Value) -> Result<(), RpcError> {
-    let version = request.header(VERSION);
+    let version = only(request, VERSION, "MCP-Protocol-Version")?;
     let in_body = request::version(params);
     match version {
         Some(version) if in_body.is_none_or(|body| body == version) => {
@@ -42,7 +55,7 @@ pub(super) fn check(request: &HttpRequest, method: &str, params: &Value) -> Resu
         }
         _ => return Err(mismatch("MCP-Protocol-Version")),
     }
-    if request.header(METHOD) != Some(method) {
+    if only(request, METHOD, "Mcp-Method")? != Some(method) {
         return Err(mismatch("Mcp-Method"));
     }
     let named = match method {
@@ -50,7 +63,7 @@ pub(super) fn check(request: &HttpRequest, method: &str, params: &Value) -> Resu
         "resources/read" => params.get("uri"),
         _ => return Ok(()),
     };
-    let header = request.header(NAME).and_then(decoded);
+    let header = only(request, NAME, "Mcp-Name")?.and_then(decoded);
     match named.and_then(Value::as_str) {
         // What is missing in the body is told by the method.
         None => Ok(()),
@@ -71,7 +84,7 @@ pub(super) fn check_marks(
     let arguments = params.get("arguments").unwrap_or(&Value::Null);
     each_mark(schema, arguments, &mut |mark, value| {
         let header = format!("mcp-param-{}", mark.to_ascii_lowercase());
-        let repeated = request.header(&header);
+        let repeated = only(request, &header, &format!("Mcp-Param-{mark}"))?;
         let said = match value {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
@@ -145,6 +158,35 @@ mod tests {
                 Some(read) => prop_assert_eq!(format!("=?base64?{}?=", STANDARD.encode(&*read)), text),
                 None => prop_assert!(is_marked),
             }
+        }
+    }
+
+    #[test]
+    fn a_header_that_says_two_things_agrees_with_no_body() {
+        let request = |more: Option<(&str, &str)>| {
+            let usual = [(VERSION, MODERN), (METHOD, "tools/call"), (NAME, "tree")];
+            let headers = usual.into_iter().chain(more);
+            HttpRequest {
+                headers: headers
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect(),
+                ..HttpRequest::default()
+            }
+        };
+        let params =
+            json!({"name": "tree", "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}});
+        for (more, is_right) in [
+            (None, true),
+            (Some((NAME, "tree")), true),
+            (Some((NAME, "x")), false),
+            (Some((METHOD, "tools/list")), false),
+            (Some((VERSION, "2025-11-25")), false),
+        ] {
+            let request = request(more);
+            let checked = check(&request, "tools/call", &params);
+            assert_eq!(checked.is_ok(), is_right, "{more:?}");
+            assert!(checked.err().is_none_or(|error| error.code == MISMATCH));
+            assert!(is_modern(&request));
         }
     }
 

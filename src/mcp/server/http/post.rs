@@ -181,14 +181,20 @@ impl Shared {
 
     /// A notification, of which only one matters, or an answer.
     fn told(&self, request: &HttpRequest, message: Incoming) -> HttpResponse {
-        let session = request.header(headers::SESSION);
-        if let Some(session) = session.and_then(|id| self.sessions.find(id)) {
-            match message {
-                Incoming::Answer { id, result } => {
-                    session.client.peer.questions.answer(&id, result);
-                }
-                message => session.client.notified(message),
+        if headers::is_modern(request) {
+            return HttpResponse::empty(202);
+        }
+        let Some(id) = request.header(headers::SESSION) else {
+            return HttpResponse::words(400, "Mcp-Session-Id is missing.");
+        };
+        let Some(session) = self.sessions.find(id) else {
+            return no_session();
+        };
+        match message {
+            Incoming::Answer { id, result } => {
+                session.client.peer.questions.answer(&id, result);
             }
+            message => session.client.notified(message),
         }
         HttpResponse::empty(202)
     }

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::App;
 use crate::app::session::ui_update::ApprovalAnswer;
-use crate::ui::keys::{self, KeyContext};
+use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::tui::ask::{KeyTarget, QuestionPrompt};
 
 /// A key that comes sooner after one of the input was meant for that too.
@@ -73,7 +73,7 @@ impl App {
     /// Approves only a question that was shown in full.
     pub(super) fn approve(&mut self, verdict: ApprovalAnswer) {
         let question = self.open_question.as_ref();
-        let is_once = question.is_some_and(|open| !open.question.request.takes_always());
+        let is_once = question.is_some_and(|open| open.question.request.means_for_good().is_none());
         if verdict == ApprovalAnswer::Always && is_once {
             self.say("There is no always for this question: y agrees, n declines.");
         } else if question.is_some_and(QuestionPrompt::is_read) {
@@ -106,6 +106,30 @@ impl App {
             let _ = open_question.question.reply.send(verdict);
         }
         self.next_question();
+    }
+
+    /// Nobody waits for the answers of some questions any more.
+    pub(super) fn close_questions_that_are_over(&mut self) {
+        self.waiting.retain(|question| !question.over.is_fired());
+        let open = self.open_question.as_ref();
+        if open.is_some_and(|open| open.question.over.is_fired()) {
+            if self.is_declining() {
+                self.restore_draft();
+            }
+            self.open_question = None;
+            self.next_question();
+        }
+    }
+
+    /// The text that a key is beside a question that came by itself: whoever types then means something else, unless it is an answer.
+    pub(super) fn as_text(&self, key: &KeyEvent, action: Option<Action>) -> Option<Action> {
+        let question = self.open_question.as_ref()?;
+        let is_answer = !matches!(action, None | Some(Action::Always | Action::NoBecause));
+        if is_answer || !question.is_a_plain_yes() {
+            return None;
+        }
+        let typed = keys::action(key, KeyContext::Typing);
+        typed.filter(|action| matches!(action, Action::Insert(_)))
     }
 
     pub(super) fn next_question(&mut self) {

@@ -90,6 +90,7 @@ impl App {
                 self.waiting.push_back(question);
                 self.next_question();
             }
+            UiUpdate::AskOver => self.close_questions_that_are_over(),
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
             UiUpdate::Unsent(text) if self.editor.is_empty() => self.editor.set_text(&text),
             UiUpdate::Unsent(text) => {

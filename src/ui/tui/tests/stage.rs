@@ -15,6 +15,7 @@ use crate::app::session::session_cost::SessionCost;
 use crate::app::session::ui_update::{
     AnsweringModel, PendingQuestion, RunningCall, SessionStatus, TurnOutcome, UiUpdate,
 };
+use crate::base::cancel::Cancel;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
@@ -175,6 +176,7 @@ impl Stage {
         let question = PendingQuestion {
             request: request.in_dir(std::path::Path::new("/home/arthur/src/fetcher")),
             reply: bounded(1).0,
+            over: Cancel::new(),
         };
         let mut open_question = QuestionPrompt::new(question, reason.to_owned());
         open_question.key_target = KeyTarget::Question;
