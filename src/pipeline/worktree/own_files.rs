@@ -19,7 +19,7 @@ pub(super) struct Settled {
 }
 
 /// What comes out of the merge with the conflicts `paths` when the files of the run that is merged are taken, and those before it are set aside. `None` where
-/// others conflict, too, or the files are a feature's, of which there is one.
+/// others conflict, too, the files are a feature's, of which there is one, or no other run has left any.
 ///
 /// # Errors
 /// git failed.
@@ -40,7 +40,11 @@ pub(super) fn settle(
     }
     let here = Root::open(&tree.git.top()?.join(&record.folder))?;
     let before = run_record::known(&RunPlaces::of_project(Arc::new(here)))?;
-    let name = next_task::folder_name(&before.unwrap_or_default());
+    // Without another run they are the user's own.
+    let Some(before) = before.filter(|before| before.task.trim() != record.task.trim()) else {
+        return Ok(None);
+    };
+    let name = next_task::folder_name(&before);
     let (ours, theirs) = (
         tree.git.files_of(head, paths)?,
         tree.git.files_of(tip, paths)?,

@@ -249,7 +249,15 @@ impl Git<'_> {
         if self.repository.top() == Some(self.launch.dir.as_path()) {
             return Ok(false);
         }
-        Ok(self.run(&["check-ignore", "--quiet", "--", "."])?.success())
+        // It refuses to take paths as paths; this one has no wildcard.
+        let check = [
+            "--no-literal-pathspecs",
+            "check-ignore",
+            "--quiet",
+            "--",
+            ".",
+        ];
+        Ok(self.run(&check)?.success())
     }
 
     /// True in a repository without files.
