@@ -25,6 +25,30 @@ pub(crate) struct SandboxFlags {
     pub network: Option<bool>,
 }
 
+impl SandboxFlags {
+    /// `--sandbox`.
+    ///
+    /// # Errors
+    /// There is no such mode.
+    pub(crate) fn set_mode(&mut self, word: &str) -> Outcome<()> {
+        self.mode = Some(SandboxMode::parse(word)?);
+        Ok(())
+    }
+
+    /// `--sandbox-network`.
+    ///
+    /// # Errors
+    /// It is neither on nor off.
+    pub(crate) fn set_network(&mut self, word: &str) -> Outcome<()> {
+        self.network = Some(on_or_off(word).ok_or_else(|| {
+            Problem::input(format!(
+                "--sandbox-network wants on or off, not \"{word}\"."
+            ))
+        })?);
+        Ok(())
+    }
+}
+
 /// What they mean together with the environment, before anything is looked at on the disk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SandboxSettings {
@@ -66,6 +90,11 @@ impl SandboxSettings {
             is_unattended,
             can_change: false,
         }
+    }
+
+    /// The flags were typed after a command.
+    pub(crate) fn set_flags(&mut self, flags: SandboxFlags) {
+        self.flags = flags;
     }
 
     /// Somebody drives the sessions: they can change to stricter sandboxes, and read the commands, unless no mode has them asked about.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::{unknown_flag, usage};
 use crate::app::settings::Settings;
+use crate::app::settings::sandbox::SandboxFlags;
 use crate::app::stream::say;
 use crate::app::{direct_call, extensions};
 use crate::base::cancel::Cancel;
@@ -22,7 +23,15 @@ use crate::mcp::server::{Server, stdio};
 use crate::tools::project::command_watch::settle_at_end;
 
 /// What can follow `serve`.
-const FLAGS: [&str; 4] = ["--working-dir", "--tools", "--read-only", "--http"];
+const FLAGS: [&str; 7] = [
+    "--working-dir",
+    "--tools",
+    "--read-only",
+    "--http",
+    "--sandbox",
+    "--sandbox-network",
+    "--add-dir",
+];
 
 /// `marvin mcp serve …`.
 pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
@@ -87,6 +96,7 @@ struct ServeArgs {
 impl ServeArgs {
     fn read(words: &[String], settings: &mut Settings) -> Outcome<Self> {
         let mut args = Self::default();
+        let mut sandbox = SandboxFlags::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let (name, value) = match word.split_once('=') {
@@ -102,9 +112,13 @@ impl ServeArgs {
                 "--tools" => settings.access.tools = Some(value()?.to_owned()),
                 "--http" => args.http = Some(address(value()?)?),
                 "--read-only" => args.is_read_only = true,
+                "--sandbox" => sandbox.set_mode(value()?)?,
+                "--sandbox-network" => sandbox.set_network(value()?)?,
+                "--add-dir" => settings.json.added_dirs.push(PathBuf::from(value()?)),
                 _ => return Err(unknown_flag("serve", name, &FLAGS)),
             }
         }
+        settings.access.sandbox.set_flags(sandbox);
         Ok(args)
     }
 }
