@@ -17,7 +17,13 @@ output() {
     } >> "$GITHUB_OUTPUT"
 }
 
+# Whether the answer was an error, once that is written.
+is_error=
+
 fail() {
+    if [ -z "$is_error" ] && [ -n "${GITHUB_OUTPUT:-}" ]; then
+        output is-error true
+    fi
     # Without line breaks and percent signs, which would begin another command of the runner.
     local words=${1//'%'/%25}
     words=${words//$'\r'/%0D}
@@ -26,10 +32,10 @@ fail() {
     exit 1
 }
 
-# The variable that holds the key of a provider, as the provider's row says it.
+# The variable that holds the key of a provider, as the row of the provider with this name says it.
 key_variable() {
-    "$marvin" services --json \
-        | jq -r --arg id "$1" 'map(select(.id == $id and .about == "language model"))[0].key_variable // empty'
+    "$marvin" services --json | jq -r --arg name "$1" '
+        map(select(.about == "language model" and ([.id] + .other_names | index($name | ascii_downcase))))[0].key_variable // empty'
 }
 
 key() {
@@ -48,8 +54,21 @@ build() {
 run() {
     command -v jq > /dev/null || fail 'The program jq is missing on this runner.'
     marvin=${INPUT_MARVIN:-$install_dir/bin/marvin}
+    [ ! -d "$marvin" ] && command -v -- "$marvin" > /dev/null || fail "There is no Marvin at $marvin that can be run."
     case $marvin in
         */*) marvin=$(cd "$(dirname "$marvin")" && pwd)/$(basename "$marvin") ;;
+    esac
+    local workspace working_directory given=${INPUT_WORKING_DIRECTORY:-.}
+    workspace=$(cd -- "${GITHUB_WORKSPACE:-.}" && pwd -P)
+    # A checkout may hold a link, and commands in the sandbox may change the folder in which they begin. Who wrote down a folder elsewhere wrote one without links.
+    case $given in
+        /*) ;;
+        *) given=./$given ;;
+    esac
+    working_directory=$(cd -- "$given" 2> /dev/null && pwd -P) || fail 'working-directory is no folder that exists.'
+    case $working_directory in
+        "$workspace" | "$workspace"/* | "${given%/}") ;;
+        *) fail 'working-directory leads out of the workspace.' ;;
     esac
     local folder prompt events
     folder=$(mktemp -d "${RUNNER_TEMP:-/tmp}/marvin-XXXXXX")
@@ -59,9 +78,8 @@ run() {
         fail 'Give prompt or prompt-file, not both.'
     elif [ -n "${INPUT_PROMPT_FILE}" ]; then
         # A checkout may hold a link, and one to /proc or to the runner's own files would send keys to the model.
-        local wanted workspace
+        local wanted
         wanted=$(realpath -e -- "$INPUT_PROMPT_FILE") || fail 'prompt-file cannot be read.'
-        workspace=$(realpath -e -- "${GITHUB_WORKSPACE:-.}")
         case $wanted in
             "$workspace"/* | "${RUNNER_TEMP:-/nonexistent}"/*) ;;
             *) fail 'prompt-file leads out of the workspace.' ;;
@@ -78,7 +96,7 @@ run() {
         --non-interactive
         --output-format=stream-json
         "--prompt-file=$prompt"
-        "--working-dir=${INPUT_WORKING_DIRECTORY:-.}"
+        "--working-dir=$working_directory"
         "--sandbox=${INPUT_SANDBOX:-workspace-write}"
         "--max-cost=${INPUT_MAX_COST:-1}"
     )
@@ -100,7 +118,9 @@ run() {
 
     if [ -n "${INPUT_API_KEY:-}" ]; then
         printf '%s\n' "$INPUT_API_KEY" | while IFS= read -r line; do
-            printf '::add-mask::%s\n' "$line"
+            line=${line//'%'/%25}
+            line=${line//$'\r'/%0D}
+            [ -z "$line" ] || printf '::add-mask::%s\n' "$line"
         done
         [ -n "${INPUT_PROVIDER:-}" ] || fail 'api-key needs provider: it says which variable the key is given as.'
         local variable
@@ -127,7 +147,7 @@ run() {
             jq -r "$1" <<< "$last"
         fi
     }
-    local result is_error
+    local result
     result=$(field '.result // ((.errors // []) | join("\n"))')
     is_error=$(field '.is_error')
     if [ -z "$last" ]; then

@@ -217,11 +217,12 @@ fn open_hooks(session: &SessionContext, warn: &mut dyn FnMut(String)) {
     open_project(session, warn);
 }
 
-/// Adds the hooks of the project, if it is trusted and they are not there yet.
+/// Has the project's hooks be those that its file has now, as far as they were agreed to.
 pub(crate) fn open_project(session: &SessionContext, warn: &mut dyn FnMut(String)) {
     let Some(folder) = session.trust.folder().filter(|_| !session.hooks.is_off()) else {
         return;
     };
+    session.hooks.remove(HookOrigin::Project);
     // A file with a fault runs nothing, so that the folder's trust is enough for what it says about failures: a fault must not switch off what was agreed to.
     let counts = |read: &ReadHooks| {
         let (kind, digest) = match read.hooks {
@@ -232,11 +233,17 @@ pub(crate) fn open_project(session: &SessionContext, warn: &mut dyn FnMut(String
     };
     if let Some(read) = project_hooks(folder)
         && counts(&read)
-        && session.trust.opens_hooks()
     {
         let path = folder.path.join(PROJECT_HOOKS).display().to_string();
         add(session, read, HookOrigin::Project, &path, warn);
     }
+}
+
+/// Nothing of the project is used any more in this session: what came of it with the session's beginning goes too.
+pub(crate) fn close_project(session: &SessionContext) {
+    session.trust.close();
+    session.hooks.remove(HookOrigin::Project);
+    session.skills.forget();
 }
 
 /// The events that a child's hooks are about: its messages are its parent's, not the user's.
@@ -266,7 +273,7 @@ fn add(
                 false => format!("{words} The session goes on without its hooks."),
             });
             if read.wants_blocking {
-                session.hooks.refuse_changes(words);
+                session.hooks.refuse_changes(origin, words);
             }
             return;
         }

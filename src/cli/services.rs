@@ -23,6 +23,8 @@ const GAP: &str = "  ";
 #[derive(Serialize)]
 struct ServiceRow<'a> {
     id: &'static str,
+    /// Names that mean it too.
+    other_names: &'static [&'static str],
     base: String,
     /// The variable that the address comes from; `None` for the usual one.
     set_by: Option<String>,
@@ -61,6 +63,7 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
         let set_by = address(env, row).variable.map(Cow::into_owned);
         ServiceRow {
             id: row.name,
+            other_names: row.aliases,
             base: shown_address(&remote.base),
             set_by,
             override_variable: variable(row.name),
@@ -75,6 +78,7 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
         let address = service_address(service, env);
         ServiceRow {
             id: service.id,
+            other_names: &[],
             base: shown_address(&address.base),
             set_by: address.variable.map(Cow::into_owned),
             override_variable: variable(service.id),
@@ -208,6 +212,7 @@ mod tests {
     fn columns_stand_under_each_other_and_lines_end_with_words() {
         let row = |id, base: &str, key_variable, tools| ServiceRow {
             id,
+            other_names: &[],
             base: base.to_owned(),
             set_by: None,
             override_variable: "V".to_owned(),

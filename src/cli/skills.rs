@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::app::session::commands;
 use crate::app::settings::Settings;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::paths::Paths;
@@ -24,7 +25,9 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<String> {
         let rows: Vec<Value> = found.skills.iter().map(|skill| found.row(skill)).collect();
         return Ok(format!("{:#}\n", Value::from(rows)));
     }
-    let mut text = session_skills::listing(&found.skills, |skill| found.state(skill));
+    let mut text = session_skills::listing(&found.skills, &commands::names(), |skill| {
+        found.state(skill)
+    });
     if !found.is_trusted
         && found
             .skills

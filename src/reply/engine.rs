@@ -300,11 +300,17 @@ impl ReplyEngine {
                     ..ReplyEnd::default()
                 });
             }
-            TurnOutcome::Cancelled => {
-                *locked(&self.left_effects) = end.effects;
+            outcome @ (TurnOutcome::Ended | TurnOutcome::Cancelled) => {
                 let now = now(&ctx.session);
                 self.dialogue.add_message(said, now);
                 self.dialogue.add_tools(end.rows, now);
+                if outcome == TurnOutcome::Ended {
+                    return Ok(ReplyEnd {
+                        effects: end.effects,
+                        ..ReplyEnd::default()
+                    });
+                }
+                *locked(&self.left_effects) = end.effects;
                 return Err(Failure::cancelled());
             }
         };
@@ -476,6 +482,7 @@ fn outcome_of(outcome: &TurnOutcome) -> ReplyOutcome {
         TurnOutcome::Nothing => ReplyOutcome::NoAnswer,
         TurnOutcome::Stop => ReplyOutcome::Stopped,
         TurnOutcome::Switch => ReplyOutcome::Answered,
+        TurnOutcome::Ended => ReplyOutcome::Ended,
         TurnOutcome::Cancelled => ReplyOutcome::Cancelled,
     }
 }

@@ -55,6 +55,8 @@ pub(crate) enum ReplyOutcome {
     NoAnswer,
     /// The model ended the conversation.
     Stopped,
+    /// A hook ended it.
+    Ended,
     /// The user ended it.
     Cancelled,
 }
@@ -66,6 +68,7 @@ impl ReplyOutcome {
             Self::Malformed => "the model's answer could not be shown",
             Self::NoAnswer => "the model came to no answer",
             Self::Stopped => "the model ended the conversation",
+            Self::Ended => "ended by a hook",
             Self::Cancelled => "cancelled",
         }
     }

@@ -82,6 +82,12 @@ impl ProjectFolder {
         }
     }
 
+    /// Whether what was said about it counts for `other` too: for itself and, where it is no working tree, for the folders in it that are none.
+    pub(crate) fn speaks_for(&self, other: &Self) -> bool {
+        let own = self.path.to_str();
+        *self == *other || (!self.is_repository && other.speaking().any(|path| own == Some(path)))
+    }
+
     /// The folders whose entries count for it, the nearest first: a working tree stands for itself alone.
     fn speaking(&self) -> impl Iterator<Item = &str> {
         let count = match self.is_repository {

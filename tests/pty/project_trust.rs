@@ -54,12 +54,28 @@ fn a_message_waits_for_the_answer_which_no_stray_key_gives() {
     assert!(last_sent(&server, 1).contains("From the hook."));
     quit(pty, &home);
     // The next conversation does not ask.
-    let server = playing([says("Hello once more.")]);
+    let server = playing([
+        says("Hello once more."),
+        says("Hello without."),
+        says("Hello with."),
+        says("Hello at last."),
+    ]);
     let mut next = command(&home, &server);
     next.arg("Good evening.");
     let pty = Pty::spawn(&next, SIZE);
     pty.wait_text("Hello once more.");
     assert!(last_sent(&server, 0).contains("From the hook."));
+    // Who takes it back has the rest of the session without.
+    pty.enter("/trust no", "is not used in this session");
+    pty.enter("Quietly", "Hello without.");
+    assert!(!last_sent(&server, 1).contains("From the hook."));
+    pty.enter("/trust session", "is used in this session");
+    pty.enter("Loudly", "Hello with.");
+    let sent = last_sent(&server, 2);
+    assert_eq!(sent.matches("From the hook.").count(), 1, "{sent}");
+    pty.enter("/trust never", "stays unused");
+    pty.enter("Quietly again", "Hello at last.");
+    assert!(!last_sent(&server, 3).contains("From the hook."));
     quit(pty, &home);
 }
 
@@ -108,6 +124,9 @@ fn plain_lines_ask_with_numbers_and_a_session_is_no_more_than_that() {
         pty.wait_text(TITLE);
         pty.wait_text("hook UserPromptSubmit: echo 'From the hook.'");
         pty.wait_text("Its number, or Enter for not in this session:");
+        // A row that only shows something is no answer.
+        pty.send("5\r");
+        pty.wait_text("Please answer 1 to 4.");
         pty.send(format!("{answer}\r"));
         pty.wait_text("You: ");
         pty.enter("Good morning.", reply);

@@ -266,13 +266,26 @@ fn a_failure_fails_the_step_and_says_why() {
     let linked = [("prompt", ""), ("prompt-file", "p.md")];
     let run = act_with(&home, &server, "", &linked);
     assert!(!run.is_success && run.log.contains("leads out of the workspace"));
+    // What a checkout makes a link of is not written to.
+    std::os::unix::fs::symlink("/usr/local/bin", home.work().join("sub")).unwrap();
+    let absolute = home.work().join("sub");
+    let absolute = absolute.to_str().unwrap();
     for (name, value, words) in [
         ("prompt", "", "There is no prompt."),
         ("prompt-file", "x", "not both"),
         ("provider", "", "api-key needs provider"),
         ("provider", "nonesuch", "is not known"),
+        (
+            "marvin",
+            "./nowhere/marvin",
+            "::error::There is no Marvin at",
+        ),
+        ("working-directory", "nowhere", "no folder that exists"),
+        ("working-directory", "sub", "leads out of the workspace"),
+        ("working-directory", absolute, "leads out of the workspace"),
     ] {
         let run = act_with(&home, &server, "work", &[(name, value)]);
+        assert_eq!(run.outputs["is-error"], "true", "{words}");
         assert!(
             !run.is_success && run.log.contains(words),
             "{words}: {}",
@@ -302,10 +315,23 @@ fn structured_output_and_the_token_of_the_job_come_as_they_are_asked_for() {
     assert!(run.is_success, "{}", run.log);
     assert_eq!(run.outputs["structured-output"], "{\"n\":5}");
     // What the process is given, seen from a stand-in for the binary.
-    let stand_in = home.program(
-        "stand-in",
-        "#!/bin/sh\n[ \"$1\" = services ] && { echo '[]'; exit; }\nenv > env\nexit 3\n",
+    let stand_in = format!(
+        "#!/bin/sh\n[ \"$1\" = services ] && exec '{}' services --json\nenv > env\nexit 3\n",
+        env!("CARGO_BIN_EXE_marvin")
     );
+    let stand_in = home.program("stand-in", &stand_in);
+    // A provider by its second name, and a key of several lines.
+    let named = [
+        ("prompt", "x"),
+        ("provider", "Claude"),
+        ("api-key", "a%b\n\nc"),
+        ("marvin", stand_in.to_str().unwrap()),
+    ];
+    let run = act(&home, &named, &[]);
+    assert!(home.read("work/env").contains("ANTHROPIC_API_KEY=a%b\n"));
+    let masks = run.log.lines().filter(|line| line.starts_with("::add"));
+    let masks: Vec<&str> = masks.collect();
+    assert_eq!(masks, ["::add-mask::a%25b", "::add-mask::c"]);
     for (pass, expected) in [("false", false), ("true", true)] {
         let inputs = [
             ("prompt", "x"),

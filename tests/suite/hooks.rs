@@ -527,7 +527,7 @@ fn the_reply_flow_asks_the_same_hooks() {
     );
     let mut hooks = recorded("$HOME/events");
     hooks["Stop"] = command(
-        "cat >> $HOME/events; tail -1 $HOME/events | grep -q 'stop_hook_active\":false' && { echo 'Say it again.' >&2; exit 2; }; exit 0",
+        "cat >> $HOME/events; test $(grep -c '\"Stop\"' $HOME/events) -lt 3 && { echo 'Say it again.' >&2; exit 2; }; exit 0",
     );
     user_hooks(&home, &hooks);
     let model = small_model();
@@ -552,10 +552,14 @@ fn the_reply_flow_asks_the_same_hooks() {
     assert!(told.contains(&"PostToolUse"), "{told:?}");
     assert_eq!(
         told.iter().filter(|name| **name == "Stop").count(),
-        2,
+        3,
         "{told:?}"
     );
     assert_eq!(told.last(), Some(&"SessionEnd"));
+    // Each objection stands behind the answer that it is about.
+    let asked = model.requests().pop().unwrap().json().to_string();
+    let place = |words: &str| asked.find(words).unwrap();
+    assert!(place("At nine.") < place("Say it again."), "{asked}");
 }
 
 #[test]

@@ -142,6 +142,18 @@ fn a_hook_that_answers_nonsense_late_twice_or_never_holds_nothing_up() {
         .iter()
         .find(|line| line["subtype"] == "permission_denied");
     assert_eq!(denied.unwrap()["decision_reason_type"], "hook");
+    // Where hooks are switched off, it is not asked.
+    let server = playing([run_command("echo found"), says("Done.")]);
+    let run = driven(&home, &server).line("--permission-mode bypassPermissions --no-hooks");
+    let done = drive(
+        run,
+        hooks("PreToolUse", json!({})),
+        &["look"],
+        &mut |request| panic!("asked: {request}"),
+    )
+    .expect(0);
+    assert!(results(&lines(&done))[0].contains("found"));
+    done.stderr_has(&["Hooks are switched off", "those of initialize too"]);
 }
 
 #[test]

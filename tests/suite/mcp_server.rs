@@ -103,6 +103,28 @@ fn answer_to<'a>(answers: &'a [Value], id: &Value) -> &'a Value {
 }
 
 #[test]
+fn what_commands_may_is_said_behind_the_command() {
+    let home = Home::new();
+    home.write("more/a.txt", "");
+    let more = home.path().join("more").display().to_string();
+    let touch =
+        json!({"name": "run_command", "arguments": {"command": format!("touch {more}/b.txt")}});
+    let messages = [request(1, "tools/call", touch, MODERN).to_string()];
+    for (args, expected) in [
+        (
+            &["--sandbox", "workspace-write", "--add-dir", &more][..],
+            true,
+        ),
+        (&["--sandbox=read-only"], false),
+    ] {
+        let _ = std::fs::remove_file(home.path().join("more/b.txt"));
+        answers(&home, args, &messages);
+        assert_eq!(home.has("more/b.txt"), expected, "{args:?}");
+    }
+    serve(&home, &["--sandbox-network", "perhaps"]).fails(&["on or off"]);
+}
+
+#[test]
 fn each_revision_with_a_handshake_gets_what_it_knows() {
     let home = Home::new();
     for (asked, agreed, has_titles, has_annotations) in [

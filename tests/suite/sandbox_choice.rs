@@ -56,7 +56,7 @@ fn a_run_that_nobody_reads_is_held_to_its_folder() {
         "Permission denied",
         "Commands run in a sandbox here (workspace-write). It may be why",
         "work, ",
-        "--add-dir DIR, --sandbox-network on, --sandbox danger-full-access",
+        "--add-dir DIR, --sandbox danger-full-access",
     ]);
     assert!(home.has("work/a.txt") && !home.has("out.txt"));
     // A failure of its own is not explained by the sandbox.
@@ -101,7 +101,7 @@ fn nobody_can_let_a_command_out_where_nobody_is_asked() {
     let told = last_sent(&server, 1);
     told.assert_has(&[
         "Commands run in the sandbox here (workspace-write, network).",
-        "The caller can allow more: --add-dir DIR, --sandbox-network on, --sandbox danger-full-access.",
+        "The caller can allow more: --add-dir DIR, --sandbox danger-full-access.",
     ]);
     assert!(!home.has("out.txt"));
     let offered = server.request(0).json()["tools"].to_string();

@@ -112,7 +112,12 @@ fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Valu
                 .to_owned(),
         );
     }
-    caller.session.hooks.add(hooks.unwrap_or_default());
+    match (caller.session.hooks.is_off(), hooks) {
+        (true, Some(_)) => {
+            say("Hooks are switched off (--no-hooks, MARVIN_NO_HOOKS), those of initialize too.");
+        }
+        (_, hooks) => caller.session.hooks.add(hooks.unwrap_or_default()),
+    }
     if let Some(Value::Array(names)) = request.get("skills") {
         let names = names.iter().filter_map(Value::as_str);
         caller

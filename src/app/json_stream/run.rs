@@ -363,8 +363,11 @@ impl JsonRun {
     /// Writes the first line. Returns what is to be told of the tools that it names.
     fn init(&self, caller: &Caller, target: &ModelTarget) -> Vec<String> {
         skills::offer(&self.session);
-        let (skills, mut slash_commands) = skills::names(&self.session);
-        slash_commands.push(COMPACT.trim_start_matches('/').to_owned());
+        let skills = skills::offered_names(&self.session);
+        let own = COMPACT.trim_start_matches('/');
+        let called = skills::for_user(&self.session, &[own]).into_iter();
+        let mut slash_commands: Vec<String> = called.map(|(name, _)| name).collect();
+        slash_commands.push(own.to_owned());
         let mut told = Vec::new();
         let mut warn = |words: String| told.push(words);
         let offer = offering::offer(&self.session, recipient(target), &mut warn);

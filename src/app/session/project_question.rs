@@ -123,8 +123,7 @@ impl ProjectQuestion {
             }
             NEVER => {
                 keep(TrustDecision::Refused, orders);
-                session.trust.close();
-                session.skills.forget();
+                extensions::close_project(session);
                 servers_follow(run);
                 orders.remark(
                     "What this project brings along stays unused. marvin trust changes that.",
@@ -145,8 +144,7 @@ impl ProjectQuestion {
     /// The user closed the question: not in this session.
     pub(in crate::app::session) fn closed(&mut self, run: &Run, orders: &mut Orders) {
         self.open = None;
-        run.context.trust.close();
-        run.context.skills.forget();
+        extensions::close_project(&run.context);
         servers_follow(run);
         orders.remark(
             "What this project brings along is not used in this session. /trust asks again.",

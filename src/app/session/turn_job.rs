@@ -296,11 +296,14 @@ impl TurnJob {
         mut end: ReplyEnd,
     ) -> Result<ReplyEnd, Failure> {
         let mut stops = StopHooks::default();
+        // Who was told that the turn ended is not asked whether it may.
         while !end.is_stop
+            && ctx.session.hooks.end().is_none()
             && let Some(words) = stops.objection(ctx, &end.text)
         {
             let input = ReplyInput {
                 text: &words,
+                at: flow.engine.stamp(self.context.clock.now().timestamp()),
                 ..input.clone()
             };
             let next = flow.engine.answer(ctx, &self.target, &input)?;

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use super::flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
-use super::{Interface, json_flags, sandbox, session};
+use super::{Interface, json_flags, session};
 use crate::base::problem::Problem;
 use crate::llm::provider::Effort;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::{approval, phase};
-use crate::proc::sandbox::policy::SandboxMode;
 use crate::proc::supervise::{self, SupervisedInput};
 use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::engine::project_trust::RunTrust;
@@ -295,10 +294,7 @@ static FLAGS: &[Flag] = &[
         FlagGroup::Permissions,
         ValueMode::Any("MODE"),
         "What commands of the model may change: read-only, workspace-write (the folder and temporary files) or danger-full-access; marvin help sandbox explains them.",
-        |args, value| {
-            args.access.sandbox.mode = Some(SandboxMode::parse(&text(value, "--sandbox")?)?);
-            Ok(())
-        },
+        |args, value| args.access.sandbox.set_mode(&text(value, "--sandbox")?),
     )
     .complete(Complete::SandboxMode),
     flag(
@@ -306,13 +302,7 @@ static FLAGS: &[Flag] = &[
         FlagGroup::Permissions,
         ValueMode::Any("on|off"),
         "Whether commands in the sandbox have the network.",
-        |args, value| {
-            let value = text(value, "--sandbox-network")?;
-            args.access.sandbox.network = Some(sandbox::on_or_off(&value).ok_or_else(|| {
-                Problem::input(format!("--sandbox-network wants on or off, not \"{value}\"."))
-            })?);
-            Ok(())
-        },
+        |args, value| args.access.sandbox.set_network(&text(value, "--sandbox-network")?),
     ),
     flag(
         "trust-project",

@@ -25,6 +25,30 @@ pub(crate) struct SandboxFlags {
     pub network: Option<bool>,
 }
 
+impl SandboxFlags {
+    /// `--sandbox`.
+    ///
+    /// # Errors
+    /// There is no such mode.
+    pub(crate) fn set_mode(&mut self, word: &str) -> Outcome<()> {
+        self.mode = Some(SandboxMode::parse(word)?);
+        Ok(())
+    }
+
+    /// `--sandbox-network`.
+    ///
+    /// # Errors
+    /// It is neither on nor off.
+    pub(crate) fn set_network(&mut self, word: &str) -> Outcome<()> {
+        self.network = Some(on_or_off(word).ok_or_else(|| {
+            Problem::input(format!(
+                "--sandbox-network wants on or off, not \"{word}\"."
+            ))
+        })?);
+        Ok(())
+    }
+}
+
 /// What they mean together with the environment, before anything is looked at on the disk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SandboxSettings {
@@ -68,6 +92,11 @@ impl SandboxSettings {
         }
     }
 
+    /// For flags that are typed after a command.
+    pub(crate) fn flags(&mut self) -> &mut SandboxFlags {
+        &mut self.flags
+    }
+
     /// Somebody drives the sessions: they can change to stricter sandboxes, and read the commands, unless no mode has them asked about.
     pub(crate) fn let_change(&mut self, is_unattended: bool) {
         self.can_change = true;
@@ -77,22 +106,6 @@ impl SandboxSettings {
     /// Nobody reads the commands of this run.
     pub(crate) fn run_unattended(&mut self) {
         self.is_unattended = true;
-    }
-
-    /// As `--sandbox` and `--sandbox-network` say it behind a subcommand that reads its own words.
-    ///
-    /// # Errors
-    /// The value is none.
-    pub(crate) fn set(&mut self, flag: &str, value: &str) -> Outcome<()> {
-        match flag {
-            "--sandbox" => self.flags.mode = Some(SandboxMode::parse(value)?),
-            _ => {
-                self.flags.network = Some(on_or_off(value).ok_or_else(|| {
-                    Problem::input(format!("{flag} wants on or off, not \"{value}\"."))
-                })?);
-            }
-        }
-        Ok(())
     }
 
     /// Whether it holds commands that the user types too: they asked for it on the line, or a parent did.

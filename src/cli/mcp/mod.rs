@@ -53,7 +53,8 @@ read SERVER URI [--raw] [--answers JSON] [--save DIR] [--login]\tprint a resourc
 prompt SERVER NAME [k=v]… [--raw] [--answers JSON] [--login]\tprint the messages of a prompt
 login NAME\tsign in to one that is an address, in the browser
 logout NAME\trevoke and forget the sign-in
-serve [--working-dir DIR] [--tools GROUP,…] [--read-only] [--sandbox MODE]\tserve the program that starts it, over standard input and output
+serve [--working-dir DIR] [--tools GROUP,…] [--read-only]\tserve the program that starts it, over standard input and output
+serve … [--sandbox MODE] [--sandbox-network on|off] [--add-dir DIR]…\twith more or less for commands than the sandbox lets them change
 serve --http [HOST:]PORT …\tserve programs of this machine; without MARVIN_MCP_TOKEN only tools that change nothing";
 
 pub(super) use serve::fixture;

@@ -22,13 +22,14 @@ use crate::mcp::server::{Server, stdio};
 use crate::tools::project::command_watch::settle_at_end;
 
 /// What can follow `serve`.
-const FLAGS: [&str; 6] = [
+const FLAGS: [&str; 7] = [
     "--working-dir",
     "--tools",
     "--read-only",
+    "--http",
     "--sandbox",
     "--sandbox-network",
-    "--http",
+    "--add-dir",
 ];
 
 /// `marvin mcp serve …`.
@@ -107,12 +108,14 @@ impl ServeArgs {
             match name {
                 "--working-dir" => settings.working_dir = Some(PathBuf::from(value()?)),
                 "--tools" => settings.access.tools = Some(value()?.to_owned()),
-                "--sandbox" | "--sandbox-network" => {
-                    let value = value()?;
-                    settings.access.sandbox.set(name, value)?;
-                }
                 "--http" => args.http = Some(address(value()?)?),
                 "--read-only" => args.is_read_only = true,
+                "--sandbox" => settings.access.sandbox.flags().set_mode(value()?)?,
+                "--sandbox-network" => {
+                    let value = value()?;
+                    settings.access.sandbox.flags().set_network(value)?;
+                }
+                "--add-dir" => settings.json.added_dirs.push(PathBuf::from(value()?)),
                 _ => return Err(unknown_flag("serve", name, &FLAGS)),
             }
         }

@@ -19,9 +19,10 @@ use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
-use crate::pipeline::{Run, record};
+use crate::pipeline::{Run, record, worktree};
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::pump::OutputStream;
+use crate::store::trusted_projects::ProjectFolder;
 use crate::tools::engine::permission::parent_socket::ParentSocket;
 use crate::tools::project::scratch;
 
@@ -264,7 +265,8 @@ fn arguments(run: &Run, start: &ChildStart<'_>, prompt: &PromptFile<'_>) -> Vec<
         prompt.path().into(),
     ];
     let session = &run.ctx.session;
-    if let Some(trust) = session.trust.for_child(&session.paths) {
+    let project = ProjectFolder::around(&worktree::record::started_in(run.root()));
+    if let Some(trust) = session.trust.for_child(&session.paths, &project) {
         arguments.push(format!("--inherit-trust={trust}").into());
     }
     if session.hooks.is_off() {

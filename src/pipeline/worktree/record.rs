@@ -191,6 +191,17 @@ pub(crate) fn of(root: &Root) -> Option<WorktreeRecord> {
     records.find(|record| record.path == top)
 }
 
+/// The folder for which somebody works in `root`: that in which its worktree was started, if Marvin made one for the same repository, else `root` itself.
+pub(crate) fn started_in(root: &Root) -> PathBuf {
+    let common = |dir: &Path| {
+        let found = repository::find(dir).ok().flatten();
+        found.map(|found| found.common().to_owned())
+    };
+    let origin = of(root).map(|record| record.origin);
+    let origin = origin.filter(|origin| common(origin) == common(root.path()));
+    origin.unwrap_or_else(|| root.path().to_owned())
+}
+
 /// Writes down what the run in `root` has spent, in US dollars; nothing where that is no worktree of a run.
 pub(crate) fn keep_spent(root: &Root, dollars: f64) {
     let Some(record) = of(root) else {

@@ -4,22 +4,22 @@ use super::policy::{Policy, SandboxMode};
 
 /// Where in a command's output a refusal is looked for, from its end, in bytes.
 const LOOKED_AT_BYTES: usize = 64 << 10;
-/// What programs say when the system refused them something.
+/// What programs say when the system refused them something: the C library's words, which some begin with a capital letter.
 const SIGNS: &[&str] = &[
-    "Permission denied",
-    "Operation not permitted",
-    "Read-only file system",
-    "EACCES",
-    "EPERM",
-    "EXDEV",
-    "Network is unreachable",
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "cross-device link",
+    "network is unreachable",
 ];
+/// The same as codes, which are parts of other words in small letters.
+const CODES: &[&str] = &["EACCES", "EPERM", "EXDEV"];
 /// What they say without a network when they look up a name, which needs it.
 const NAME_SIGNS: &[&str] = &[
-    "Could not resolve host",
-    "Temporary failure in name resolution",
-    "Temporary failure resolving",
-    "EAI_AGAIN",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "temporary failure resolving",
+    "eai_again",
 ];
 
 impl Policy {
@@ -29,6 +29,9 @@ impl Policy {
             // The others do nothing there.
             SandboxMode::ReadOnly => {
                 "The caller can allow more: --sandbox workspace-write, --sandbox danger-full-access."
+            }
+            SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess if self.network => {
+                "The caller can allow more: --add-dir DIR, --sandbox danger-full-access."
             }
             SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess => {
                 "The caller can allow more: --add-dir DIR, --sandbox-network on, --sandbox danger-full-access."
@@ -53,8 +56,10 @@ impl Policy {
             from += 1;
         }
         let end = output.get(from..).unwrap_or_default();
+        let words = end.to_ascii_lowercase();
         let names = NAME_SIGNS.iter().filter(|_| !self.network);
-        if !SIGNS.iter().chain(names).any(|sign| end.contains(sign)) {
+        let is_refused = SIGNS.iter().chain(names).any(|sign| words.contains(sign));
+        if !is_refused && !CODES.iter().any(|code| end.contains(code)) {
             return None;
         }
         let network = match (self.network, self.local_sockets) {
@@ -129,6 +134,8 @@ mod tests {
             "touch: cannot touch 'x': Permission denied\nexit code: 1",
             "Error: EACCES: permission denied, open '/x'",
             "connect: Network is unreachable",
+            "dial unix /var/run/docker.sock: connect: permission denied",
+            "mv: cannot move 'a' to 'b/a': Invalid cross-device link",
             "curl: (6) Could not resolve host: example.org",
             "socket.gaierror: [Errno -3] Temporary failure in name resolution",
         ] {
@@ -152,6 +159,14 @@ mod tests {
         };
         let hint = open.hint("Permission denied").unwrap();
         assert!(hint.contains("--add-dir"), "{hint}");
+        // What is on need not be switched on.
+        assert!(!hint.contains("--sandbox-network"), "{hint}");
+        let closed = Policy {
+            network: false,
+            ..open.clone()
+        };
+        assert!(closed.ways().contains("--sandbox-network on"));
+        assert_eq!(open.hint("checkFilePermission: no such function"), None);
         assert_eq!(open.hint("Could not resolve host: exmaple.org"), None);
         assert_eq!(policy.hint("error: expected `;`"), None);
         let network = |local_sockets| Policy {

@@ -1,6 +1,9 @@
 //! Whole replies with scripted and with erratic models, and the user's real notes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::*;
 use crate::base::cancel::Cancel;
@@ -14,6 +17,9 @@ use crate::llm::provider::{Offer, Reply};
 use crate::reply::answer::guard;
 use crate::reply::models::stage::{Stage, StageRequest};
 use crate::reply::testing::session_with_notes;
+use crate::tools::engine::hooks::event::HookEvent;
+use crate::tools::engine::hooks::hook_set::{Hook, HookRunner};
+use crate::tools::engine::hooks::matcher::Matcher;
 
 /// A model whose answers a function decides on, by stage.
 struct Model<'a> {
@@ -225,6 +231,36 @@ fn a_reply_is_made_in_the_order_of_its_stages_and_reported() {
     assert_eq!(names, ["router", "planner", "loop"]);
 }
 
+/// A hook that ends each turn.
+struct Ends;
+
+impl HookRunner for Ends {
+    fn run(&self, _: &Value, _: Duration, _: &Cancel) -> Outcome<Value> {
+        Ok(json!({"continue": false, "stopReason": "Enough."}))
+    }
+
+    fn name(&self) -> String {
+        "the hook of the test".to_owned()
+    }
+}
+
+#[test]
+fn a_hook_that_ends_the_turn_ends_the_reply_before_the_model_is_asked_again() {
+    for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
+        let stand = Stand::new(without_memory());
+        let hook = Hook::new(event, Matcher::All, Box::new(Ends));
+        stand.ctx.session.hooks.add([hook]);
+        let model = Model::new(plans_a_call);
+        let end = stand.say(&model, true, "what is the call sign").unwrap();
+        assert!(end.text.is_empty() && !end.is_stop && stand.shown().is_empty());
+        assert_eq!(model.stages(), [Stage::Router, Stage::Planner]);
+        let report = stand.engine.last_report().unwrap();
+        assert_eq!(report.end, ReplyOutcome::Ended);
+        // What was said, the call and its result.
+        assert_eq!(stand.recent().len(), 3);
+    }
+}
+
 #[test]
 fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
     for (language, is_cut) in [(Some("de"), true), (None, false)] {
@@ -320,7 +356,7 @@ fn stop_forgets_the_calls_of_the_conversation() {
 #[test]
 fn a_new_conversation_asks_the_router_again_and_has_no_calls() {
     let stand = Stand::new(ReplySettings {
-        dialogue_window: std::time::Duration::ZERO,
+        dialogue_window: Duration::ZERO,
         ..without_memory()
     });
     let model = Model::new(plans_a_call);

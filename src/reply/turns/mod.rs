@@ -92,6 +92,8 @@ pub(crate) enum TurnOutcome {
     Stop,
     /// The profile was switched: the session sends the message again.
     Switch,
+    /// A hook ended the turn, and has said why.
+    Ended,
     /// The user stopped it.
     Cancelled,
 }
@@ -104,6 +106,7 @@ impl TurnOutcome {
             Self::Nothing => "no answer",
             Self::Stop => "end of the conversation",
             Self::Switch => "another profile",
+            Self::Ended => "ended by a hook",
             Self::Cancelled => "cancelled",
         }
     }

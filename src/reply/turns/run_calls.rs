@@ -58,6 +58,9 @@ impl TurnLoop<'_> {
         if self.is_stopped() {
             return Some(TurnOutcome::Cancelled);
         }
+        if self.input.ctx.session.hooks.end().is_some() {
+            return Some(TurnOutcome::Ended);
+        }
         if stop.is_some() {
             return Some(TurnOutcome::Stop);
         }
@@ -120,8 +123,8 @@ impl TurnLoop<'_> {
             has_hidden |= scrubbed != output.text;
             output.text = scrubbed;
             done += 1;
-            // A stopped reply needs no notes on what it found.
-            if !self.is_stopped() {
+            // A reply that ends here needs no notes on what it found.
+            if !self.is_stopped() && input.ctx.session.hooks.end().is_none() {
                 policy.prepare(&mut output, done, self.chat.protocol);
             }
             outputs.push((output, effects));

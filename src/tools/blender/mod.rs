@@ -75,7 +75,7 @@ tools! { "blender";
     } => set_material;
 
     /// Run Python in Blender.
-    blender_execute_code(BlenderExecuteCode; PROGRAMS.seconds(185).slow().service("blender-mcp")) {
+    blender_execute_code(BlenderExecuteCode; PROGRAMS.seconds(185).saves_files().slow().service("blender-mcp")) {
         /// Python source
         code: String, example: "print(len(bpy.data.objects))", alias: &["python", "script"];
     } => execute_code;

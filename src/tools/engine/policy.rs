@@ -96,12 +96,10 @@ impl ToolPolicy {
                 "Report what you would change instead.",
             );
         }
-        // The tools of git run it outside the sandbox, unlike those whose commands it holds.
         let changes_files = matches!(
             rules.effect,
             SideEffect::ProjectFiles | SideEffect::UserFiles
-        ) || rules.saves_files
-            || module == "git" && rules.effect == SideEffect::Programs;
+        ) || rules.saves_files;
         if changes_files && self.is_sandbox_read_only.load(Ordering::Relaxed) {
             return refused(
                 "the sandbox of this session is read-only",
@@ -216,7 +214,8 @@ mod tests {
             assert!(has(kept), "{kept}");
         }
         for gone in "create_file append_file apply_patch file_apply_patch git_commit git_checkout \
-            download_file yt_dlp_download github_clone install_packages"
+            download_file yt_dlp_download github_clone install_packages review_codebase set_alarm \
+            cancel_alarm calendar_add_event calendar_delete_event blender_execute_code"
             .split_ascii_whitespace()
         {
             assert!(!has(gone), "{gone}");

@@ -1,7 +1,6 @@
 //! Which of the things that a project brings along a session uses: what the user agreed to for good, or for this run.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::disk::paths::Paths;
@@ -45,7 +44,6 @@ pub(crate) struct SessionTrust {
     run: RwLock<RunTrust>,
     known: OnceLock<TrustedProjects>,
     left_out: OnceLock<String>,
-    has_hooks: AtomicBool,
 }
 
 impl SessionTrust {
@@ -83,11 +81,6 @@ impl SessionTrust {
     /// The user agrees to nothing in this session.
     pub(crate) fn close(&self) {
         self.set(RunTrust::Nothing);
-    }
-
-    /// Whether the project's hooks are still to be added, which they are once.
-    pub(crate) fn opens_hooks(&self) -> bool {
-        !self.has_hooks.swap(true, Ordering::Relaxed)
     }
 
     /// Notes what is not used, as the user was told.
@@ -128,9 +121,10 @@ impl SessionTrust {
         (self.known).get_or_init(|| TrustedProjects::read(paths).unwrap_or_default())
     }
 
-    /// What a child is told, which decides for itself nothing; `None` where it may use nothing.
-    pub(crate) fn for_child(&self, paths: &Paths) -> Option<String> {
-        let folder = self.folder()?;
+    /// What a child is told that works for the project `its`, and decides for itself nothing; `None` where it may use nothing.
+    pub(crate) fn for_child(&self, paths: &Paths, its: &ProjectFolder) -> Option<String> {
+        // Another project brings what nobody was asked about.
+        let folder = self.folder().filter(|folder| folder.speaks_for(its))?;
         let digests = match self.run() {
             RunTrust::Agreed(digests) => digests,
             RunTrust::AsStored | RunTrust::Servers => {
@@ -173,7 +167,8 @@ mod tests {
         let in_folder = |run: RunTrust| {
             let trust = SessionTrust::new(run);
             assert!(
-                !trust.agrees(&paths, TrustKind::Skill, "") && trust.for_child(&paths).is_none()
+                !trust.agrees(&paths, TrustKind::Skill, "")
+                    && trust.for_child(&paths, &folder).is_none()
             );
             trust.begin_in(dir.path());
             trust
@@ -189,17 +184,26 @@ mod tests {
         };
         let as_stored = in_folder(RunTrust::AsStored);
         assert_eq!(open(&as_stored), [true, true, false, true]);
-        assert_eq!(as_stored.for_child(&paths).unwrap(), "folder,a,s");
+        assert_eq!(as_stored.for_child(&paths, &folder).unwrap(), "folder,a,s");
         let servers = SessionTrust::new(RunTrust::Servers);
         let other = tempfile::tempdir().unwrap();
         servers.begin_in(other.path());
         assert_eq!(open(&servers), [false, false, false, true]);
+        // A folder within is the project's, a repository within is another one.
+        for (inner, expected) in [("src", Some("folder,a,s")), ("vendor/.git", None)] {
+            std::fs::create_dir_all(dir.path().join(inner)).unwrap();
+            let inner = ProjectFolder::around(&dir.path().join(inner.trim_end_matches(".git")));
+            let told = as_stored.for_child(&paths, &inner);
+            assert_eq!(told.as_deref(), expected, "{inner:?}");
+        }
+        let elsewhere = ProjectFolder::around(other.path());
+        assert_eq!(as_stored.for_child(&paths, &elsewhere), None);
         let nothing = in_folder(RunTrust::Nothing);
         assert_eq!(open(&nothing), [false; 4]);
-        assert_eq!(nothing.for_child(&paths), None);
+        assert_eq!(nothing.for_child(&paths, &folder), None);
         nothing.agree(&items);
         assert_eq!(open(&nothing), [true, true, false, false]);
-        assert_eq!(nothing.for_child(&paths).unwrap(), "folder,a");
+        assert_eq!(nothing.for_child(&paths, &folder).unwrap(), "folder,a");
         for (words, expected) in [
             ("folder,b", [true, false, true, false]),
             ("folder", [true, false, false, false]),

@@ -87,7 +87,7 @@ pub struct Rules {
     pub displayed: &'static [&'static str],
     /// It changes files only through [`crate::tools::project::project_text`], so that its change can be shown before it is made.
     pub previewed: bool,
-    /// It leaves files where the user works, unlike others of its effect.
+    /// It changes files of the user, the system's scheduler or a repository, and the sandbox does not hold it, unlike others of its effect.
     pub saves_files: bool,
     /// When a planned step may run it, where the effect does not decide.
     planned: Option<PlannedUse>,
@@ -260,7 +260,7 @@ impl Rules {
         self
     }
 
-    /// It leaves files where the user works.
+    /// It changes files that the sandbox does not keep from it.
     pub const fn saves_files(mut self) -> Self {
         self.saves_files = true;
         self

@@ -22,7 +22,7 @@ use crate::tools::{OUTSIDE, READ};
 
 tools! { "alarms";
     /// Schedule an alarm through cron.
-    set_alarm(SetAlarm; OUTSIDE.direct().seconds(10).service("cron, notify-send, ntfy.sh").additive().planned_as_written()) {
+    set_alarm(SetAlarm; OUTSIDE.direct().seconds(10).saves_files().service("cron, notify-send, ntfy.sh").additive().planned_as_written()) {
         /// HH:MM (today or tomorrow), YYYY-MM-DD HH:MM, or relative such as 30m, 2h, 1h30m
         time: String, example: "18:30";
         /// what to show
@@ -36,7 +36,7 @@ tools! { "alarms";
     } => list, says ["list alarms", "show alarms"];
 
     /// Remove an alarm.
-    cancel_alarm(CancelAlarm; OUTSIDE.seconds(5).service("cron").idempotent().open_world(false)) {
+    cancel_alarm(CancelAlarm; OUTSIDE.seconds(5).saves_files().service("cron").idempotent().open_world(false)) {
         /// label from list_alarms
         label: String, example: "tea", alias: &["name"];
     } => cancel, says ["cancel alarm {label}"];

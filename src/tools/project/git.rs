@@ -27,7 +27,7 @@ tools! { "git", in_children;
     } => diff, says ["git diff", "show the changes", "diff"];
 
     /// Stage and commit.
-    git_commit(GitCommit; PROGRAMS.coding().seconds(60).service("git").additive().open_world(false)) {
+    git_commit(GitCommit; PROGRAMS.coding().seconds(60).saves_files().service("git").additive().open_world(false)) {
         /// commit message
         message: String, example: "Retry once when the connection was reset";
         /// stage everything first
@@ -57,7 +57,7 @@ tools! { "git", in_children;
     } => branches, says ["git branch", "list branches"];
 
     /// Switch branch or commit, or restore a file.
-    git_checkout(GitCheckout; PROGRAMS.coding().seconds(30).service("git").open_world(false)) {
+    git_checkout(GitCheckout; PROGRAMS.coding().seconds(30).saves_files().service("git").open_world(false)) {
         /// branch, commit or path
         target: String, example: "main", alias: &["branch"];
         /// make a new branch

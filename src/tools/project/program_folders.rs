@@ -9,19 +9,27 @@ use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::ToolContext;
 
 /// The system's; the one in which the home folder lies is left out.
-const OF_SYSTEM: [&str; 11] = [
+const OF_SYSTEM: [&str; 14] = [
     "/bin",
     "/boot",
     "/etc",
     "/lib",
     "/lib32",
     "/lib64",
+    "/opt",
     "/root",
     "/run",
     "/sbin",
+    "/srv",
     "/usr",
+    "/var",
+    // Also where a service has its home elsewhere in /var.
     "/var/spool",
 ];
+/// What of them is for everybody.
+const FREE: &str = "/var/tmp";
+/// Those of home, beside the hidden ones, that login shells and tools search as soon as they are there.
+const OF_HOME: [&str; 3] = ["bin", "go/bin", "go/pkg"];
 
 /// Refuses `root` if it is one, where commands are fenced and nobody is asked.
 ///
@@ -46,15 +54,22 @@ pub(super) fn check(root: &Root, ctx: &ToolContext) -> Outcome<()> {
     }
 }
 
-/// Whether programs are run from `dir`, a real path: of the system, of a search path, or by what lies in a hidden folder of home.
+/// Whether programs are run from `dir`, a real path: of the system, of a search path, or by what lies in a folder of home that is hidden or known for it.
 fn runs_from(dir: &Path, home: Option<&Path>, search_path: &str) -> bool {
     let is_systems = OF_SYSTEM.iter().any(|folder| {
         let has_home = home.is_some_and(|home| home.starts_with(folder));
         !has_home && dir.starts_with(folder)
-    });
+    }) && !dir.starts_with(FREE);
     let below_home = home.and_then(|home| dir.strip_prefix(home).ok());
-    let first = below_home.and_then(|below| below.iter().next());
-    let is_hidden = first.is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let is_homes = below_home.is_some_and(|below| {
+        let is_hidden = below.as_os_str().as_encoded_bytes().starts_with(b".");
+        // The folder around one counts as well, but home itself, which is refused elsewhere.
+        let is_one = |own: &str| {
+            let is_around = below.iter().next().is_some() && Path::new(own).starts_with(below);
+            is_around || below.starts_with(own)
+        };
+        is_hidden || OF_HOME.into_iter().any(is_one)
+    });
     let mut searched = search_path
         .split(':')
         .filter(|entry| entry.starts_with('/'));
@@ -63,7 +78,7 @@ fn runs_from(dir: &Path, home: Option<&Path>, search_path: &str) -> bool {
         // And the folder around it, as `go` is around `go/bin`.
         real.is_ok_and(|real| dir.starts_with(&real) || real.parent() == Some(dir))
     });
-    is_systems || is_hidden || is_searched
+    is_systems || is_homes || is_searched
 }
 
 #[cfg(test)]
@@ -81,6 +96,15 @@ mod tests {
             ("/usr/local/bin", true),
             ("/root", true),
             ("/usrlike", false),
+            ("/opt", true),
+            ("/srv/app", true),
+            ("/var", true),
+            ("/var/lib/dpkg/info", true),
+            ("/var/tmp/work", false),
+            ("bin", true),
+            ("binary", false),
+            ("go/pkg/mod", true),
+            ("go/src/project", false),
             (".local/bin", true),
             (".config/systemd/user", true),
             ("go", true),
@@ -98,6 +122,9 @@ mod tests {
             Some(Path::new("/root")),
             ""
         ));
+        let service = Some(Path::new("/var/lib/service"));
+        assert!(!runs_from(Path::new("/var/lib/service/x"), service, ""));
+        assert!(runs_from(Path::new("/var/spool/cron"), service, ""));
         assert!(runs_from(
             Path::new("/root/.x"),
             Some(Path::new("/root")),

@@ -16,7 +16,7 @@ use crate::tools::{OUTSIDE, READ};
 
 tools! { "coding";
     /// Start a background review-and-fix run on a codebase.
-    review_codebase(ReviewCodebase; OUTSIDE.coding().seconds(60).slow()) {
+    review_codebase(ReviewCodebase; OUTSIDE.coding().seconds(60).saves_files().slow()) {
         /// project root; empty = current
         working_dir: String = "", example: "/home/me/src/project", alias: &["dir"];
         /// folder of explanatory .md/.txt files; when absent try ref, .ref, docs, doc

@@ -228,14 +228,11 @@ pub(crate) fn told_with(session: &SessionContext, line: &str) -> Option<String> 
     }))
 }
 
-/// The names of the skills that the model is told of, and of those that the user can call.
-pub(crate) fn names(session: &SessionContext) -> (Vec<String>, Vec<String>) {
+/// The names of the skills that the model is told of.
+pub(crate) fn offered_names(session: &SessionContext) -> Vec<String> {
     let all = session.skills();
-    let names = |wanted: &dyn Fn(&Skill) -> bool| {
-        let wanted = all.iter().filter(|skill| wanted(skill));
-        wanted.map(|skill| skill.name.clone()).collect()
-    };
-    (names(&Skill::is_offered), names(&is_for_user))
+    let offered = all.iter().filter(|skill| skill.is_offered());
+    offered.map(|skill| skill.name.clone()).collect()
 }
 
 /// The skills that the user can call: by which name where these commands take theirs first, and what each is for.
@@ -243,25 +240,40 @@ pub(crate) fn for_user(session: &SessionContext, commands: &[&str]) -> Vec<(Stri
     let all = session.skills();
     let mut found = Vec::new();
     for skill in all.iter().filter(|skill| is_for_user(skill)) {
-        let name = match commands.contains(&skill.name.as_str()) {
-            true => format!("{PREFIX}{}", skill.name),
-            false => skill.name.clone(),
-        };
-        found.push((name, clip(&one_line(&skill.file.description), 200)));
+        found.push((
+            call_name(skill, commands),
+            clip(&one_line(&skill.file.description), 200),
+        ));
     }
     found
+}
+
+/// What the user writes after the slash, where these commands take their names first.
+fn call_name(skill: &Skill, commands: &[&str]) -> String {
+    match commands.contains(&skill.name.as_str()) {
+        true => format!("{PREFIX}{}", skill.name),
+        false => skill.name.clone(),
+    }
 }
 
 fn is_for_user(skill: &Skill) -> bool {
     skill.is_usable() && !skill.file.is_for_model_alone
 }
 
-/// The skills in lines, for the user, each with its state.
-pub(crate) fn listing(all: &[Skill], state: impl Fn(&Skill) -> &'static str) -> String {
+/// The skills in lines, for the user, each with its state, and those that the user can call as they are called beside these commands.
+pub(crate) fn listing(
+    all: &[Skill],
+    commands: &[&str],
+    state: impl Fn(&Skill) -> &'static str,
+) -> String {
     let mut text = String::new();
     for skill in all {
         let about = one_line(&skill.file.description);
-        let _ = writeln!(text, "/{:<24} {}", skill.name, clip(&about, 200));
+        let name = match is_for_user(skill) {
+            true => format!("/{}", call_name(skill, commands)),
+            false => skill.name.clone(),
+        };
+        let _ = writeln!(text, "{name:<25} {}", clip(&about, 200));
         let _ = writeln!(text, "    {} {}", state(skill), skill.dir.display());
         for fault in &skill.file.faults {
             let _ = writeln!(text, "    {fault}");
@@ -334,6 +346,16 @@ mod tests {
             list.chars().count() <= MAX_CATALOGUE && list.contains("more, which the user calls"),
             "{list}"
         );
+    }
+
+    #[test]
+    fn the_list_has_the_names_by_which_skills_are_called() {
+        let mut all = vec![skill("help", "d"), skill("hidden", "d"), skill("own", "d")];
+        all[1].file.is_for_model_alone = true;
+        let list = listing(&all, &["help"], state);
+        let names = list.lines().filter(|line| !line.starts_with(' '));
+        let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(names, ["/skill:help", "hidden", "/own"]);
     }
 
     #[test]

@@ -48,6 +48,8 @@ impl PlainUi {
         };
         self.printer
             .system(&format!("{title}\n{}", list.listing.trim_end()));
+        // Others only show something.
+        let answers: Vec<_> = list.rows.iter().filter(|row| !row.id.is_empty()).collect();
         loop {
             let words = format!("Its number, or Enter {end}: ");
             let answer = self.answer(&words).unwrap_or_default();
@@ -56,11 +58,11 @@ impl PlainUi {
                 return self.session.choice_closed(list.kind);
             }
             let at = number.parse::<usize>().ok();
-            let row = at.and_then(|at| list.rows.get(at.checked_sub(1)?));
+            let row = at.and_then(|at| answers.get(at.checked_sub(1)?));
             match row {
                 Some(row) => return self.session.choose_from_list(list.kind, &row.id),
                 None => {
-                    let count = list.rows.len();
+                    let count = answers.len();
                     self.printer.system(&format!("Please answer 1 to {count}."));
                 }
             }

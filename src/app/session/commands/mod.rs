@@ -244,8 +244,7 @@ fn slash(after: &str) -> InputLine<'_> {
                 .next("Without the slash it is a message."),
         );
     }
-    let names = ROWS.iter().flat_map(|row| row.names).copied();
-    let near = text::nearest(name, names);
+    let near = text::nearest(name, names());
     let near = near.first();
     let near = near.map_or_else(String::new, |near| format!("Did you mean /{near}? "));
     InputLine::Mistake(
@@ -296,6 +295,12 @@ pub(crate) fn typed() -> Vec<(String, &'static str)> {
     let mut all: Vec<(String, &'static str)> = marked.chain(words).collect();
     all.dedup_by(|one, before| one.0 == before.0);
     all
+}
+
+/// The names of all commands, without their mark.
+pub(crate) fn names() -> Vec<&'static str> {
+    let names = ROWS.iter().flat_map(|row| row.names);
+    names.copied().collect()
 }
 
 /// The commands that need no screen, and their names for programs.

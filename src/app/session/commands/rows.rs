@@ -187,7 +187,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         &["skills"],
         "the skills, which /NAME calls",
         CommandHandler::Free(|call| {
-            let list = skills::listing(&call.run.context.skills(), skills::state);
+            let list = skills::listing(&call.run.context.skills(), &super::names(), skills::state);
             call.orders.show(UiUpdate::Listing(list));
             Ok(())
         }),

@@ -37,6 +37,8 @@ fn a_run_works_beside_the_user_and_takes_nothing_of_theirs() {
     assert_eq!(place.places.root.path(), record.path.join("sub ü"));
     assert_eq!(record.path.file_name(), project.top().file_name());
     assert!(!place.places.root.path().starts_with(project.top()));
+    let started = |root: &Root| record::started_in(root);
+    assert_eq!(started(&place.places.root), project.top().join("sub ü"));
     assert_has(
         &place.notes.join("\n"),
         &[
@@ -375,6 +377,13 @@ fn a_record_that_leads_elsewhere_is_not_followed() {
     let said = project.remove("add-a-json-flag", true).unwrap();
     assert_has(&said, &["stays"]);
     assert!(other.top().join("notes.txt").exists());
+    // One of another repository, which says that it was started here.
+    let stranger = other.workplace(FIRST);
+    let there = stranger.places.root.path();
+    let mut record_there = stranger.record.clone();
+    record_there.origin = project.top();
+    record_there.write(other.tree().git.common()).unwrap();
+    assert_eq!(record::started_in(&stranger.places.root), there);
     for hostile in [
         WorktreeRecord {
             folder: "../../..".into(),

@@ -1,6 +1,7 @@
 //! A hooks file: JSON in the common form, `{"hooks": {EVENT: [{"matcher", "hooks": [{"type": "command", "command", "timeout", "onFailure"}]}]}}`. A file with a
 //! fault is refused whole, with line and column: half of the user's checks are none.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -57,7 +58,17 @@ impl FileHook {
 pub(crate) fn parse(text: &str) -> Outcome<Vec<FileHook>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: HooksFile = serde_json::from_str(text).map_err(|error| fault(&error))?;
-    let hooks = file.hooks.map(|events| events.0).unwrap_or_default();
+    let Some(Events(hooks)) = file.hooks else {
+        // A file in which the events stand elsewhere would be one without checks.
+        let is_empty =
+            serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|all| all.is_empty());
+        return match is_empty {
+            true => Ok(Vec::new()),
+            false => Err(Problem::input(
+                "Line 1: there is no object \"hooks\"; events stand in it.",
+            )),
+        };
+    };
     match hooks.len() > MAX_HOOKS {
         true => Err(Problem::limit(format!(
             "It has more than {MAX_HOOKS} hooks."
@@ -72,12 +83,15 @@ fn fault(error: &serde_json::Error) -> Problem {
     let place = format!(" at line {line} column {column}");
     let what = whole.strip_suffix(&place).unwrap_or(&whole);
     let what = escape_controls(&clip(what, 300));
-    Problem::input(format!("Line {line}, column {column}: {what}."))
+    let end = if what.ends_with('?') { "" } else { "." };
+    Problem::input(format!("Line {line}, column {column}: {what}{end}"))
 }
 
 /// Whether a file that cannot be read whole wants something to fail where a hook fails, as far as one can tell.
 pub(crate) fn wants_blocking(text: &str) -> bool {
-    let mut keys = text.match_indices("\"onFailure\"");
+    // However it is written: a slip in the key is a fault itself.
+    let text = text.to_ascii_lowercase();
+    let mut keys = text.match_indices("\"onfailure\"");
     keys.any(|(at, key)| {
         let rest = text.get(at + key.len()..).unwrap_or_default();
         let value = rest.trim_start().strip_prefix(':');
@@ -125,6 +139,8 @@ struct Group {
     #[serde(default)]
     matcher: Option<Word<Matcher>>,
     hooks: Vec<Entry>,
+    #[serde(flatten)]
+    _others: OtherKeys<OfGroup>,
 }
 
 #[derive(Deserialize)]
@@ -139,6 +155,44 @@ struct Entry {
     /// Restricts it in a way that nobody here understands.
     #[serde(default, rename = "if")]
     _condition: Option<Unsupported>,
+    #[serde(flatten)]
+    _others: OtherKeys<OfEntry>,
+}
+
+/// The keys of an object that are not its own. They count for other programs, but one that is nearly one of its own is a slip: what was meant would not hold.
+struct OtherKeys<T>(PhantomData<T>);
+
+/// The keys that an object has here.
+trait OwnKeys {
+    const KEYS: &'static [&'static str];
+}
+
+struct OfGroup;
+
+impl OwnKeys for OfGroup {
+    const KEYS: &'static [&'static str] = &["matcher", "hooks"];
+}
+
+struct OfEntry;
+
+impl OwnKeys for OfEntry {
+    const KEYS: &'static [&'static str] = &["type", "command", "timeout", "onFailure"];
+}
+
+impl<'de, T: OwnKeys> Deserialize<'de> for OtherKeys<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let keys = BTreeMap::<String, IgnoredAny>::deserialize(from)?;
+        // A comment is near to a command, and none.
+        for key in keys.keys().filter(|key| *key != "comment") {
+            if let Some(near) = nearest(key, T::KEYS.iter().copied()).first() {
+                return Err(de::Error::custom(format!(
+                    "there is no key \"{}\"; did you mean {near}?",
+                    clip(key, 60)
+                )));
+            }
+        }
+        Ok(Self(PhantomData))
+    }
 }
 
 impl Entry {
@@ -352,7 +406,7 @@ mod tests {
         let text = r#"{"$schema": "x", "hooks": {
             "PreToolUse": [
                 {"matcher": "run_command|create_file", "hooks": [
-                    {"type": "command", "command": "./check.sh", "timeout": 5, "onFailure": "block", "statusMessage": "…"},
+                    {"type": "command", "command": "./check.sh", "timeout": 5, "onFailure": "block", "statusMessage": "…", "comment": "…"},
                     {"type": "command", "command": "true"}]},
                 {"hooks": []}],
             "Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "say done", "onFailure": "continue"}]}]}}"#;
@@ -372,7 +426,7 @@ mod tests {
         assert!(hooks[0].matcher.matches(&["create_file"]) && !hooks[1].matcher.matches(&["tree"]));
         assert!(hooks[2].matcher.matches(&["anything"]));
         assert!(parse("{}").unwrap().is_empty());
-        assert!(parse("\u{feff}{\"hooks\": null}").unwrap().is_empty());
+        assert!(parse("\u{feff}{\"hooks\": {}}").unwrap().is_empty());
     }
 
     #[test]
@@ -407,6 +461,27 @@ mod tests {
                 "{\"hooks\": []}".to_owned(),
                 "Line 1",
                 "an object of events",
+            ),
+            (
+                "{\"PreToolUse\": [{\"hooks\": []}]}".to_owned(),
+                "Line 1",
+                "no object \"hooks\"",
+            ),
+            ("{\"hooks\": null}".to_owned(), "Line 1", "no object"),
+            (
+                "{\"hooks\": {\"Stop\":\n [{\"matchers\": \"a\", \"hooks\": []}]}}".to_owned(),
+                "Line 2",
+                "did you mean matcher?",
+            ),
+            (
+                entry("{\"type\": \"command\", \"command\": \"a\", \"onfailure\": \"block\"}"),
+                "Line 3",
+                "did you mean onFailure?",
+            ),
+            (
+                entry("{\"type\": \"command\", \"command\": \"a\", \"timout\": 5}"),
+                "Line 3",
+                "did you mean timeout?",
             ),
             ("[1]".to_owned(), "Line 1", ""),
             ("{\"hooks\": {".to_owned(), "Line 1, column 11", "EOF"),
@@ -488,12 +563,14 @@ mod tests {
         assert!(wants_blocking(
             "{\"hooks\": [{\"onFailure\" :\n \"block\", "
         ));
+        assert!(wants_blocking("\"onfailure\": \"block\""));
         for text in [
             "",
             "\"onFailure\": \"continue\"",
             "\"onFailure\"",
             "\"block\"",
             "onFailure: block",
+            "\"onFailures\": \"block\"",
         ] {
             assert!(!wants_blocking(text), "{text}");
         }

@@ -75,14 +75,12 @@ fn common(ctx: &ToolContext, event: HookEvent) -> Map<String, Value> {
     let session = ctx.session.hooks.session();
     let cwd = ctx.session.working_dir.root();
     let cwd = cwd.map(|root| root.path().display().to_string());
+    let mode = (ctx.session.permissions).mode_in_effect(&ctx.session.approval);
     let fields = [
         ("session_id", Value::from(session.id)),
         ("transcript_path", Value::from(session.transcript)),
         ("cwd", Value::from(cwd.unwrap_or_default())),
-        (
-            "permission_mode",
-            Value::from(ctx.session.permissions.mode().word()),
-        ),
+        ("permission_mode", Value::from(mode.word())),
         ("hook_event_name", Value::from(event.name())),
     ];
     let fields = fields.into_iter();

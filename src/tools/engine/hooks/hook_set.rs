@@ -1,8 +1,9 @@
 //! The hooks of a session, and the trait behind which each of them runs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -133,9 +134,9 @@ pub(crate) struct HookSet {
     hooks: RwLock<Vec<Arc<Hook>>>,
     session: Mutex<HookedSession>,
     turn: Mutex<HookedTurn>,
-    /// Why calls that change something are refused, where a file that cannot be used wants that.
-    refusal: OnceLock<String>,
-    /// Hooks of files are switched off.
+    /// Why calls that change something are refused, where a file that cannot be used wants that, and whose file it is.
+    refusals: RwLock<BTreeMap<HookOrigin, String>>,
+    /// Hooks are switched off.
     is_off: AtomicBool,
     /// The session whose beginning hooks were told.
     begun: Mutex<Option<String>>,
@@ -183,17 +184,33 @@ impl HookSet {
         }
     }
 
+    /// Takes out the hooks of an origin, and what a file of it that cannot be used wanted.
+    pub(crate) fn remove(&self, origin: HookOrigin) {
+        let mut all = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|hook| hook.origin != origin);
+        self.any.store(!all.is_empty(), Ordering::Release);
+        let refusals = self.refusals.write();
+        refusals
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&origin);
+    }
+
     /// Has calls that change something refused, and says why.
-    pub(crate) fn refuse_changes(&self, why: String) {
-        let _ = self.refusal.set(why);
+    pub(crate) fn refuse_changes(&self, origin: HookOrigin, why: String) {
+        let refusals = self.refusals.write();
+        refusals
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(origin, why);
     }
 
-    /// Why calls that change something are refused, if they are.
-    pub(crate) fn refusal(&self) -> Option<&str> {
-        self.refusal.get().map(String::as_str)
+    /// Why calls that change something are refused, if they are, and whose file wants that.
+    pub(crate) fn refusal(&self) -> Option<(HookOrigin, String)> {
+        let refusals = self.refusals.read().unwrap_or_else(PoisonError::into_inner);
+        let first = refusals.iter().next();
+        first.map(|(origin, why)| (*origin, why.clone()))
     }
 
-    /// Hooks of files are switched off, here and in children.
+    /// Hooks are switched off, here and in children: whoever has some is not to add them.
     pub(crate) fn switch_off(&self) {
         self.is_off.store(true, Ordering::Relaxed);
     }

@@ -139,7 +139,10 @@ impl HookOutput {
             Some("deny") => Some(HookDecision::Deny),
             Some(other) => return Err(no_word("permissionDecision", other)),
         };
-        if let Some(decision) = decision {
+        // Of two words the stricter one counts.
+        if let Some(decision) = decision
+            && (self.decision.as_ref()).is_none_or(|(earlier, _)| *earlier <= decision)
+        {
             self.decision = Some((decision, reason));
         }
         self.updated_input = match own.get("updatedInput") {
@@ -220,6 +223,24 @@ mod tests {
         assert_eq!(blocked.decision, None);
         let allowed = read(json!({"decision": "approve"})).unwrap();
         assert_eq!(allowed.decision, Some((HookDecision::Allow, String::new())));
+    }
+
+    #[test]
+    fn of_an_older_and_a_newer_word_the_stricter_one_counts() {
+        use HookDecision::{Allow, Ask, Deny};
+        for (older, newer, expected) in [
+            ("block", "allow", (Deny, "older")),
+            ("block", "ask", (Deny, "older")),
+            ("block", "deny", (Deny, "newer")),
+            ("approve", "deny", (Deny, "newer")),
+            ("approve", "ask", (Ask, "newer")),
+            ("approve", "allow", (Allow, "newer")),
+        ] {
+            let answer = json!({"decision": older, "reason": "older",
+                "hookSpecificOutput": {"permissionDecision": newer, "permissionDecisionReason": "newer"}});
+            let (decision, reason) = read(answer).unwrap().decision.unwrap();
+            assert_eq!((decision, reason.as_str()), expected, "{older} {newer}");
+        }
     }
 
     #[test]

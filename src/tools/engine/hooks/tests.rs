@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::calls::{self, HookedCall, MAX_RESPONSE};
 use super::event::HookEvent;
-use super::hook_set::{Hook, HookRunner, HookedSession};
+use super::hook_set::{Hook, HookOrigin, HookRunner, HookSet, HookedSession};
 use super::matcher::Matcher;
 use super::turns::{self, StopHooks};
 use crate::base::cancel::Cancel;
@@ -210,6 +210,30 @@ fn a_call_is_denied_changed_or_commented_on_before_it_runs() {
         text.ends_with("[A hook of the user says: Mind b.]"),
         "{text}"
     );
+}
+
+#[test]
+fn what_came_from_the_project_goes_with_its_trust() {
+    let set = HookSet::default();
+    let bench = Bench::new();
+    let hook = |origin| {
+        let hook = bench.hook(HookEvent::PreToolUse, "", |_| Ok(Value::Null));
+        hook.of(origin)
+    };
+    for origin in [HookOrigin::User, HookOrigin::Project] {
+        set.add([hook(origin)]);
+        set.refuse_changes(origin, origin.words().to_owned());
+    }
+    let origins = || {
+        let hooks = set.about(HookEvent::PreToolUse, &["tree"]);
+        hooks.iter().map(|hook| hook.origin).collect::<Vec<_>>()
+    };
+    assert_eq!(origins(), [HookOrigin::User, HookOrigin::Project]);
+    set.remove(HookOrigin::Project);
+    assert_eq!(origins(), [HookOrigin::User]);
+    assert_eq!(set.refusal().unwrap().0, HookOrigin::User);
+    set.remove(HookOrigin::User);
+    assert!(!set.has(HookEvent::PreToolUse) && set.refusal().is_none());
 }
 
 #[test]

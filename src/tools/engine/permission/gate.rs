@@ -117,10 +117,10 @@ pub(crate) fn clear(
     tool: &ToolRef,
     args: ParsedArguments,
 ) -> Outcome<ClearedCall> {
-    if let Some(why) = ctx.session.hooks.refusal() {
+    if let Some((origin, why)) = ctx.session.hooks.refusal() {
         let call = facts(&ctx.session, tool, &args);
         if CallKind::of(call.effect) != CallKind::Read {
-            return Err(refuse_by_hook(ctx, &call, HookOrigin::User, why));
+            return Err(refuse_by_hook(ctx, &call, origin, &why));
         }
     }
     match calls::concern(ctx, HookEvent::PreToolUse) {

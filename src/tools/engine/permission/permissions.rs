@@ -11,6 +11,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     MARVIN_ALLOWED_TOOLS, MARVIN_DISALLOWED_TOOLS, MARVIN_PERMISSION_MODE,
 };
+use crate::tools::engine::approval::Approval;
 
 /// What was chosen, at the start or since.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +80,15 @@ impl Permissions {
 
     pub(crate) fn mode(&self) -> PermissionMode {
         self.rules().mode.unwrap_or(PermissionMode::Bypass)
+    }
+
+    /// The mode that says what becomes of calls: where none was chosen, tools ask by themselves before they run programs or act outside, if they have to.
+    pub(crate) fn mode_in_effect(&self, approval: &Approval) -> PermissionMode {
+        let unchosen = match approval {
+            Approval::Ask(_) | Approval::Deny => PermissionMode::AcceptEdits,
+            Approval::Approve | Approval::UserInvoked => PermissionMode::Bypass,
+        };
+        self.rules().mode.unwrap_or(unchosen)
     }
 
     /// Changes the mode from the next call on.

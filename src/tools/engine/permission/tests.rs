@@ -461,6 +461,25 @@ fn rules_and_a_mode_in_an_answer_hold_from_then_on() {
 }
 
 #[test]
+fn a_conversation_without_a_mode_is_one_that_asks_about_programs() {
+    use PermissionMode::{AcceptEdits, Bypass, Plan};
+    let user = || Approval::Ask(Arc::<User>::default());
+    for (mode, approval, expected) in [
+        (None, user(), AcceptEdits),
+        (None, Approval::Deny, AcceptEdits),
+        (None, Approval::Approve, Bypass),
+        (Some(Bypass), user(), Bypass),
+        (Some(Plan), Approval::Approve, Plan),
+    ] {
+        let permissions = Permissions::new(PermissionRules {
+            mode,
+            ..PermissionRules::default()
+        });
+        assert_eq!(permissions.mode_in_effect(&approval), expected);
+    }
+}
+
+#[test]
 fn a_sub_agent_is_not_opened_while_it_runs() {
     let inherited = PermissionRules {
         mode: Some(PermissionMode::DontAsk),

@@ -28,7 +28,7 @@ use new::{EventTime, NewEvent};
 
 tools! { "calendar";
     /// Add an event and its reminders.
-    calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh").additive().planned_as_written().compact()) {
+    calendar_add_event(AddEvent; OUTSIDE.seconds(15).saves_files().service("local .ics, cron, ntfy.sh").additive().planned_as_written().compact()) {
         /// summary
         title: String, example: "Dinner with Ann", alias: &["summary"];
         /// ISO date-time, e.g. 2026-02-14T18:00, or a date
@@ -42,7 +42,7 @@ tools! { "calendar";
     } => add, says ["add event {title} at {start}", "add {title} to the calendar on {start}"];
 
     /// Delete by UID or title.
-    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10).open_world(false).compact()) {
+    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10).saves_files().open_world(false).compact()) {
         /// event UID
         uid: String = "";
         /// case-insensitive part of the title
