@@ -258,6 +258,7 @@ impl EventSink for Updates {
             Event::Notice(_, words) => say(&words.replace('\n', "\n  ")),
             Event::Denied { .. }
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Pipeline(_)
             | Event::Reply(_) => {}
         }
