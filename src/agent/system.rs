@@ -179,18 +179,15 @@ fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool
         section(out, "Coding", &coding_rules(session, &dir));
     }
     let texts = ProjectTexts::of(&session.env);
-    if texts == ProjectTexts::None {
-        return;
-    }
     let is_child = session.policy.depth > 0;
-    if let Some((path, text)) = project_texts::instructions(&session.paths, root, is_child) {
+    if let Some((path, text)) = project_texts::instructions(&session.paths, root, is_child, texts) {
         document(
             out,
             &format!("Project instructions ({})", path.display()),
             &text,
         );
     }
-    if texts == ProjectTexts::Instructions {
+    if texts != ProjectTexts::All {
         return;
     }
     for (name, text) in project_documents::documents(root, &PROJECT_DOCUMENTS) {

@@ -154,6 +154,9 @@ impl<'a> Conversation<'a> {
             && let Some(successor) = fallback::successor(ctx, &self.target, failure, now).cloned()
         {
             fallback::announce(ctx, &self.target, failure, &successor);
+            if let Some(switch) = &self.switch {
+                switch.has_fallen_back(&successor);
+            }
             let own = std::mem::replace(&mut self.target, Arc::clone(&successor));
             let rounds = self.messages.clone();
             rewind(&mut self.messages);
@@ -399,7 +402,8 @@ impl<'a> Conversation<'a> {
                 ..CallOptions::default()
             },
         };
-        let reply = ask(ctx, &self.target, &request, now);
+        let form = self.person.caller.form.as_deref();
+        let reply = ask(ctx, &self.target, &request, now, form);
         if let (Some(bytes), Some(text)) = (before, last_text(&mut self.messages)) {
             text.truncate(bytes);
         }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use super::json_stream::answer_lines::{AnswerLines, LineDetail};
 use super::json_stream::child_lines::ToldToParent;
 use super::json_stream::line_writer::LineWriter;
-use super::json_stream::result_line;
 use super::json_stream::run::JsonRun;
+use super::json_stream::{self, result_line};
 use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
 use super::session::one_shot::{OneShot, TurnWays};
@@ -132,7 +132,8 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
                 && json.lines.writes_results()
                 && !json.has_begun.load(Ordering::SeqCst)
             {
-                result_line::write_failure(&json.writer, problem);
+                let is_driven = run.settings.json.reads_lines && !problem.is_cancelled();
+                json_stream::end_early(&json.writer, problem, is_driven);
             }
             watch.status().unwrap_or_else(|| exit_status(outcome))
         }

@@ -15,7 +15,7 @@ use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::base::variables::{
-    MARVIN_MODELS, MARVIN_NO_FALLBACK, MARVIN_PRICES, OLLAMA_CONTEXT, Text,
+    MARVIN_MODELS, MARVIN_NO_FALLBACK, MARVIN_PRICES, MARVIN_PROJECT_TEXTS, OLLAMA_CONTEXT, Text,
 };
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
@@ -33,9 +33,11 @@ use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
 use crate::proc::writable_by_commands;
+use crate::store::project_texts::ProjectTexts;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::permission::gate::known_tools;
 use crate::tools::engine::permission::permissions::Permissions;
+use crate::tools::engine::permission::rule::{self, Rule};
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::project_trust::SessionTrust;
 use crate::tools::engine::registry::Registry;
@@ -52,13 +54,21 @@ pub(crate) fn session(
     size_limit::report_as_error();
     let mut policy = ToolPolicy::new(&settings.env, warn);
     if let Some(list) = &settings.access.tools {
-        policy.groups = parse_groups(list)?;
+        let (of_servers, own): (Vec<&str>, Vec<&str>) =
+            list.split(',').partition(|word| rule::is_of_server(word));
+        policy.server_tools = Rule::parse_list(&of_servers.join(","), &[])?;
+        policy.groups = parse_groups(&own.join(","))?;
     }
     let registry = registry();
     let known = known_tools(&registry.all());
     let permissions = settings.access.permissions.rules(&known)?;
     policy.disallowed.clone_from(&permissions.deny);
-    let mut session = SessionContext::new(settings.env.clone(), policy);
+    let mut env = settings.env.clone();
+    if settings.access.without_project {
+        let texts = ProjectTexts::OfUser.beneath(ProjectTexts::of(&env));
+        env.set(MARVIN_PROJECT_TEXTS.name, texts.word().unwrap_or_default());
+    }
+    let mut session = SessionContext::new(env, policy);
     session.set_registry(registry);
     session.permissions = Permissions::new(permissions);
     let env = settings.env.clone();
@@ -97,6 +107,7 @@ pub(crate) fn session(
         let servers = SessionServers::new(ServerSetup {
             folder: folder.or_else(|| settings.process.current.clone()),
             executable: settings.process.executable.clone(),
+            without_project: settings.access.without_project,
             has_only_brought: settings.json.has_no_other_servers,
         });
         servers.bring(settings.json.servers.elsewhere.clone());

@@ -157,6 +157,7 @@ impl EventSink for StdoutSink {
             | Event::ToolDone { .. }
             | Event::Pipeline(_)
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Denied { .. }
             | Event::Reply(_) => {}
         }

@@ -59,7 +59,8 @@ impl Summarizer for ModelSummarizer {
                 listener: Arc::new(SummarySink(Arc::clone(&ctx.listener))),
                 ..ctx.clone()
             };
-            ask(&ctx, target, &request, AttemptState::default()).map_err(|failure| *failure.problem)
+            ask(&ctx, target, &request, AttemptState::default(), None)
+                .map_err(|failure| *failure.problem)
         })?;
         let text = reply.text.trim();
         let declined = matches!(

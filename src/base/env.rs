@@ -32,6 +32,11 @@ impl Env {
         self.below.insert(name.to_owned(), value);
     }
 
+    /// Sets `name`, whatever the environment says.
+    pub fn set(&mut self, name: &str, value: &str) {
+        Arc::make_mut(&mut self.vars).insert(name.to_owned(), value.to_owned());
+    }
+
     /// The value of `name` if it is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let set =

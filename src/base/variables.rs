@@ -122,7 +122,7 @@ variables! {
     TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";
     MARVIN_READONLY: Switch, "1 takes away every tool that changes more than notes, tickets and the session";
     MARVIN_WRITABLE_FILES: Text, "the only files that may be written, separated by commas";
-    MARVIN_PROJECT_TEXTS: Text, "what the system prompt holds of the project's own texts: all, instructions or none (all); set by Marvin for its children";
+    MARVIN_PROJECT_TEXTS: Text, "what the system prompt holds of the project's own texts: all, instructions, user (the user's own instructions alone) or none (all); set by Marvin for its children";
     MARVIN_SUBAGENT_LOG: Text, "file for one JSON line a tool call";
     EDITOR: Text, "editor for preferences (nano)";
     VISUAL: Text, "editor for preferences, when EDITOR is not set";

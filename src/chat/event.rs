@@ -32,6 +32,8 @@ pub enum Event {
     Delta(String),
     /// A chunk of the model's thinking, never part of the answer.
     Thinking(String),
+    /// The provider's signature of the thinking so far: whoever sends the thinking back sends it along.
+    ThoughtSigned(String),
     /// The tools of a round are about to run, in call order.
     ToolsStarted(Vec<ToolCall>),
     /// A call starts, waits for the user, or continues.
@@ -143,6 +145,8 @@ pub enum StopReason {
     ModelContextWindowExceeded,
     /// It declined, or a filter did for it.
     Refusal,
+    /// The provider paused it in the middle.
+    PauseTurn,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -232,7 +236,8 @@ mod tests {
         Some(match event {
             None => Event::Delta("Hello \"you\"\n\u{1b}".to_owned()),
             Some(Event::Delta(_)) => Event::Thinking("Hm.".to_owned()),
-            Some(Event::Thinking(_)) => {
+            Some(Event::Thinking(_)) => Event::ThoughtSigned("c2ln".to_owned()),
+            Some(Event::ThoughtSigned(_)) => {
                 Event::ToolsStarted(vec![ToolCall::new(id(), "tree", "{}")])
             }
             Some(Event::ToolsStarted(_)) => Event::CallState {
@@ -329,6 +334,7 @@ mod tests {
         let expected = [
             r#"{"type":"delta","data":"Hello \"you\"\n\u001b"}"#,
             r#"{"type":"thinking","data":"Hm."}"#,
+            r#"{"type":"thought_signed","data":"c2ln"}"#,
             r#"{"type":"tools_started","data":[{"id":"a","name":"tree","args":"{}"}]}"#,
             r#"{"type":"call_state","data":{"id":"a","state":"waiting"}}"#,
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,

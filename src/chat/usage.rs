@@ -170,6 +170,8 @@ pub struct Totals {
     pub model_cost: BTreeMap<String, f64>,
     /// The part of `model_cost` that is an estimate; only models that have one.
     pub model_estimated_cost: BTreeMap<String, f64>,
+    /// Tokens per model.
+    pub model_tokens: BTreeMap<String, Tokens>,
     /// Tokens per provider.
     pub provider_tokens: BTreeMap<String, Tokens>,
     /// Calls per tool.
@@ -199,6 +201,9 @@ struct CostLine<'a> {
     estimated: bool,
     #[serde(skip_serializing_if = "is_zero")]
     ai_credits: f64,
+    /// Whose the tokens are, where there are several models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_tokens: Option<&'a BTreeMap<String, Tokens>>,
 }
 
 #[allow(
@@ -221,6 +226,8 @@ impl Totals {
             let estimated = self.model_estimated_cost.entry(turn.model.clone());
             *estimated.or_default() += turn.cost;
         }
+        let tokens = self.model_tokens.entry(turn.model.clone());
+        tokens.or_default().add(turn.tokens);
         self.provider_tokens
             .entry(turn.provider.clone())
             .or_default()
@@ -244,6 +251,10 @@ impl Totals {
             if cost.estimated && *dollars > 0.0 {
                 *self.model_estimated_cost.entry(model.clone()).or_default() += dollars;
             }
+        }
+        for (model, tokens) in cost.model_tokens() {
+            let sum = self.model_tokens.entry(model.to_owned());
+            sum.or_default().add(tokens);
         }
         self.provider_tokens
             .entry(provider.to_owned())
@@ -281,6 +292,7 @@ impl Totals {
             output_tokens: tokens.output,
             estimated: tokens.estimated || self.cost_estimated(),
             ai_credits: rounded(self.credits),
+            model_tokens: (self.model_turns.len() > 1).then_some(&self.model_tokens),
         };
         format!(
             "{COST_PREFIX}{}",
@@ -307,6 +319,7 @@ pub struct ReportedCost {
     /// Any of the numbers is an estimate.
     pub estimated: bool,
     ai_credits: f64,
+    model_tokens: BTreeMap<String, Tokens>,
 }
 
 impl ReportedCost {
@@ -319,6 +332,16 @@ impl ReportedCost {
             && is_amount(&cost.ai_credits)
             && cost.model_cost.values().all(is_amount);
         are_amounts.then_some(cost)
+    }
+
+    /// The tokens of each model: where there was one, all are its.
+    fn model_tokens(&self) -> impl Iterator<Item = (&str, Tokens)> {
+        let mut models = self.model_turns.keys();
+        let only = models.next().filter(|_| models.next().is_none());
+        let only = only.filter(|_| self.model_tokens.is_empty());
+        let told = self.model_tokens.iter();
+        told.map(|(model, tokens)| (model.as_str(), *tokens))
+            .chain(only.map(|model| (model.as_str(), self.tokens())))
     }
 
     pub fn tokens(&self) -> Tokens {
@@ -407,6 +430,27 @@ pub(super) mod tests {
         assert_eq!(totals.local_turns, 3);
         totals.add_turn(&turn(tokens, 0.1, true), false);
         assert!(totals.cost_line().ends_with(",\"estimated\":true}"));
+    }
+
+    #[test]
+    fn the_tokens_of_a_child_are_told_by_model() {
+        let tokens = |input| Tokens {
+            input,
+            output: 1,
+            ..Tokens::default()
+        };
+        let mut child = Totals::default();
+        let mut parent = Totals::default();
+        for (model, input) in [("m", 10), ("n", 200), ("m", 30)] {
+            let mut turn = turn(tokens(input), 0.1, false);
+            model.clone_into(&mut turn.model);
+            child.add_turn(&turn, false);
+            let line = child.cost_line();
+            parent = Totals::default();
+            parent.add_reported("p", &ReportedCost::parse(&line).unwrap());
+            assert_eq!(parent.model_tokens, child.model_tokens, "{line}");
+        }
+        assert_eq!(parent.model_tokens["m"].input, 40);
     }
 
     #[test]

@@ -45,10 +45,11 @@ impl From<u8> for CliOutcome {
 /// Runs everything that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> CliOutcome {
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
+    let is_driven = has_form(&args, "--input-format", &["stream-json"]);
     let machine = args
         .iter()
         .any(|arg| MACHINE_FLAGS.iter().any(|flag| arg == flag))
-        || has_form(&args, "--input-format", &["stream-json"])
+        || is_driven
         || args.first().is_some_and(|arg| arg == "acp");
     // As far as can be told of flags that could not be parsed.
     let wants_json = has_form(&args, "--output-format", &["json", "stream-json"]);
@@ -89,7 +90,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> Cli
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
             if wants_json {
-                json_stream::tell_failure(&problem);
+                json_stream::tell_failure(&problem, is_driven);
             }
             if machine || wants_json {
                 say(&Totals::default().cost_line());

@@ -263,6 +263,8 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// Thinking, kept apart from the answer.
     Thinking(&'a str),
+    /// A piece of the provider's signature of that thinking.
+    Signature(&'a str),
     /// Why it takes longer, for the user.
     Notice(Level, &'a str),
 }

@@ -81,10 +81,11 @@ pub struct ContextUse {
 impl Reply {
     /// Why it ended, for who watches.
     pub fn stop_reason(&self) -> StopReason {
-        match self.finish {
+        match &self.finish {
             FinishReason::Length => StopReason::MaxTokens,
             FinishReason::WindowFull => StopReason::ModelContextWindowExceeded,
             FinishReason::Filtered(_) | FinishReason::Refused(_) => StopReason::Refusal,
+            FinishReason::Incomplete(why) if why == "pause_turn" => StopReason::PauseTurn,
             _ if !self.calls.is_empty() => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         }

@@ -1,10 +1,13 @@
 //! One model call with everything around it: the spending limit, waiting and retrying, counting tokens and cost.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::limits::check_cost;
 use super::model_target::ModelTarget;
+use super::user_facts::AnswerForm;
 use super::written_calls::WrittenCalls;
 use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
@@ -28,21 +31,45 @@ const MAX_REASON_CHARS: usize = 300;
 /// US dollars that no call costs.
 const MAX_CALL_DOLLARS: f64 = 100_000.0;
 
+/// Models that have refused tools in this session: they are not offered any again. Provider and model.
+#[derive(Default)]
+struct ToolRefusers(Mutex<HashSet<(&'static str, String)>>);
+
+impl ToolRefusers {
+    fn lock(&self) -> MutexGuard<'_, HashSet<(&'static str, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Sends `request` until a reply is complete or retries and fallbacks are exhausted.
 ///
-/// `before` is what happened earlier in the turn. Pieces of the reply go to the listener as they arrive.
+/// `before` is what happened earlier in the turn, and `form` the one that the answer has to have. Pieces of the reply go to the listener as they arrive.
 pub(crate) fn ask(
     ctx: &ToolContext,
     target: &ModelTarget,
     request: &Request<'_>,
     before: AttemptState,
+    form: Option<&AnswerForm>,
 ) -> Result<Reply, Failure> {
     let mut now = before;
     let no_tools = Offer::none();
-    let mut offer = request.offer;
+    let refusers = ctx.session.modules.get::<ToolRefusers>();
+    let model = (target.provider.name(), request.model.to_owned());
+    let mut offer = match refusers.lock().contains(&model) {
+        true => &no_tools,
+        false => request.offer,
+    };
     loop {
         now.tools = !offer.tools.is_empty();
-        let request = Request { offer, ..*request };
+        let system = match form.map(|form| form.words(offer, request.may_call)) {
+            Some(words) => Cow::Owned(format!("{}\n\n{words}", request.system)),
+            None => Cow::Borrowed(request.system),
+        };
+        let request = Request {
+            offer,
+            system: system.trim_start(),
+            ..*request
+        };
         // Not before there is text: most rounds of a long task have calls alone.
         let hands_through = WrittenCalls::may_be_in(target, &request);
         let mut written = None;
@@ -57,6 +84,7 @@ pub(crate) fn ask(
                 }
                 Delta::Text(text) => Event::Delta(text.to_owned()),
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
+                Delta::Signature(text) => Event::ThoughtSigned(text.to_owned()),
                 Delta::Notice(level, words) => Event::Notice(level, words.to_owned()),
             });
         };
@@ -88,6 +116,7 @@ pub(crate) fn ask(
                     request.model
                 );
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
+                refusers.lock().insert(model.clone());
                 offer = &no_tools;
             }
             Decision::FallBack | Decision::GiveUp => {

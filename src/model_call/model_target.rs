@@ -42,6 +42,9 @@ impl Default for LearnedLimit {
 pub(crate) trait ModelSwitch: Send + Sync {
     /// The model that the requests from now on go to; `None` when it stays.
     fn next(&self) -> Option<Arc<ModelTarget>>;
+
+    /// Another model answers the rest of the turn, because the one of the turn failed.
+    fn has_fallen_back(&self, successor: &ModelTarget);
 }
 
 type FindModel = dyn Fn(&Cancel) -> Option<ModelTarget> + Send + Sync;

@@ -1,6 +1,8 @@
 //! What the model is told about the user.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+
+use crate::llm::provider::Offer;
 
 /// Facts about the user, read from the profile's files by whoever starts a turn.
 pub(crate) struct UserFacts {
@@ -43,4 +45,27 @@ pub(crate) struct CallerPrompt {
     pub appended: Option<String>,
     /// A program talks with the model: what was said in other conversations is no business of its own.
     pub without_history: bool,
+    /// The form that the answer has to have.
+    pub form: Option<Arc<AnswerForm>>,
+}
+
+/// What is said of the form of an answer, which depends on whether the model can call the tool for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AnswerForm {
+    /// The tool by which the answer is given.
+    pub tool: String,
+    /// Where the model has it.
+    pub by_tool: String,
+    /// Where it has not.
+    pub as_text: String,
+}
+
+impl AnswerForm {
+    /// What follows the system prompt of a request that offers these tools.
+    pub(crate) fn words(&self, offer: &Offer, may_call: bool) -> &str {
+        match may_call && offer.tools.iter().any(|tool| *tool.name == *self.tool) {
+            true => &self.by_tool,
+            false => &self.as_text,
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
 use crate::proc::child_env::{NO_BYTE_CODE, command_env};
 use crate::proc::sandbox::git_watch::{GitWatch, WatchedPlaces};
 use crate::proc::shell::shell;
-use crate::store::project_texts;
+use crate::store::project_texts::{self, ProjectTexts};
 use crate::tools::project::command_watch::kept_in;
 use output::TestOutput;
 
@@ -152,7 +152,12 @@ pub(super) fn detect(run: &Run) -> Option<String> {
 
 /// `Test command: …` in the project's instructions.
 fn stated(run: &Run) -> Option<String> {
-    let (_, text) = project_texts::instructions(&run.ctx.session.paths, run.root(), true)?;
+    let (_, text) = project_texts::instructions(
+        &run.ctx.session.paths,
+        run.root(),
+        true,
+        ProjectTexts::of(&run.ctx.session.env),
+    )?;
     let command = text.lines().find_map(project_texts::test_command)?;
     (!command.is_empty()).then(|| command.to_owned())
 }

@@ -23,18 +23,22 @@ pub(crate) enum ProjectTexts {
     All,
     /// The instructions: the documents are in the prompt, where they are needed.
     Instructions,
+    /// What the user has written about it, beside their own settings: nothing that lies in the project.
+    OfUser,
     /// None: who judges one document by itself has to see nothing else.
     None,
 }
 
 impl ProjectTexts {
     const INSTRUCTIONS: &str = "instructions";
+    const OF_USER: &str = "user";
     const NONE: &str = "none";
 
     /// As the environment says.
     pub(crate) fn of(env: &Env) -> Self {
         match MARVIN_PROJECT_TEXTS.read(env).map(str::trim) {
             Some(Self::INSTRUCTIONS) => Self::Instructions,
+            Some(Self::OF_USER) => Self::OfUser,
             Some(Self::NONE) => Self::None,
             _ => Self::All,
         }
@@ -45,7 +49,17 @@ impl ProjectTexts {
         match self {
             Self::All => None,
             Self::Instructions => Some(Self::INSTRUCTIONS),
+            Self::OfUser => Some(Self::OF_USER),
             Self::None => Some(Self::NONE),
+        }
+    }
+
+    /// The same for a child of a process that holds those of `parent`: what the parent does not read, the child does not either.
+    pub(crate) fn beneath(self, parent: Self) -> Self {
+        match (parent, self) {
+            (Self::None, _) | (_, Self::None) => Self::None,
+            (Self::OfUser, _) => Self::OfUser,
+            (_, own) => own,
         }
     }
 }
@@ -56,13 +70,23 @@ impl ProjectTexts {
 /// A file that says nothing but how the tests are run is added to the next one instead of taking its place: the pipeline has one written where the
 /// project had none. For a child (`is_child`) that is so whatever it says, because another child may have written it.
 ///
+/// With [`ProjectTexts::OfUser`] only the first place is looked at, which is the user's.
+///
 /// Files of the project are read through the path fence, so no symlink there gets a file from elsewhere into a request.
 pub(crate) fn instructions(
     paths: &Paths,
     root: &Root,
     is_child: bool,
+    texts: ProjectTexts,
 ) -> Option<(PathBuf, String)> {
     let dir = root.path();
+    if texts == ProjectTexts::None {
+        return None;
+    }
+    if texts == ProjectTexts::OfUser {
+        let path = paths.instructions_for(dir).ok()?;
+        return read_own(&path).map(|text| (path, text));
+    }
     let of_children = is_child.then(|| dir.join(WRITTEN_BY_CHILDREN));
     let places = paths.instructions(dir).into_iter().filter_map(|path| {
         let text = match path.strip_prefix(dir) {
@@ -159,7 +183,7 @@ mod tests {
     use crate::store::project_documents;
 
     fn instructions(paths: &Paths, dir: &Path) -> Option<(PathBuf, String)> {
-        super::instructions(paths, &Root::open(dir).unwrap(), false)
+        super::instructions(paths, &Root::open(dir).unwrap(), false, ProjectTexts::All)
     }
 
     fn documents(dir: &Path) -> Vec<(&'static str, String)> {
@@ -229,7 +253,8 @@ mod tests {
         fs::write(deep.join(".marvin-instructions"), "own").unwrap();
         assert_eq!(instructions(&paths, &deep).unwrap().1, "own");
         // What a child of a run wrote there hides nothing from the next one.
-        let of_child = super::instructions(&paths, &Root::open(&deep).unwrap(), true);
+        let of_child =
+            super::instructions(&paths, &Root::open(&deep).unwrap(), true, ProjectTexts::All);
         assert_eq!(of_child.unwrap().1, "own\n\ninner");
     }
 

@@ -325,6 +325,7 @@ impl EventSink for Updates {
             Event::Notice(_, words) => self.notice(&words),
             Event::Denied { .. }
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Pipeline(_)
             | Event::Reply(_) => {}
         }

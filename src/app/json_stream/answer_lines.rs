@@ -17,7 +17,7 @@ use super::line_forms::{
     RetryFields, StatusFields, StreamEvent, StreamLine, SystemLine, ToolResultBlock, ToolUseResult,
     under_call,
 };
-use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
+use super::line_writer::{LineWriter, MAX_TEXT, clipped, length_in_json};
 use crate::app::settings::json_flags::OutputFormat;
 use crate::app::stream::say;
 use crate::chat::event::{CallEnd, DenialReason, Event, EventSink, StopReason};
@@ -55,6 +55,8 @@ impl LineDetail {
 pub(crate) struct AnswerLines {
     writer: Arc<LineWriter>,
     detail: LineDetail,
+    /// The lines go to the Marvin above, which tells of calls that were refused what they were.
+    is_child: bool,
     state: Mutex<TurnState>,
 }
 
@@ -65,6 +67,8 @@ pub(super) struct TurnTally {
     /// Time in requests to the model.
     pub(super) in_requests: Duration,
     pub(super) requests: u64,
+    /// There was one, answered or not.
+    pub(super) has_asked: bool,
     pub(super) tokens: Tokens,
     pub(super) stop: Option<StopReason>,
     /// The text of the last message.
@@ -74,6 +78,9 @@ pub(super) struct TurnTally {
     /// Calls were running when the turn ended, or the next request was not sent yet.
     pub(super) is_in_call: bool,
 }
+
+/// Bytes that each refused call may take in a result.
+const MIN_DENIAL: usize = 400;
 
 /// A call that was refused.
 #[derive(Debug, Clone, Serialize)]
@@ -98,17 +105,9 @@ struct TurnState {
     /// Results that wait for those before them.
     results: HashMap<String, ToolResult>,
     is_compacting: bool,
-    /// Children and models beside the one that answers, for the cost of each.
-    models: Vec<ModelTally>,
+    /// A request was counted whose reply is not whole: if it is sent again, both are one.
+    is_counted: bool,
     is_open: bool,
-}
-
-/// What a model has used in this process.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct ModelTally {
-    pub(super) model: String,
-    pub(super) tokens: Tokens,
-    pub(super) cost: f64,
 }
 
 struct ToolResult {
@@ -124,6 +123,7 @@ impl AnswerLines {
         Self {
             writer,
             detail,
+            is_child: false,
             state: Mutex::new(TurnState {
                 model: String::new(),
                 tally: TurnTally::new(),
@@ -134,9 +134,17 @@ impl AnswerLines {
                 inputs: HashMap::new(),
                 results: HashMap::new(),
                 is_compacting: false,
-                models: Vec::new(),
+                is_counted: false,
                 is_open: false,
             }),
+        }
+    }
+
+    /// Lines for the Marvin that started this one.
+    pub(super) fn for_parent(writer: Arc<LineWriter>) -> Self {
+        Self {
+            is_child: true,
+            ..Self::new(writer, LineDetail::Blocks)
         }
     }
 
@@ -163,11 +171,17 @@ impl AnswerLines {
         usize::try_from(self.lock().tally.requests).unwrap_or(usize::MAX)
     }
 
+    /// A request was sent in this turn, whatever came of it.
+    pub(super) fn has_asked(&self) -> bool {
+        self.lock().tally.has_asked
+    }
+
     /// A turn begins that `model` answers.
     pub(super) fn begin_turn(&self, model: &str) {
         let mut state = self.lock();
         model.clone_into(&mut state.model);
         state.tally = TurnTally::new();
+        state.is_counted = false;
         state.is_open = true;
     }
 
@@ -177,7 +191,7 @@ impl AnswerLines {
     }
 
     /// The turn is over: what was open of it is written. Returns what its result tells; `None` when that was written already.
-    pub(super) fn end_turn(&self) -> Option<(TurnTally, Vec<ModelTally>)> {
+    pub(super) fn end_turn(&self) -> Option<TurnTally> {
         let mut state = self.lock();
         if !std::mem::take(&mut state.is_open) {
             return None;
@@ -189,13 +203,13 @@ impl AnswerLines {
         }
         self.close_message(&mut state);
         self.write_results(&mut state, true);
-        Some((state.tally.clone(), state.models.clone()))
+        Some(state.tally.clone())
     }
 
     /// The same at once, when the turn hangs and the process ends: nothing is waited for.
-    pub(super) fn break_off(&self) -> Option<(TurnTally, Vec<ModelTally>)> {
+    pub(super) fn break_off(&self) -> Option<TurnTally> {
         let mut state = self.state.try_lock().ok()?;
-        std::mem::take(&mut state.is_open).then(|| (state.tally.clone(), state.models.clone()))
+        std::mem::take(&mut state.is_open).then(|| state.tally.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, TurnState> {
@@ -225,22 +239,11 @@ impl AnswerLines {
         if let Some(since) = state.request.take() {
             state.tally.in_requests += since.elapsed();
         }
-        let known = state.models.iter_mut();
-        let mut known = known.filter(|known| known.model == turn.model);
-        if let Some(known) = known.next() {
-            known.tokens.add(turn.tokens);
-            known.cost += turn.cost;
-        } else {
-            state.models.push(ModelTally {
-                model: turn.model.clone(),
-                tokens: turn.tokens,
-                cost: turn.cost,
-            });
-        }
         if state.is_compacting {
             return;
         }
         state.tally.requests += 1;
+        state.is_counted = true;
         state.tally.tokens.add(turn.tokens);
         match &mut state.message {
             Some(message) => message.usage = turn.tokens,
@@ -313,11 +316,7 @@ impl AnswerLines {
     }
 
     fn result(&self, id: &str, result: &ToolResult) {
-        let head = head_in_json(&result.text, MAX_TEXT - CLIPPED.len());
-        let clipped = match head.len() < result.text.len() {
-            true => Some(format!("{head}{CLIPPED}")),
-            false => None,
-        };
+        let text = clipped(&result.text, MAX_TEXT);
         self.line(&ResultsLine {
             kind: "user",
             message: ResultsMessage {
@@ -325,10 +324,7 @@ impl AnswerLines {
                 content: [ToolResultBlock {
                     kind: "tool_result",
                     tool_use_id: id,
-                    content: content_blocks::of_result(
-                        clipped.as_deref().unwrap_or(&result.text),
-                        &result.images,
-                    ),
+                    content: content_blocks::of_result(&text, &result.images),
                     is_error: result.failed,
                 }],
             },
@@ -353,8 +349,12 @@ impl EventSink for AnswerLines {
         match event {
             Event::Delta(text) => self.piece(state, false, &text),
             Event::Thinking(text) => self.piece(state, true, &text),
+            Event::ThoughtSigned(signature) => self.signed(state, &signature),
             Event::Turn(turn) => self.count(state, &turn),
-            Event::ReplyEnded(stop) => self.end_reply(state, stop),
+            Event::ReplyEnded(stop) => {
+                state.is_counted = false;
+                self.end_reply(state, stop);
+            }
             Event::ToolsStarted(calls) => self.round(state, &calls),
             Event::ToolDone {
                 id,
@@ -395,7 +395,7 @@ impl EventSink for AnswerLines {
                 }
                 self.own(&event);
             }
-            Event::ChildLine { call, line } => self.child_line(&call, &line),
+            Event::ChildLine { call, line } => self.child_line(state, &call, &line),
             Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Output { .. }
@@ -404,7 +404,8 @@ impl EventSink for AnswerLines {
     }
 
     fn takes_child_lines(&self) -> bool {
-        self.writes_lines()
+        // A result tells what sub-agents were refused.
+        self.writes_results()
     }
 }
 
@@ -452,6 +453,10 @@ impl AnswerLines {
                 if state.request.is_none() {
                     state.request = Some(Instant::now());
                     state.tally.text.clear();
+                    state.tally.has_asked = true;
+                    if std::mem::take(&mut state.is_counted) {
+                        state.tally.requests -= 1;
+                    }
                 }
             }
         }
@@ -466,6 +471,9 @@ impl AnswerLines {
         message: &str,
     ) {
         let input = state.inputs.remove(id).unwrap_or_default();
+        let told = self
+            .is_child
+            .then(|| content_blocks::fitted(input.clone(), MAX_TEXT / 2));
         state.tally.denials.push(Denied {
             tool_name: name.to_owned(),
             tool_use_id: id.to_owned(),
@@ -484,16 +492,30 @@ impl AnswerLines {
                     DenialReason::Asked => "permissionPromptTool",
                     DenialReason::Other => "other",
                 },
-                message,
+                message: &clipped(message, MAX_TEXT / 4),
+                tool_input: told.as_ref(),
             },
         });
     }
 
     /// A line of a sub-agent that `call` has started, under that call's id.
-    fn child_line(&self, call: &str, line: &str) {
-        if let Some(line) = under_call(call, line) {
-            self.line(&line);
+    fn child_line(&self, state: &mut TurnState, call: &str, line: &str) {
+        let Some(mut line) = under_call(call, line) else {
+            return;
+        };
+        if let Some(Value::Object(tool_input)) = line.shift_remove("tool_input") {
+            let text = |key: &str| line.get(key).and_then(Value::as_str);
+            state.tally.denials.push(Denied {
+                tool_name: text("tool_name").unwrap_or_default().to_owned(),
+                tool_use_id: text("tool_use_id").unwrap_or_default().to_owned(),
+                tool_input: tool_input.clone(),
+            });
+            // A parent of this one counts it too.
+            if self.is_child {
+                line.insert("tool_input".to_owned(), Value::Object(tool_input));
+            }
         }
+        self.line(&line);
     }
 
     /// An event that the form has no word for.
@@ -511,12 +533,38 @@ impl AnswerLines {
     }
 }
 
+impl Denied {
+    /// The same in at most `most` bytes; `None` where that is too little for its names.
+    fn fitted(&self, most: usize) -> Option<Self> {
+        /// Of the members' names, and of marks between them.
+        const AROUND: usize = 80;
+        let names = length_in_json(&self.tool_name) + length_in_json(&self.tool_use_id);
+        let most = most.checked_sub(names + AROUND)?;
+        Some(Self {
+            tool_input: content_blocks::fitted(self.tool_input.clone(), most),
+            ..self.clone()
+        })
+    }
+
+    /// Refused calls as far as `most` bytes have room for them: each has as much of it, and the last are left out where that is not enough for names.
+    pub(super) fn all_fitted(denials: &[Self], most: usize) -> Vec<Self> {
+        let length = serde_json::to_string(denials).map_or(0, |json| json.len());
+        if length <= most {
+            return denials.to_vec();
+        }
+        let share = (most / denials.len().max(1)).max(MIN_DENIAL);
+        let shown = denials.iter().take(most / share);
+        shown.filter_map(|denied| denied.fitted(share)).collect()
+    }
+}
+
 impl TurnTally {
     fn new() -> Self {
         Self {
             started: Instant::now(),
             in_requests: Duration::ZERO,
             requests: 0,
+            has_asked: false,
             tokens: Tokens::default(),
             stop: None,
             text: String::new(),

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, BufReader};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use serde_json::{Map, Value, json};
 
+use super::answer_queue::AnswerQueue;
 use super::line_writer::{LineWriter, MAX_TEXT};
 use super::user_line::UserLine;
 use crate::app::stream::say;
@@ -52,6 +53,8 @@ pub(crate) struct Caller {
     pub(super) servers: Servers,
     /// What it may order beside messages.
     answer_request: AnswerRequest,
+    /// Where answers wait to be written, once it is listened to.
+    answers: OnceLock<AnswerQueue>,
 }
 
 /// What has come in.
@@ -145,6 +148,7 @@ impl Caller {
             questions: Mutex::default(),
             servers: Servers::default(),
             answer_request,
+            answers: OnceLock::new(),
         })
     }
 
@@ -153,6 +157,9 @@ impl Caller {
     /// # Errors
     /// No thread can be started.
     pub(super) fn listen(self: &Arc<Self>) -> Outcome<()> {
+        let _ = self
+            .answers
+            .set(AnswerQueue::new(Arc::clone(&self.writer))?);
         let caller = Arc::clone(self);
         let read = move || {
             let mut input = BufReader::new(io::stdin());
@@ -334,8 +341,11 @@ impl Caller {
             }
             Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
         };
-        self.writer
-            .write_control(&json!({"type": "control_response", "response": response}));
+        let answer = json!({"type": "control_response", "response": response});
+        match self.answers.get() {
+            Some(answers) => answers.write(answer),
+            None => self.writer.write_control(&answer),
+        }
     }
 
     /// Takes note that the conversation is set up; false when it has begun already.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::answer_lines::{AnswerLines, LineDetail, message};
+use super::answer_lines::{AnswerLines, message};
 use super::line_writer::LineWriter;
 use crate::base::cancel::Cancel;
 use crate::chat::event::{CHILD_LINE_MARKER, Event, EventSink};
@@ -17,7 +17,7 @@ pub(crate) struct ToldToParent {
 impl ToldToParent {
     pub(crate) fn new(own: Arc<dyn EventSink>, model: &str) -> Self {
         let writer = LineWriter::to(MarkedStderr, Cancel::new());
-        let lines = AnswerLines::new(Arc::new(writer), LineDetail::Blocks);
+        let lines = AnswerLines::for_parent(Arc::new(writer));
         lines.begin_turn(model);
         Self { own, lines }
     }
@@ -25,7 +25,8 @@ impl ToldToParent {
 
 impl EventSink for ToldToParent {
     fn emit(&self, event: Event) {
-        if message::is_part(&event) || matches!(event, Event::ToolDone { .. }) {
+        let is_of_call = matches!(event, Event::ToolDone { .. } | Event::Denied { .. });
+        if message::is_part(&event) || is_of_call {
             self.lines.emit(event.clone());
         }
         self.own.emit(event);

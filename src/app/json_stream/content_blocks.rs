@@ -19,8 +19,8 @@ pub(super) enum ContentBlock {
     },
     Thinking {
         thinking: String,
-        /// Empty: providers that sign thoughts get them back by other means.
-        signature: &'static str,
+        /// Empty where the provider has none.
+        signature: String,
     },
     ToolUse {
         id: String,
@@ -65,7 +65,7 @@ impl ContentBlock {
         Self::ToolUse {
             id: call.id.clone(),
             name: call.name.clone(),
-            input: fitted(input_of(&call.args)),
+            input: fitted(input_of(&call.args), MAX_TEXT),
         }
     }
 }
@@ -75,10 +75,10 @@ pub(super) fn input_of(args: &str) -> Map<String, Value> {
     meant_object(args).unwrap_or_default()
 }
 
-/// The same, small enough for a line: the longest texts lose their ends until it is.
-fn fitted(input: Map<String, Value>) -> Map<String, Value> {
+/// The same in at most `most` bytes: the longest texts lose their ends until it is. Nothing is left where that is not enough.
+pub(super) fn fitted(input: Map<String, Value>, most: usize) -> Map<String, Value> {
     let mut whole = Value::Object(input);
-    while whole.to_string().len() > MAX_TEXT {
+    while whole.to_string().len() > most {
         let Some(longest) = longest(&mut whole).filter(|text| text.len() > CLIPPED.len()) else {
             break;
         };
@@ -87,8 +87,26 @@ fn fitted(input: Map<String, Value>) -> Map<String, Value> {
         longest.push_str(CLIPPED);
     }
     match whole {
-        Value::Object(input) if Value::Object(input.clone()).to_string().len() <= MAX_TEXT => input,
+        Value::Object(input) if Value::Object(input.clone()).to_string().len() <= most => input,
         _ => Map::new(),
+    }
+}
+
+/// A message of the caller as far as a line has room for it: without its files, whose beginnings nobody could use, and without the ends of long texts.
+pub(super) fn fitted_message(message: &Value) -> Value {
+    let mut message = message.clone();
+    if message.to_string().len() <= MAX_TEXT {
+        return message;
+    }
+    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
+    for block in blocks.into_iter().flatten() {
+        if block.get("source").is_some() {
+            *block = json!({"type": "text", "text": CLIPPED.trim_start()});
+        }
+    }
+    match message {
+        Value::Object(message) => Value::Object(fitted(message, MAX_TEXT)),
+        other => other,
     }
 }
 
@@ -161,11 +179,38 @@ mod tests {
         assert!(input["content"].as_str().unwrap().ends_with(CLIPPED));
         let length = Value::Object(input).to_string().len();
         assert!((MAX_TEXT / 4..=MAX_TEXT).contains(&length), "{length}");
+        let ContentBlock::ToolUse { input, .. } = ContentBlock::of_call(&call) else {
+            panic!("no call");
+        };
+        let shorter = fitted(input, 1_000);
+        assert!(shorter["path"] == "a" && Value::Object(shorter).to_string().len() <= 1_000);
         let many: Vec<u32> = (0..400_000).collect();
         let call = ToolCall::new("1", "x", json!({"many": many}).to_string());
         assert!(
             matches!(ContentBlock::of_call(&call), ContentBlock::ToolUse { input, .. } if input.is_empty())
         );
+    }
+
+    #[test]
+    fn a_message_that_comes_back_fits_into_a_line() {
+        let text = |text: String| json!({"type": "text", "text": text});
+        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(2 << 20)}});
+        let short = json!({"role": "user", "content": [text("a".to_owned())]});
+        assert_eq!(fitted_message(&short), short);
+        for content in [
+            json!("x\n".repeat(1 << 20)),
+            json!([text("a".to_owned()), image, text("b".repeat(2 << 20))]),
+        ] {
+            let told = fitted_message(&json!({"role": "user", "content": content}));
+            let text = told.to_string();
+            assert!(
+                text.len() <= MAX_TEXT && text.contains("left out"),
+                "{}",
+                text.len()
+            );
+            assert!(content.is_string() || told["content"][0]["text"] == "a");
+            assert!(!text.contains("AAAA"));
+        }
     }
 
     #[test]

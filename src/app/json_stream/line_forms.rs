@@ -87,6 +87,8 @@ pub(super) enum BlockDelta<'a> {
     Text { text: &'a str },
     #[serde(rename = "thinking_delta")]
     Thinking { thinking: &'a str },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: &'a str },
     #[serde(rename = "input_json_delta")]
     InputJson { partial_json: &'a str },
 }
@@ -168,6 +170,9 @@ pub(super) struct DenialFields<'a> {
     pub(super) tool_use_id: &'a str,
     pub(super) decision_reason_type: &'static str,
     pub(super) message: &'a str,
+    /// For the Marvin above, which does not have the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_input: Option<&'a Map<String, Value>>,
 }
 
 #[derive(Serialize)]
@@ -175,12 +180,17 @@ pub(super) struct OwnFields<'a> {
     pub(super) event: &'a RawValue,
 }
 
-/// A line of a child as its parent writes it: under the `call`, unless it is that of a child's child, and without ids that are not the parent's. `None` for what is no message
-/// and no result.
+/// A line of a child as its parent writes it: under the `call`, unless it is that of a child's child, and without ids that are not the parent's. `None` for what is no message,
+/// no result and no refused call.
 pub(super) fn under_call(call: &str, line: &str) -> Option<Map<String, Value>> {
     let mut line: Map<String, Value> = serde_json::from_str(line).ok()?;
-    let kind = line.get("type").and_then(Value::as_str);
-    if !matches!(kind, Some("assistant" | "user")) {
+    let text = |key: &str| line.get(key).and_then(Value::as_str);
+    let is_told = match text("type") {
+        Some("assistant" | "user") => true,
+        Some("system") => text("subtype") == Some("permission_denied"),
+        _ => false,
+    };
+    if !is_told {
         return None;
     }
     line.shift_remove("uuid");
@@ -210,7 +220,18 @@ mod tests {
             under_call("c1", &deeper.to_string()).unwrap()["parent_tool_use_id"],
             "c7"
         );
-        for other in [r#"{"type":"result"}"#, "{\"type\":\"user\"", "[]", ""] {
+        let denied = json!({"type": "system", "subtype": "permission_denied"});
+        assert_eq!(
+            under_call("c1", &denied.to_string()).unwrap()["parent_tool_use_id"],
+            "c1"
+        );
+        for other in [
+            r#"{"type":"result"}"#,
+            r#"{"type":"system","subtype":"init"}"#,
+            "{\"type\":\"user\"",
+            "[]",
+            "",
+        ] {
             assert_eq!(under_call("c1", other), None, "{other}");
         }
     }

@@ -1,5 +1,6 @@
 //! Writes lines of JSON to standard output: one object a line, each with an id of its own and the id of the session, in one write.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -190,6 +191,15 @@ pub(super) fn head_in_json(text: &str, most: usize) -> &str {
         }
     }
     text
+}
+
+/// `text`, or what a line has room for: its beginning, and that it is one. It takes at most `most` bytes as JSON.
+pub(super) fn clipped(text: &str, most: usize) -> Cow<'_, str> {
+    if head_in_json(text, most).len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let head = head_in_json(text, most.saturating_sub(length_in_json(CLIPPED)));
+    Cow::Owned(format!("{head}{CLIPPED}"))
 }
 
 /// Bytes of `text` as JSON, without the quotation marks.

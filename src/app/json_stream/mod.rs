@@ -6,11 +6,13 @@
 //! Called by [`crate::app::headless`]; no tool is known here by its name.
 
 pub(crate) mod answer_lines;
+mod answer_queue;
 pub(crate) mod caller;
 mod caller_servers;
 pub(crate) mod child_lines;
 mod content_blocks;
 mod control;
+mod early_end;
 mod hook_callbacks;
 pub(crate) mod init_line;
 mod line_forms;
@@ -20,14 +22,25 @@ mod permission_questions;
 pub(crate) mod result_line;
 pub(crate) mod run;
 mod structured;
+mod tool_schema;
 mod user_line;
+
+use std::sync::Arc;
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 
-/// Writes the result of a run that could not begin.
-pub(crate) fn tell_failure(problem: &Problem) {
+/// Writes the result of a run that could not begin. `is_driven` says that a program writes lines to it.
+pub(crate) fn tell_failure(problem: &Problem, is_driven: bool) {
     if let Ok(writer) = line_writer::LineWriter::new(Cancel::new()) {
-        result_line::write_failure(&writer, problem);
+        end_early(&Arc::new(writer), problem, is_driven);
+    }
+}
+
+/// Writes the result of a run in which no turn began.
+pub(crate) fn end_early(writer: &Arc<line_writer::LineWriter>, problem: &Problem, is_driven: bool) {
+    result_line::write_failure(writer, problem);
+    if is_driven {
+        early_end::answer_initialize(writer, problem);
     }
 }

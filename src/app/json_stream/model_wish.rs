@@ -29,6 +29,11 @@ impl ModelWish {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The model that answered last.
+    pub(super) fn last(&self) -> Arc<ModelTarget> {
+        Arc::clone(&self.now())
+    }
+
     /// The model that the caller wants, which answers from now on.
     ///
     /// # Errors
@@ -75,5 +80,9 @@ impl ModelSwitch for ModelWish {
                 None
             }
         }
+    }
+
+    fn has_fallen_back(&self, successor: &ModelTarget) {
+        self.lines.set_model(&successor.model);
     }
 }

@@ -3,15 +3,22 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer_lines::{AnswerLines, Denied, ModelTally, TurnTally, millis};
+use super::answer_lines::{AnswerLines, Denied, TurnTally, millis};
 use super::content_blocks::UsageFields;
-use super::line_writer::{CLIPPED, LineWriter, MAX_TEXT, head_in_json};
+use super::line_writer::{LineWriter, MAX_TEXT, clipped, length_in_json};
 use crate::base::problem::Problem;
 use crate::chat::event::StopReason;
 use crate::chat::usage::Totals;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::models::ModelInfo;
+use crate::model_call::model_target::ModelTarget;
 use crate::tools::engine::context::SessionContext;
+
+/// Bytes of a result for what is beside the answer and the calls that were refused: usage of each model, and what went wrong.
+const BESIDE: usize = 64 << 10;
+/// The longest value, as JSON: a result has one line.
+pub(super) const MAX_VALUE: usize = MAX_TEXT - BESIDE;
+/// Instead of the text of a value that a line has no room for twice.
+const ONLY_ONCE: &str = "[The answer is in structured_output alone: a line has at most 1 MiB.]";
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,19 +95,22 @@ pub(super) struct TurnOutcome<'a> {
     /// The caller, or a signal, stopped it.
     pub(super) is_stopped: bool,
     pub(super) session: &'a SessionContext,
-    pub(super) info: Option<&'a ModelInfo>,
+    pub(super) target: Option<&'a ModelTarget>,
     /// The answer that fits the schema.
     pub(super) value: Option<&'a Value>,
 }
 
 /// Writes the result of the turn that `lines` has shown.
 pub(super) fn write(lines: &AnswerLines, outcome: &TurnOutcome<'_>) {
-    let failure = outcome.failure.filter(|_| !outcome.is_stopped);
+    // Where nothing was asked, no model has failed.
+    let failure = outcome
+        .failure
+        .filter(|_| !outcome.is_stopped && lines.has_asked());
     if let Some((failure, error)) = failure.and_then(|failure| Some((failure, error_of(failure)?)))
     {
         lines.request_failed(error, &failure.problem.one_line());
     }
-    if let Some((tally, models)) = lines.end_turn() {
+    if let Some(tally) = lines.end_turn() {
         if !lines.writes_results() {
             outcome
                 .value
@@ -108,22 +118,22 @@ pub(super) fn write(lines: &AnswerLines, outcome: &TurnOutcome<'_>) {
                 .for_each(|value| lines.writer().write_control(value));
             return;
         }
-        let result = ResultLine::new(lines, &tally, &models, outcome);
+        let result = ResultLine::new(lines, &tally, outcome);
         lines.writer().write(&result);
     }
 }
 
 /// The same when the turn hangs and the process ends: nothing is waited for.
 pub(crate) fn break_off(lines: &AnswerLines, session: &SessionContext) {
-    if let Some((tally, models)) = lines.break_off().filter(|_| lines.writes_results()) {
+    if let Some(tally) = lines.break_off().filter(|_| lines.writes_results()) {
         let outcome = TurnOutcome {
             failure: None,
             is_stopped: true,
             session,
-            info: None,
+            target: None,
             value: None,
         };
-        let result = ResultLine::new(lines, &tally, &models, &outcome);
+        let result = ResultLine::new(lines, &tally, &outcome);
         lines.writer().try_write(&result);
     }
 }
@@ -132,7 +142,7 @@ pub(crate) fn break_off(lines: &AnswerLines, session: &SessionContext) {
 pub(crate) fn write_failure(writer: &LineWriter, problem: &Problem) {
     writer.write(&ResultLine {
         answer: ResultAnswer {
-            errors: Some(vec![problem.one_line()]),
+            errors: Some(vec![clipped(&problem.one_line(), BESIDE / 4).into_owned()]),
             ..ResultAnswer::default()
         },
         ..ResultLine::empty(API_ERROR)
@@ -217,26 +227,23 @@ impl ResultLine {
         }
     }
 
-    fn new(
-        lines: &AnswerLines,
-        tally: &TurnTally,
-        models: &[ModelTally],
-        outcome: &TurnOutcome<'_>,
-    ) -> Self {
+    fn new(lines: &AnswerLines, tally: &TurnTally, outcome: &TurnOutcome<'_>) -> Self {
         let mut end = TurnResult::of(outcome.failure, outcome.is_stopped, tally.is_in_call);
         if !outcome.is_stopped && outcome.session.hooks.end().is_some() {
             end.terminal_reason = HOOK_STOPPED;
         }
         let totals = outcome.session.ledger.totals();
-        let text = match (outcome.value, lines.writes_lines()) {
-            (Some(value), _) => value.to_string(),
-            // The lines before have the whole.
-            (None, true) => fitted(&tally.text),
-            (None, false) => tally.text.clone(),
+        let text = match outcome.value {
+            Some(value) => value.to_string(),
+            None => tally.text.clone(),
         };
         let text = match outcome.session.hooks.end() {
             Some(reason) if text.is_empty() && outcome.failure.is_none() => reason,
             _ => text,
+        };
+        let (text, permission_denials) = match lines.writes_lines() {
+            true => in_line(text, &tally.denials, outcome.value.is_some()),
+            false => (text, tally.denials.clone()),
         };
         let is_success = end.subtype == SUCCESS.subtype;
         let errors = (!is_success).then(|| vec![error_words(outcome)]);
@@ -251,9 +258,9 @@ impl ResultLine {
             cost: ResultCost {
                 total_cost_usd: rounded(totals.cost),
                 usage: tally.tokens.into(),
-                model_usage: model_usage(models, &totals, outcome.info),
+                model_usage: model_usage(&totals, outcome.target),
             },
-            permission_denials: tally.denials.clone(),
+            permission_denials,
             marvin_cost_estimated: totals.cost_estimated(),
             answer: ResultAnswer {
                 errors,
@@ -268,53 +275,50 @@ impl ResultLine {
 fn error_words(outcome: &TurnOutcome<'_>) -> String {
     match outcome.failure {
         Some(failure) if !outcome.is_stopped && failure.kind != FailureKind::Cancelled => {
-            failure.problem.one_line()
+            clipped(&failure.problem.one_line(), BESIDE / 4).into_owned()
         }
         _ => "The turn was stopped.".to_owned(),
     }
 }
 
-fn fitted(text: &str) -> String {
-    let head = head_in_json(text, MAX_TEXT / 2);
-    match head.len() < text.len() {
-        true => format!("{head}{CLIPPED}"),
-        false => text.to_owned(),
-    }
+/// The text of an answer and the refused calls as far as one line has room for them; the lines before have the whole. That of a value stands there a second time.
+fn in_line(text: String, denials: &[Denied], is_value: bool) -> (String, Vec<Denied>) {
+    let value = if is_value { text.len() } else { 0 };
+    let room = MAX_VALUE.saturating_sub(value);
+    let denials = Denied::all_fitted(denials, room / 2);
+    let taken = serde_json::to_string(&denials).map_or(0, |json| json.len());
+    let room = room.saturating_sub(taken);
+    let text = match is_value {
+        true if length_in_json(&text) > room => match room > ONLY_ONCE.len() {
+            true => ONLY_ONCE.to_owned(),
+            false => String::new(),
+        },
+        true => text,
+        false => clipped(&text, room).into_owned(),
+    };
+    (text, denials)
 }
 
-/// Every model of the process, those of children included: of these only the cost is known.
-fn model_usage(
-    models: &[ModelTally],
-    totals: &Totals,
-    info: Option<&ModelInfo>,
-) -> Map<String, Value> {
-    let known = info.filter(|info| info.known);
-    let own = models.iter().map(|model| (model.model.as_str(), model));
+/// Every model of the process, those of children included.
+fn model_usage(totals: &Totals, target: Option<&ModelTarget>) -> Map<String, Value> {
     let mut usage = Map::new();
-    for (name, model) in own {
-        let used = UsageFields::from(model.tokens);
-        let all = totals.model_cost.get(name).copied();
-        usage.insert(
-            name.to_owned(),
-            serde_json::to_value(ModelUsage {
-                input_tokens: used.input_tokens,
-                output_tokens: used.output_tokens,
-                cache_read_input_tokens: used.cache_read_input_tokens,
-                cache_creation_input_tokens: used.cache_creation_input_tokens,
-                web_search_requests: 0,
-                cost: rounded(all.unwrap_or(model.cost)),
-                context_window: known.map_or(0, |info| info.window),
-                max_output_tokens: known.map_or(0, |info| info.output),
-            })
-            .unwrap_or_default(),
-        );
-    }
-    let others = totals.model_cost.iter();
-    let others = others.filter(|(name, _)| !models.iter().any(|own| own.model == **name));
-    for (name, cost) in others {
+    for (name, cost) in &totals.model_cost {
+        let tokens = totals.model_tokens.get(name).copied().unwrap_or_default();
+        let used = UsageFields::from(tokens);
+        let info = target.map(|target| match target.model == *name {
+            true => target.info.clone(),
+            false => target.prices.facts(target.provider.name(), name),
+        });
+        let info = info.filter(|info| info.known);
         let used = ModelUsage {
+            input_tokens: used.input_tokens,
+            output_tokens: used.output_tokens,
+            cache_read_input_tokens: used.cache_read_input_tokens,
+            cache_creation_input_tokens: used.cache_creation_input_tokens,
+            web_search_requests: 0,
             cost: rounded(*cost),
-            ..ModelUsage::default()
+            context_window: info.as_ref().map_or(0, |info| info.window),
+            max_output_tokens: info.as_ref().map_or(0, |info| info.output),
         };
         usage.insert(name.clone(), serde_json::to_value(used).unwrap_or_default());
     }

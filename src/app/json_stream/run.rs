@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::answer_lines::AnswerLines;
 use super::caller::{Caller, Wishes};
+use super::content_blocks::fitted_message;
 use super::init_line::{self, InitFacts};
 use super::line_writer::LineWriter;
 use super::model_wish::ModelWish;
@@ -117,7 +118,11 @@ impl JsonRun {
                     .as_ref()
                     .or(self.settings.json.schema.as_ref());
                 if let (None, Some(schema)) = (&structured, schema) {
-                    structured = Some(StructuredAnswer::offer(&self.session, schema)?);
+                    let most = match self.lines.writes_lines() {
+                        true => result_line::MAX_VALUE,
+                        false => usize::MAX,
+                    };
+                    structured = Some(StructuredAnswer::offer(&self.session, schema, most)?);
                 }
                 let target = wish.target()?;
                 let images = self.images_of(&message, attached, &target)?;
@@ -134,7 +139,7 @@ impl JsonRun {
                 Ok((target, message, images)) => {
                     one_shot.set_ways(TurnWays {
                         switch: Some(wish.clone()),
-                        ..self.ways(&wishes)
+                        ..self.ways(&wishes, structured.as_ref())
                     });
                     self.turn(
                         &mut one_shot,
@@ -144,12 +149,7 @@ impl JsonRun {
                         structured.as_ref(),
                     )
                 }
-                Err(problem) => {
-                    if self.lines.writes_results() {
-                        result_line::write_failure(&self.writer, &problem);
-                    }
-                    Err(problem)
-                }
+                Err(problem) => self.refuse(&caller, &wish.last(), problem),
             };
             if self.stop.is_fired() {
                 break;
@@ -227,6 +227,7 @@ impl JsonRun {
                         }
                         one_shot.limit_requests(left);
                     }
+                    self.lines.set_model(&target.model);
                     is_own = true;
                     next = (words, Vec::new());
                 }
@@ -236,6 +237,17 @@ impl JsonRun {
         caller.set_turn(None);
         self.end(&answered, is_stopped, value.as_ref(), target);
         answered.map_err(|failure| *failure.problem)
+    }
+
+    /// A turn whose message cannot be answered.
+    fn refuse(&self, caller: &Caller, target: &ModelTarget, problem: Problem) -> Outcome<()> {
+        self.lines.begin_turn(&target.model);
+        if self.lines.writes_lines() {
+            self.init(caller, target);
+        }
+        let refused = Err(Failure::new(FailureKind::Refused, problem));
+        self.end(&refused, false, None, target);
+        refused.map_err(|failure| *failure.problem)
     }
 
     /// A turn in which the caller has the conversation summarized.
@@ -293,7 +305,7 @@ impl JsonRun {
             if self.settings.json.replays_messages {
                 let line = serde_json::json!({
                     "type": "user",
-                    "message": message,
+                    "message": fitted_message(message),
                     "parent_tool_use_id": null,
                     "isReplay": true,
                 });
@@ -354,7 +366,7 @@ impl JsonRun {
             failure: answered.as_ref().err(),
             is_stopped,
             session: &self.session,
-            info: Some(&target.info),
+            target: Some(target),
             value,
         };
         result_line::write(&self.lines, &outcome);
@@ -405,7 +417,7 @@ impl JsonRun {
         Ok(images)
     }
 
-    fn ways(&self, wishes: &Wishes) -> TurnWays {
+    fn ways(&self, wishes: &Wishes, structured: Option<&StructuredAnswer>) -> TurnWays {
         let flags = &self.settings.json;
         let effort = wishes.thinking_tokens.map(effort_for);
         TurnWays {
@@ -420,6 +432,7 @@ impl JsonRun {
                     .or_else(|| flags.prompt.instead.clone()),
                 without_history: true,
                 appended: joined(&flags.prompt.appended, &wishes.prompt.appended),
+                form: structured.map(StructuredAnswer::form),
             },
         }
     }

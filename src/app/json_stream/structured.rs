@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::tool_schema::{WRAPPED, wrapped};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::CallEnd;
 use crate::formats::json_schema::check::Misfit;
 use crate::formats::json_schema::schema::Schema;
+use crate::model_call::user_facts::AnswerForm;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::{NO_OBJECT, OwnedTool};
 use crate::tools::engine::result::{Effect, ToolOk};
@@ -19,8 +21,6 @@ use crate::tools::engine::rules::READ;
 const TOOL: &str = "structured_output";
 /// How often the model may try.
 const MAX_TRIES: u32 = 3;
-/// Members of the tool's arguments, where the schema is that of no object.
-const WRAPPED: &str = "value";
 
 /// What an answer has to fit, and what came of it.
 #[derive(Clone)]
@@ -28,6 +28,10 @@ pub(super) struct StructuredAnswer {
     schema: Arc<Schema>,
     /// The value is a member of the tool's arguments, which have to be an object.
     is_wrapped: bool,
+    /// What the model is told of it.
+    form: Arc<AnswerForm>,
+    /// The most bytes that the value may have as JSON.
+    most: usize,
     state: Arc<Mutex<AnswerState>>,
 }
 
@@ -51,16 +55,14 @@ pub(super) enum NextTry {
 }
 
 impl StructuredAnswer {
-    /// Offers the tool to the model of this session.
+    /// Offers the tool to the model of this session. The value may have `most` bytes as JSON.
     ///
     /// # Errors
     /// The schema is none that can be checked.
-    pub(super) fn offer(session: &SessionContext, schema: &Value) -> Outcome<Self> {
-        let answer = Self::new(schema)?;
+    pub(super) fn offer(session: &SessionContext, schema: &Value, most: usize) -> Outcome<Self> {
+        let answer = Self::new(schema, most)?;
         let parameters = match answer.is_wrapped {
-            true => {
-                json!({"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED]})
-            }
+            true => wrapped(schema),
             false => schema.clone(),
         };
         let parameters = RawValue::from_string(parameters.to_string())
@@ -78,8 +80,19 @@ impl StructuredAnswer {
         Ok(answer)
     }
 
-    fn new(schema: &Value) -> Outcome<Self> {
+    fn new(schema: &Value, most: usize) -> Outcome<Self> {
+        let form = AnswerForm {
+            tool: TOOL.to_owned(),
+            by_tool: format!(
+                "End by calling {TOOL} with the whole answer, also where the answer is that something was not possible. What you say outside that call is not read."
+            ),
+            as_text: format!(
+                "Answer with JSON alone, without words before or after it, and without calling a tool for it. It has to fit this JSON Schema:\n{schema}"
+            ),
+        };
         Ok(Self {
+            form: Arc::new(form),
+            most,
             schema: Arc::new(Schema::parse(&schema.to_string())?),
             is_wrapped: schema.get("type").and_then(Value::as_str) != Some("object"),
             state: Arc::default(),
@@ -88,6 +101,11 @@ impl StructuredAnswer {
 
     fn state(&self) -> MutexGuard<'_, AnswerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the model is told of the form of its answer.
+    pub(super) fn form(&self) -> Arc<AnswerForm> {
+        Arc::clone(&self.form)
     }
 
     /// A new message begins.
@@ -123,11 +141,18 @@ impl StructuredAnswer {
     /// One try.
     fn take(&self, value: Value) -> NextTry {
         let misfits = self.schema.check(&value);
-        if misfits.is_empty() {
-            self.state().value = Some(value.clone());
-            return NextTry::Done(value);
+        if !misfits.is_empty() {
+            return self.failed(words_of(&misfits));
         }
-        self.failed(words_of(&misfits))
+        let bytes = value.to_string().len();
+        if bytes > self.most {
+            return self.failed(format!(
+                "The answer fits the schema, but it has {bytes} bytes as JSON, and the calling program takes at most {}.",
+                self.most
+            ));
+        }
+        self.state().value = Some(value.clone());
+        NextTry::Done(value)
     }
 
     fn failed(&self, words: String) -> NextTry {
@@ -202,12 +227,14 @@ fn words_of(misfits: &[Misfit]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn answer() -> StructuredAnswer {
         let schema =
             json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-        StructuredAnswer::new(&schema).unwrap()
+        StructuredAnswer::new(&schema, 100).unwrap()
     }
 
     #[test]
@@ -254,7 +281,7 @@ mod tests {
     #[test]
     fn arguments_that_are_no_object_are_tries_too_and_may_be_the_answer() {
         let whole = |raw: &str| Map::from_iter([(NO_OBJECT.to_owned(), json!(raw))]);
-        let answer = StructuredAnswer::new(&json!({"type": "array"})).unwrap();
+        let answer = StructuredAnswer::new(&json!({"type": "array"}), 100).unwrap();
         assert!(answer.call(&whole("{bad")).is_err());
         let done = answer.call(&whole("[1, 2]")).unwrap();
         assert_eq!(done.effects, [Effect::Answered]);
@@ -271,6 +298,20 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_is_too_long_for_its_reader_is_a_lost_try() {
+        let answer = StructuredAnswer::new(&json!({"type": "array"}), 100).unwrap();
+        let long = json!(["x".repeat(100)]).to_string();
+        let NextTry::Again(words) = answer.after(&long) else {
+            panic!("it was taken");
+        };
+        assert!(
+            words.contains("104 bytes") && words.contains("at most 100"),
+            "{words}"
+        );
+        assert_eq!(answer.after("[1]"), NextTry::Done(json!([1])));
+    }
+
+    #[test]
     fn the_tool_ends_the_turn_once_the_answer_fits() {
         let answer = answer();
         let args = |n: Value| Map::from_iter([("n".to_owned(), n)]);
@@ -278,7 +319,7 @@ mod tests {
         let done = answer.call(&args(json!(2))).unwrap();
         assert_eq!(done.effects, [Effect::Answered]);
         assert_eq!(answer.after(""), NextTry::Done(json!({"n": 2})));
-        let wrapped = StructuredAnswer::new(&json!({"type": "array"})).unwrap();
+        let wrapped = StructuredAnswer::new(&json!({"type": "array"}), 100).unwrap();
         let args = Map::from_iter([("value".to_owned(), json!([1]))]);
         assert!(wrapped.call(&args).is_ok());
         assert_eq!(wrapped.after(""), NextTry::Done(json!([1])));

@@ -131,6 +131,8 @@ pub(crate) struct AccessSettings {
     pub sandbox: SandboxSettings,
     /// What is used of what a project brings along.
     pub trust: RunTrust,
+    /// Nothing of the project's own files is read for the model, whoever agreed to it.
+    pub without_project: bool,
     /// No hook of a file runs.
     pub without_hooks: bool,
 }
@@ -229,6 +231,7 @@ impl AccessSettings {
                 RunTrust::AsStored if MARVIN_DEPTH.read(env, &mut |_| {}) > 0 => RunTrust::Nothing,
                 trust => trust,
             },
+            without_project,
             without_hooks: without_hooks || MARVIN_NO_HOOKS.read(env),
         }
     }

@@ -27,7 +27,10 @@ impl SessionServers {
     ) -> Vec<Arc<SessionServer>> {
         let (configured, faults) = match setup.has_only_brought {
             true => (Vec::new(), Vec::new()),
-            false => files::read_all(&session.env, setup.folder.as_deref()),
+            false => {
+                let folder = setup.folder.as_deref().filter(|_| !setup.without_project);
+                files::read_all(&session.env, folder)
+            }
         };
         for fault in faults {
             self.note(fault.one_line());

@@ -41,6 +41,8 @@ pub(crate) struct ServerSetup {
     pub folder: Option<PathBuf>,
     /// This executable, which ends a server's process with Marvin.
     pub executable: Option<PathBuf>,
+    /// The project's file is not read.
+    pub without_project: bool,
     /// No file is read: there are only the servers that are brought along.
     pub has_only_brought: bool,
 }

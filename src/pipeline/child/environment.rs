@@ -105,7 +105,13 @@ pub(crate) fn variables(
                 .or_else(|| MARVIN_TOOLS.read(&session.env).map(str::to_owned))
                 .or_else(|| (*access == Access::Research).then(|| RESEARCH_TOOLS.to_owned())),
         ),
-        (MARVIN_PROJECT_TEXTS.name, texts.word().map(str::to_owned)),
+        (
+            MARVIN_PROJECT_TEXTS.name,
+            texts
+                .beneath(ProjectTexts::of(&session.env))
+                .word()
+                .map(str::to_owned),
+        ),
         (
             MARVIN_PERMISSION_MODE.name,
             bound(MARVIN_PERMISSION_MODE.name),

@@ -23,6 +23,8 @@ pub struct ToolPolicy {
     pub depth: u64,
     /// `--tools`: the only modules offered.
     pub groups: Option<Vec<&'static str>>,
+    /// The same for tools of servers, which come and go.
+    pub(crate) server_tools: Vec<Rule>,
     /// `--disallowed-tools`: tools about which one of these says everything are not offered. What they say else is for the permissions.
     pub(crate) disallowed: Vec<Rule>,
     /// A person can be asked to let a command run outside the sandbox.
@@ -45,6 +47,7 @@ impl ToolPolicy {
             writable,
             depth: MARVIN_DEPTH.read(env, warn),
             groups: None,
+            server_tools: Vec::new(),
             disallowed: Vec::new(),
             can_ask_to_leave_sandbox: false,
             is_sandbox_read_only: Arc::default(),
@@ -118,6 +121,10 @@ impl ToolPolicy {
             groups.contains(&module)
                 || groups.contains(&name)
                 || rules.in_children && groups.contains(&SUB_AGENT)
+                || self
+                    .server_tools
+                    .iter()
+                    .any(|rule| rule.is_about_all_of(name))
         };
         match &self.groups {
             Some(groups) if !rules.of_run && !is_chosen(groups) => refused(

@@ -370,7 +370,7 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
         ticket_gate::refusal(name, rules, bounds, &session.env, &session.modules)
     });
     if let Some(refusal) = refusal {
-        return Err(refusal);
+        return Err(gate::refused_by_bounds(ctx, &tool, refusal));
     }
     let cleared = gate::clear(ctx, &tool, tool.parse_arguments(raw_args)?)?;
     if cleared.is_changed {

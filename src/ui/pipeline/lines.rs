@@ -62,6 +62,7 @@ impl EventSink for LineDisplay {
             | Event::ReplyEnded(_)
             | Event::Compacted { .. }
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Denied { .. }
             | Event::Reply(_) => {}
         }

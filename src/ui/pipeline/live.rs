@@ -141,6 +141,7 @@ impl EventSink for LiveDisplay {
                 | Event::ReplyEnded(_)
                 | Event::Compacted { .. }
                 | Event::ChildLine { .. }
+                | Event::ThoughtSigned(_)
                 | Event::Denied { .. }
                 | Event::Reply(_) => return,
             }

@@ -273,6 +273,7 @@ impl Printer {
             | Event::Compacted { .. }
             | Event::Pipeline(_)
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Denied { .. }
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),

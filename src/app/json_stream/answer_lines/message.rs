@@ -29,6 +29,8 @@ pub(super) struct OpenMessage {
 struct OpenBlock {
     is_thinking: bool,
     text: String,
+    /// Of a thought.
+    signature: String,
     /// Bytes of the text as JSON.
     length: usize,
 }
@@ -39,6 +41,7 @@ pub(in crate::app::json_stream) fn is_part(event: &Event) -> bool {
         event,
         Event::Delta(_)
             | Event::Thinking(_)
+            | Event::ThoughtSigned(_)
             | Event::Turn(_)
             | Event::ReplyEnded(_)
             | Event::ToolsStarted(_)
@@ -88,6 +91,36 @@ impl AnswerLines {
         }
     }
 
+    /// A piece of the signature of a thought, which may have no text. One that a line has no room for would be of no use in part.
+    pub(super) fn signed(&self, state: &mut TurnState, signature: &str) {
+        self.open_message(state);
+        let block = state
+            .message
+            .as_ref()
+            .and_then(|message| message.block.as_ref());
+        if !block.is_some_and(|block| block.is_thinking) {
+            self.close_block(state);
+            self.open_block(state, true);
+        }
+        let Some(message) = &mut state.message else {
+            return;
+        };
+        let index = message.next;
+        let Some(block) = &mut message.block else {
+            return;
+        };
+        let length = block.length + length_in_json(signature);
+        if signature.is_empty() || length > MAX_TEXT {
+            return;
+        }
+        block.signature.push_str(signature);
+        block.length = length;
+        self.stream_event(StreamEvent::ContentBlockDelta {
+            index,
+            delta: BlockDelta::Signature { signature },
+        });
+    }
+
     pub(super) fn open_message(&self, state: &mut TurnState) {
         if state.message.is_some() {
             return;
@@ -113,12 +146,13 @@ impl AnswerLines {
         message.block = Some(OpenBlock {
             is_thinking,
             text: String::new(),
+            signature: String::new(),
             length: 0,
         });
         let content_block = match is_thinking {
             true => ContentBlock::Thinking {
                 thinking: String::new(),
-                signature: "",
+                signature: String::new(),
             },
             false => ContentBlock::Text {
                 text: String::new(),
@@ -145,7 +179,7 @@ impl AnswerLines {
         let block = match block.is_thinking {
             true => ContentBlock::Thinking {
                 thinking: block.text,
-                signature: "",
+                signature: block.signature,
             },
             false => ContentBlock::Text { text: block.text },
         };
@@ -170,12 +204,18 @@ impl AnswerLines {
                 content_block: &begun,
             });
             let partial_json = serde_json::to_string(input).unwrap_or_default();
-            self.stream_event(StreamEvent::ContentBlockDelta {
-                index,
-                delta: BlockDelta::InputJson {
-                    partial_json: &partial_json,
-                },
-            });
+            // It is a text in the line, which takes more bytes than the arguments.
+            let mut rest = partial_json.as_str();
+            while !rest.is_empty() {
+                let piece = head_in_json(rest, MAX_TEXT);
+                self.stream_event(StreamEvent::ContentBlockDelta {
+                    index,
+                    delta: BlockDelta::InputJson {
+                        partial_json: piece,
+                    },
+                });
+                rest = rest.get(piece.len()..).unwrap_or_default();
+            }
             self.stream_event(StreamEvent::ContentBlockStop { index });
         }
         self.assistant(state, &block);

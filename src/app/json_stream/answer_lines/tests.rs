@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::app::json_stream::line_writer::CLIPPED;
 use crate::base::cancel::Cancel;
 use crate::chat::event::Level;
 
@@ -207,11 +208,10 @@ fn what_is_counted_is_that_of_the_turn_and_of_its_last_message() {
     ] {
         written.lines.emit(event);
     }
-    let (tally, models) = written.lines.end_turn().unwrap();
+    let tally = written.lines.end_turn().unwrap();
     assert_eq!((tally.requests, tally.text.as_str()), (2, "Second."));
     assert_eq!((tally.tokens.input, tally.tokens.cached), (32, 5));
     assert_eq!(tally.stop, Some(StopReason::EndTurn));
-    assert_eq!((models[0].tokens.input, models[0].cost), (932, 1.5));
     assert!(written.lines.end_turn().is_none(), "told once");
     let mut written = written;
     assert!(written.read().is_empty());
@@ -410,4 +410,129 @@ proptest! {
         };
         prop_assert_eq!(blocks(&whole), blocks(&lines));
     }
+}
+
+#[test]
+fn a_thought_has_its_signature_also_without_text() {
+    let signed = |text: &str| Event::ThoughtSigned(text.to_owned());
+    let lines = Written::of(
+        LineDetail::Partial,
+        [
+            Event::Thinking("Hm.".to_owned()),
+            signed("SI"),
+            signed("G=="),
+            delta("Hi"),
+            signed("ALONE"),
+            Event::ReplyEnded(StopReason::EndTurn),
+        ],
+    );
+    let blocks = lines.iter().filter(|line| line["type"] == "assistant");
+    let blocks: Vec<&Value> = blocks.map(|line| &line["message"]["content"][0]).collect();
+    assert_eq!(
+        blocks,
+        [
+            &json!({"type": "thinking", "thinking": "Hm.", "signature": "SIG=="}),
+            &json!({"type": "text", "text": "Hi"}),
+            &json!({"type": "thinking", "thinking": "", "signature": "ALONE"}),
+        ]
+    );
+    let signatures = lines
+        .iter()
+        .filter_map(|line| line["event"]["delta"]["signature"].as_str());
+    assert_eq!(signatures.collect::<String>(), "SIG==ALONE");
+}
+
+#[test]
+fn a_request_that_is_sent_again_counts_once() {
+    let asks = || {
+        Event::Wait(Wait::FirstByte {
+            provider: "p",
+            loads: None,
+        })
+    };
+    let written = Written::new(LineDetail::ResultOnly);
+    assert!(!written.lines.has_asked());
+    for event in [
+        asks(),
+        turn(10, 0),
+        Event::Wait(Wait::Retry {
+            provider: "p",
+            is_rate_limit: false,
+            wait: Duration::from_secs(1),
+            attempt: 1,
+            most: 2,
+            status: None,
+        }),
+        asks(),
+        turn(10, 0),
+        Event::ReplyEnded(StopReason::EndTurn),
+        asks(),
+        turn(10, 0),
+    ] {
+        written.lines.emit(event);
+    }
+    assert!(written.lines.has_asked());
+    let tally = written.lines.end_turn().unwrap();
+    assert_eq!((tally.requests, tally.tokens.input), (2, 30));
+}
+
+#[test]
+fn a_refused_call_of_a_child_is_told_with_its_arguments() {
+    let file = tempfile::tempfile().unwrap();
+    let writer = LineWriter::to(file.try_clone().unwrap(), Cancel::new());
+    let child = AnswerLines::for_parent(Arc::new(writer));
+    child.begin_turn("m");
+    child.emit(Event::ToolsStarted(vec![call("c1", r#"{"path":"a"}"#)]));
+    child.emit(Event::Denied {
+        id: "c1".to_owned(),
+        name: "tree".to_owned(),
+        reason: DenialReason::Asked,
+        message: "No.".to_owned(),
+    });
+    let mut of_child = Written { file, lines: child };
+    let denied = of_child.read().pop().unwrap();
+    let mut parent = Written::new(LineDetail::Blocks);
+    parent.lines.emit(Event::ChildLine {
+        call: "c9".to_owned(),
+        line: denied.to_string(),
+    });
+    let tally = parent.lines.end_turn().unwrap();
+    assert_eq!(
+        serde_json::to_value(&tally.denials).unwrap(),
+        json!([{"tool_name": "tree", "tool_use_id": "c1", "tool_input": {"path": "a"}}])
+    );
+    let line = parent.read().pop().unwrap();
+    assert_eq!(
+        (&line["subtype"], &line["parent_tool_use_id"]),
+        (&json!("permission_denied"), &json!("c9"))
+    );
+    assert_eq!(line["tool_input"], Value::Null);
+}
+
+#[test]
+fn refused_calls_fit_into_a_line_together() {
+    let written = Written::new(LineDetail::Blocks);
+    let long = json!({"path": "a", "content": "x".repeat(900_000)}).to_string();
+    let calls = ["c1", "c2", "c3"].map(|id| call(id, &long));
+    written.lines.emit(Event::ToolsStarted(calls.to_vec()));
+    for call in &calls {
+        written.lines.emit(Event::Denied {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            reason: DenialReason::Mode,
+            message: "No.".to_owned(),
+        });
+    }
+    let denials = written.lines.end_turn().unwrap().denials;
+    for (most, count) in [(3 << 20, 3), (500_000, 3), (1_000, 2), (100, 0)] {
+        let fitted = Denied::all_fitted(&denials, most);
+        let json = serde_json::to_string(&fitted).unwrap();
+        assert!(
+            json.len() <= most && fitted.len() == count,
+            "{most}: {}",
+            json.len()
+        );
+    }
+    let half = Denied::all_fitted(&denials, 500_000);
+    assert_eq!(half[2].tool_input["path"], "a");
 }

@@ -67,6 +67,7 @@ impl ArrivingAnswer {
             | Event::Compacted { .. }
             | Event::Pipeline(_)
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Denied { .. }
             | Event::Reply(_) => {}
         }

@@ -128,7 +128,7 @@ impl CopilotStage {
         let (notices, shown) = (&mut self.notices, &mut self.shown);
         let mut on = |delta: Delta<'_>| match delta {
             Delta::Text(text) => shown.push_str(text),
-            Delta::Thinking(_) => {}
+            Delta::Thinking(_) | Delta::Signature(_) => {}
             Delta::Notice(_, words) => notices.push(words.to_owned()),
         };
         self.provider.stream(&request, &mut on, &self.stop)

@@ -125,7 +125,15 @@ pub(super) fn apply(
             let start = event
                 .message
                 .and_then(|raw| serde_json::from_str::<MessageStart>(raw.get()).ok());
-            count(draft, start.and_then(|start| start.usage));
+            // What it says of the reply is said before there is one: the last event has the number.
+            let usage = start.and_then(|start| start.usage);
+            count(
+                draft,
+                usage.map(|usage| AnthropicUsage {
+                    output_tokens: LenientCount::default(),
+                    ..usage
+                }),
+            );
         }
         "content_block_start" => {
             if let Some(block) = &event.content_block {
@@ -185,6 +193,7 @@ fn start_block(index: u64, block: &ContentBlock<'_>, draft: &mut ReplyDraft) {
         "thinking" | "redacted_thinking" => {
             draft.blocks.push(thinking_block(index, block));
             draft.think(block.thinking.filled().unwrap_or_default());
+            draft.sign(block.signature.filled().unwrap_or_default());
         }
         _ => {}
     }
@@ -201,6 +210,7 @@ fn apply_delta(index: u64, delta: &ContentBlock<'_>, draft: &mut ReplyDraft) {
         "signature_delta" => {
             let signature = delta.signature.filled().unwrap_or_default();
             draft.blocks.add(index, "", signature);
+            draft.sign(signature);
         }
         "input_json_delta" => draft.calls.add(CallFragment {
             index: Some(index),

@@ -75,15 +75,24 @@ pub(super) struct ReplyDraft {
     /// The first half of a surrogate pair that ended the text of the last payload.
     pub(super) pending_surrogate: repair_json::PendingSurrogate,
     splitter: ThinkSplitter,
+    /// Signatures of its thinking, one after the other.
+    signatures: String,
     /// What was added and not returned yet.
     queued: Vec<QueuedDelta>,
 }
 
-/// A range of the text or of the reasoning.
+/// A range of one of the texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct QueuedDelta {
-    thinking: bool,
+    kind: QueuedKind,
     range: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QueuedKind {
+    Text,
+    Reasoning,
+    Signature,
 }
 
 /// Opaque members that are sent back with the message.
@@ -108,13 +117,20 @@ impl ReplyDraft {
     pub(super) fn say(&mut self, text: &str) {
         let from = self.text.len();
         self.text.push_str(text);
-        self.queue(false, from..self.text.len());
+        self.queue(QueuedKind::Text, from..self.text.len());
     }
 
     pub(super) fn think(&mut self, thinking: &str) {
         let from = self.reasoning.len();
         self.reasoning.push_str(thinking);
-        self.queue(true, from..self.reasoning.len());
+        self.queue(QueuedKind::Reasoning, from..self.reasoning.len());
+    }
+
+    /// Adds a piece of the signature of the thinking before it.
+    pub(super) fn sign(&mut self, signature: &str) {
+        let from = self.signatures.len();
+        self.signatures.push_str(signature);
+        self.queue(QueuedKind::Signature, from..self.signatures.len());
     }
 
     /// Adds text that may start with thinking between `<think>` tags.
@@ -148,27 +164,27 @@ impl ReplyDraft {
     }
 
     /// Remembers an added range; adjacent ranges of the same kind are one delta.
-    fn queue(&mut self, thinking: bool, added: Range<usize>) {
+    fn queue(&mut self, kind: QueuedKind, added: Range<usize>) {
         if added.is_empty() {
             return;
         }
         match self.queued.last_mut() {
-            Some(last) if last.thinking == thinking => last.range.end = added.end,
-            _ => self.queued.push(QueuedDelta {
-                thinking,
-                range: added,
-            }),
+            Some(last) if last.kind == kind => last.range.end = added.end,
+            _ => self.queued.push(QueuedDelta { kind, range: added }),
         }
     }
 
     /// Returns what was added since the last call, in order.
     pub(super) fn deltas(&mut self) -> impl Iterator<Item = Delta<'_>> {
-        let (text, reasoning) = (&self.text, &self.reasoning);
+        let (text, reasoning, signatures) = (&self.text, &self.reasoning, &self.signatures);
         self.queued.drain(..).map(move |queued| {
-            if queued.thinking {
-                Delta::Thinking(reasoning.get(queued.range).unwrap_or_default())
-            } else {
-                Delta::Text(text.get(queued.range).unwrap_or_default())
+            let range = queued.range;
+            match queued.kind {
+                QueuedKind::Text => Delta::Text(text.get(range).unwrap_or_default()),
+                QueuedKind::Reasoning => Delta::Thinking(reasoning.get(range).unwrap_or_default()),
+                QueuedKind::Signature => {
+                    Delta::Signature(signatures.get(range).unwrap_or_default())
+                }
             }
         })
     }

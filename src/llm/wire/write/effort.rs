@@ -40,6 +40,11 @@ impl Thinking {
         if efforts.is_empty() {
             return unknown(dialect, request).filter(|_| !words_only);
         }
+        // Its wire has a word of its own for no thoughts; the least effort would be the wish for some.
+        let is_off = request.effort == Effort::None && !words_only;
+        if is_off && dialect.wire == Wire::Anthropic && efforts.control() == EffortControl::Word {
+            return Some(Self::Word(ReasoningEffort::None));
+        }
         let nearest = efforts.nearest(request.effort.into())?;
         match efforts.control() {
             EffortControl::Word => Some(Self::Word(nearest)),

@@ -356,6 +356,17 @@ fn deny(ctx: &ToolContext, call: &CallFacts<'_>, reason: DenialReason, problem: 
     });
 }
 
+/// Tells that a call was refused because of what this process may do at all, whatever permissions say.
+pub(crate) fn refused_by_bounds(ctx: &ToolContext, tool: &ToolRef, problem: Problem) -> Problem {
+    ctx.listener.emit(Event::Denied {
+        id: ctx.call.clone(),
+        name: tool.name().to_owned(),
+        reason: DenialReason::Other,
+        message: problem.one_line(),
+    });
+    problem
+}
+
 fn refuse(ctx: &ToolContext, call: &CallFacts<'_>, denial: &Denial) -> Problem {
     let (problem, reason) = match denial {
         Denial::Rule(rule) => (

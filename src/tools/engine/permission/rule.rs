@@ -36,6 +36,11 @@ enum Content {
     Name(String),
 }
 
+/// Whether this is a name of tools of a server, which nobody knows before the server is asked.
+pub(crate) fn is_of_server(name: &str) -> bool {
+    name.contains(SERVER_MARK)
+}
+
 impl Rule {
     /// Parses rules separated by commas or white space outside of parentheses.
     ///

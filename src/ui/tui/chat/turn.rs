@@ -108,6 +108,7 @@ impl Chat {
             },
             Event::Turn(_)
             | Event::ChildLine { .. }
+            | Event::ThoughtSigned(_)
             | Event::Denied { .. }
             | Event::ReplyEnded(_)
             | Event::CallChanged { .. }

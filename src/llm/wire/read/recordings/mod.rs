@@ -33,7 +33,7 @@ fn read<'a>(wire: Wire, reads: impl Iterator<Item = &'a [u8]>) -> (BodyReader, S
             match delta {
                 Delta::Text(piece) => text.push_str(piece),
                 Delta::Thinking(piece) => thinking.push_str(piece),
-                Delta::Notice(..) => {}
+                Delta::Signature(_) | Delta::Notice(..) => {}
             }
         }
     };

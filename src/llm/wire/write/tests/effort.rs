@@ -232,7 +232,7 @@ fn no_effort_is_no_thoughts_where_the_model_can_do_without() {
         ),
         (
             ("anthropic", "claude-sonnet-5-5"),
-            json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
+            json!({"thinking": {"type": "disabled"}}),
         ),
         (
             ("openrouter", "anthropic/claude-sonnet-4.5"),
