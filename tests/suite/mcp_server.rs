@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::wait;
+use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(30);
 const MODERN: &str = "2026-07-28";
