@@ -1,5 +1,6 @@
 //! What a server was given to let it or Marvin in somewhere: nothing that it says may carry that on to a model, a log or a screen.
 
+use crate::base::shared_sort::SharedSort as _;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -52,7 +53,7 @@ impl Secrets {
             list.extend(self.of_entry.values.iter().cloned());
         }
         // One may be a part of another.
-        list.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        list.shared_sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         list
     }
 
