@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::agent::Agent;
 use super::params::{Answer, absolute, internal, optional_text, text, wrong};
+use super::shared::Shared;
 use crate::app::profile;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -33,20 +33,20 @@ pub(super) fn title(words: &str) -> String {
 }
 
 /// The sessions of the active profile.
-pub(super) fn store(agent: &Agent) -> Outcome<SessionStore> {
-    let env = &agent.shared.settings.env;
+pub(super) fn store(shared: &Shared) -> Outcome<SessionStore> {
+    let env = &shared.settings.env;
     let paths = Paths::new(env);
     let profile = paths.profile(&profile::active(&paths))?;
     Ok(SessionStore::new(profile.sessions(), &Clock::new(env)))
 }
 
 /// `session/list`: a page of the sessions, the latest first.
-pub(super) fn page(agent: &Agent, params: &Value) -> Answer {
+pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
     let (cwd, cursor) = (
         optional_text(params, "cwd")?,
         optional_text(params, "cursor")?,
     );
-    let store = store(agent).map_err(|problem| internal(&problem))?;
+    let store = store(shared).map_err(|problem| internal(&problem))?;
     let mut sessions = store.list();
     if let Some(cwd) = cwd {
         // A session has the real path of its folder, and the client may know the folder by another.
@@ -92,8 +92,8 @@ pub(super) fn for_editor(mut problem: Problem) -> Problem {
 }
 
 /// `session/delete` of a session that is not open here. One that there is not is gone already.
-pub(super) fn delete(agent: &Agent, params: &Value) -> Answer {
-    let store = store(agent).map_err(|problem| internal(&problem))?;
+pub(super) fn delete(shared: &Shared, params: &Value) -> Answer {
+    let store = store(shared).map_err(|problem| internal(&problem))?;
     let id = SessionId::parse(text(params, "sessionId")?).filter(|id| store.has(id));
     match id.map(|id| store.delete(&id)) {
         Some(Err(problem)) if problem.kind != ProblemKind::Missing => {

@@ -66,7 +66,7 @@ static METHODS: &[Method] = &[
     },
     Method {
         name: "session/list",
-        handler: Handler::Request(|agent, _, params| list::page(agent, params).map(Some)),
+        handler: Handler::Request(|agent, _, params| list::page(&agent.shared, params).map(Some)),
     },
     Method {
         name: "session/close",
@@ -228,13 +228,13 @@ fn authenticate(agent: &Agent, params: &Value) -> Answer {
 /// Deletes a session; one that is open here is closed first.
 fn delete(agent: &Arc<Agent>, id: &RpcId, params: &Value) -> Handled {
     let Some(open) = agent.open_session(text(params, "sessionId")?) else {
-        return list::delete(agent, params).map(Some);
+        return list::delete(&agent.shared, params).map(Some);
     };
     let (agent, request, params) = (Arc::clone(agent), id.clone(), params.clone());
     let wait = move || {
         open.end(None);
         open.wait_until_over(CLOSE_LIMIT);
-        agent.answer(&request, &list::delete(&agent, &params));
+        agent.answer(&request, &list::delete(&agent.shared, &params));
     };
     let started = thread::Builder::new().name("delete".to_owned()).spawn(wait);
     started

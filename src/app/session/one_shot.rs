@@ -250,6 +250,10 @@ impl EventSink for Written {
             self.listener.emit(Event::Notice(Level::Warning, notice));
         }
     }
+
+    fn takes_child_lines(&self) -> bool {
+        self.listener.takes_child_lines()
+    }
 }
 
 /// The name of the command that a line begins with.
