@@ -54,11 +54,11 @@ impl ProjectTexts {
         }
     }
 
-    /// The same for a child of a process that holds those of `parent`: what the parent does not read, the child does not either.
+    /// The same for a child of a process that holds those of `parent`: who was told to leave the project's alone has children that do. To hold none is of one
+    /// child's task alone.
     pub(crate) fn beneath(self, parent: Self) -> Self {
         match (parent, self) {
-            (Self::None, _) | (_, Self::None) => Self::None,
-            (Self::OfUser, _) => Self::OfUser,
+            (Self::OfUser, Self::All | Self::Instructions) => Self::OfUser,
             (_, own) => own,
         }
     }

@@ -351,7 +351,7 @@ fn a_silent_server_is_told_and_a_broken_off_wait_goes_on() {
     for expected in [1, 1] {
         editor.prompt(&session, "hello");
         let said = editor.said(&session);
-        let words = "The MCP server own is not connected: it has not answered for 1 s.";
+        let words = "The MCP server own has not answered within 1 s (MARVIN_MCP_WAIT)";
         assert_eq!(said.matches(words).count(), expected, "{said}");
     }
     editor.close();

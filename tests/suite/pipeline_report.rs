@@ -123,9 +123,10 @@ fn commits_of_a_requirement_are_found_by_tickets_and_tests_and_in_a_clone_by_tic
         ".marvin/spec.md",
         "# Clock\n- REQ-1: The clock ticks.\n- REQ-2: The alarm rings.\n- REQ-3: Snoozing waits.\n- REQ-4: Nobody cares.\n",
     );
+    // The run's is known by its description.
     let ticket = |id: &str, parent: &str, title: &str| {
         let text = format!(
-            "---\nid: {id}\nstatus: closed\nparent: {parent}\npriority: 0\n---\n# {title}\n"
+            "---\nid: {id}\nstatus: closed\nparent: {parent}\npriority: 0\n---\n# {title}\n\n{title}\n"
         );
         repo.file(&format!(".tickets/{id}.md"), text);
     };

@@ -439,10 +439,14 @@ impl Done {
     }
 }
 
-/// The peak in kilobytes out of `/proc/PID/status`.
+/// The peak in kilobytes out of `/proc/PID/status`, without the pages of files: those are the program's own code, half of everything in a debug build.
 fn peak(status: String) -> Option<u64> {
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches("kB").trim().parse().ok()
+    let kilobytes = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|l| l.strip_prefix(name))?;
+        line.trim().trim_end_matches("kB").trim().parse().ok()
+    };
+    let files = kilobytes("RssFile:").unwrap_or_default();
+    Some(kilobytes("VmHWM:")?.saturating_sub(files))
 }
 
 /// Where a program is on PATH, for tests that need one.

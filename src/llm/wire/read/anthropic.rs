@@ -125,15 +125,7 @@ pub(super) fn apply(
             let start = event
                 .message
                 .and_then(|raw| serde_json::from_str::<MessageStart>(raw.get()).ok());
-            // What it says of the reply is said before there is one: the last event has the number.
-            let usage = start.and_then(|start| start.usage);
-            count(
-                draft,
-                usage.map(|usage| AnthropicUsage {
-                    output_tokens: LenientCount::default(),
-                    ..usage
-                }),
-            );
+            count(draft, start.and_then(|start| start.usage));
         }
         "content_block_start" => {
             if let Some(block) = &event.content_block {
