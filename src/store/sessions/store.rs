@@ -142,10 +142,9 @@ impl SessionStore {
             .into_iter()
             .filter_map(|(id, path, modified)| SessionSummary::read(id, &path, modified))
             .collect();
-        let place = |session: &SessionSummary| (session.modified, session.id.as_str().to_owned());
         sessions.shared_sort_by(|a, b| {
-            let by_time = b.time.cmp(&a.time);
-            by_time.then_with(|| place(b).cmp(&place(a)))
+            let latest_first = (&b.time, b.modified).cmp(&(&a.time, a.modified));
+            latest_first.then_with(|| b.id.as_str().cmp(a.id.as_str()))
         });
         sessions
     }
