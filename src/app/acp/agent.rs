@@ -96,6 +96,7 @@ impl Agent {
             models: Arc::new(Models::new(Arc::clone(&settings))),
             chosen_mode: context.permissions.mode(),
             ledger: Arc::default(),
+            listed: Mutex::default(),
             settings,
             out,
             stop,

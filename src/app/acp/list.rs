@@ -1,6 +1,7 @@
 //! The sessions that there are, and their removal.
 
 use std::path::Path;
+use std::sync::PoisonError;
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
 use crate::disk::paths::Paths;
-use crate::store::sessions::{SessionId, SessionPlace, SessionStore, SessionSummary};
+use crate::store::sessions::{ListCursor, SessionId, SessionStore, SessionSummary};
 
 /// Sessions of a page.
 const PAGE: usize = 50;
@@ -47,7 +48,9 @@ pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
         optional_text(params, "cursor")?,
     );
     let store = store(shared).map_err(|problem| internal(&problem))?;
-    let mut sessions = store.list();
+    let mut listed = shared.listed.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sessions = store.list_again(&mut listed);
+    drop(listed);
     if let Some(cwd) = cwd {
         // A session has the real path of its folder, and the client may know the folder by another.
         let real = absolute("cwd", cwd)?.canonicalize().ok();
@@ -61,15 +64,19 @@ pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
     // The cursor is the place in time of the last session of the page before, which may have been used or deleted since.
     if let Some(cursor) = cursor {
         let words = "The cursor is none of session/list.";
-        let place = SessionPlace::read(cursor).ok_or_else(|| wrong("cursor", words))?;
-        sessions.retain(|session| session.place() < place);
+        let place = ListCursor::read(cursor).ok_or_else(|| wrong("cursor", words))?;
+        sessions.retain(|session| place.is_above(session));
     }
     let page: Vec<Value> = sessions.iter().take(PAGE).map(row).collect();
     let mut answer = json!({"sessions": page});
     if sessions.len() > PAGE
         && let Some(last) = sessions.get(PAGE - 1)
     {
-        super::tool_call::set(&mut answer, "nextCursor", json!(last.place().to_string()));
+        super::tool_call::set(
+            &mut answer,
+            "nextCursor",
+            json!(ListCursor::at(last).to_string()),
+        );
     }
     Ok(answer)
 }

@@ -1,6 +1,6 @@
 //! What the sessions of a process share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::client::Client;
 use super::models::Models;
@@ -8,6 +8,7 @@ use super::out::Out;
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::chat::ledger::Ledger;
+use crate::store::sessions::KnownSummaries;
 use crate::tools::engine::permission::mode::PermissionMode;
 
 /// What they share.
@@ -20,6 +21,8 @@ pub(super) struct Shared {
     pub(super) chosen_mode: PermissionMode,
     /// What all sessions have used.
     pub(super) ledger: Arc<Ledger>,
+    /// The sessions that were listed, for the next page.
+    pub(super) listed: Mutex<KnownSummaries>,
     /// Ends everything.
     pub(super) stop: Cancel,
 }

@@ -34,7 +34,7 @@ impl SessionStore {
     ) -> Vec<LogEntry> {
         let mut sessions: Vec<Vec<LogEntry>> = Vec::new();
         let mut missing = n;
-        for (id, path, _) in self.latest_files() {
+        for SessionOnDisk { id, path, .. } in self.latest_files() {
             if missing == 0 {
                 break;
             }
@@ -53,19 +53,19 @@ impl SessionStore {
     /// nothing else.
     pub(crate) fn are_latest_in(&self, workspace: Option<&str>) -> bool {
         let mut files = self.latest_files().into_iter();
-        files.all(|(_, path, _)| held_in(&path, workspace).is_some())
+        files.all(|file| held_in(&file.path, workspace).is_some())
     }
 
     /// As [`SessionStore::are_latest_in`], for all sessions and so for the whole log.
     pub(crate) fn are_all_in(&self, workspace: Option<&str>) -> bool {
         let mut files = self.files().into_iter();
-        files.all(|(_, path, _)| held_in(&path, workspace).is_some())
+        files.all(|file| held_in(&file.path, workspace).is_some())
     }
 
     /// The files that were changed last, the latest first.
     fn latest_files(&self) -> Vec<SessionOnDisk> {
         let mut files = self.files();
-        files.shared_sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+        files.shared_sort_by_key(|file| std::cmp::Reverse(file.modified));
         files.truncate(FILES);
         files
     }

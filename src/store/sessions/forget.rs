@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::id::SessionId;
 use super::record::{Line, NumberedMessage, Record};
 use super::replay::first_words;
-use super::store::SessionStore;
+use super::store::{SessionOnDisk, SessionStore};
 use crate::base::problem::Outcome;
 use crate::base::shared_sort::SharedSort as _;
 use crate::chat::display::Display;
@@ -39,7 +39,7 @@ impl SessionStore {
     /// What [`SessionStore::forget`] would take out of each session.
     pub(crate) fn find_forgotten(&self, wanted: ForgetTexts<'_>) -> Vec<(SessionId, Vec<String>)> {
         let mut found: Vec<(SessionId, Vec<String>)> = Vec::new();
-        for (id, ..) in self.files() {
+        for SessionOnDisk { id, .. } in self.files() {
             if let Ok(bytes) = self.bytes(&id) {
                 let gone = Forgetting::of(&bytes, wanted).gone;
                 if !gone.is_empty() {

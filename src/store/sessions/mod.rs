@@ -7,6 +7,7 @@ mod earlier;
 mod file;
 mod forget;
 mod id;
+mod known_summaries;
 mod list;
 pub(crate) mod log;
 mod open;
@@ -20,8 +21,9 @@ mod tests;
 
 pub(crate) use forget::ForgetTexts;
 pub use id::SessionId;
+pub(crate) use known_summaries::KnownSummaries;
 pub(crate) use open::OpenedSession;
 pub use replay::Replay;
 pub use store::SessionStore;
-pub(crate) use summary::SessionPlace;
+pub(crate) use summary::ListCursor;
 pub use summary::SessionSummary;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::file::SessionFile;
 use super::id::SessionId;
+use super::known_summaries::KnownSummaries;
 use super::replay::Replay;
 use super::summary::{self, SessionSummary};
 use crate::base::cancel::Cancel;
@@ -46,7 +47,7 @@ impl SessionStore {
 
     /// Whether there is a session beside `current`.
     pub(crate) fn has_other(&self, current: Option<&SessionId>) -> bool {
-        self.files().iter().any(|(id, ..)| Some(id) != current)
+        self.files().iter().any(|file| Some(&file.id) != current)
     }
 
     pub(crate) fn path(&self, id: &SessionId) -> PathBuf {
@@ -137,26 +138,24 @@ impl SessionStore {
 
     /// Every session, the latest first. Reads the beginning and the end of each file only.
     pub fn list(&self) -> Vec<SessionSummary> {
-        let mut sessions: Vec<SessionSummary> = self
-            .files()
-            .into_iter()
-            .filter_map(|(id, path, modified)| SessionSummary::read(id, &path, modified))
-            .collect();
-        sessions.shared_sort_by(|a, b| {
-            let latest_first = (&b.time, b.modified).cmp(&(&a.time, a.modified));
-            latest_first.then_with(|| b.id.as_str().cmp(a.id.as_str()))
-        });
+        self.list_again(&mut KnownSummaries::default())
+    }
+
+    /// The same, reading only the files that have changed since `known` was made.
+    pub(crate) fn list_again(&self, known: &mut KnownSummaries) -> Vec<SessionSummary> {
+        let mut sessions = known.bring_up_to_date(self.files());
+        sessions.shared_sort_by(|a, b| b.order().cmp(&a.order()));
         sessions
     }
 
     /// The latest session that was begun in the folder `cwd`.
     pub(crate) fn latest(&self, cwd: &str) -> Option<SessionSummary> {
         let files = self.files().into_iter();
-        let summaries = files.filter_map(|(id, path, modified)| {
-            summary::header(&path).filter(|header| header.cwd == cwd)?;
-            SessionSummary::read(id, &path, modified)
+        let summaries = files.filter_map(|file| {
+            summary::header(&file.path).filter(|header| header.cwd == cwd)?;
+            SessionSummary::read(&file)
         });
-        summaries.max_by(|a, b| (&a.time, a.modified).cmp(&(&b.time, b.modified)))
+        summaries.max_by(|a, b| a.order().cmp(&b.order()))
     }
 
     /// The session whose id begins so, or whose name this is.
@@ -177,17 +176,15 @@ impl SessionStore {
             true => self
                 .files()
                 .into_iter()
-                .map(|(id, ..)| id)
+                .map(|file| file.id)
                 .filter(|id| id.as_str().starts_with(&prefix))
                 .collect(),
             false => Vec::new(),
         };
         if found.is_empty() {
-            let is_named = |session: &SessionSummary| session.name.as_deref() == Some(word);
-            found = self
-                .list()
-                .into_iter()
-                .filter(is_named)
+            let sessions = self.list().into_iter();
+            found = sessions
+                .filter(|session| session.name.as_deref() == Some(word))
                 .map(|session| session.id)
                 .collect();
         }
@@ -210,8 +207,8 @@ impl SessionStore {
     /// The sessions whose files `fits` accepts.
     pub(crate) fn with_file(&self, fits: impl Fn(&Path) -> bool) -> Vec<SessionId> {
         let files = self.files().into_iter();
-        let files = files.filter(|(_, path, _)| fits(path));
-        files.map(|(id, ..)| id).collect()
+        let files = files.filter(|file| fits(&file.path));
+        files.map(|file| file.id).collect()
     }
 
     pub(super) fn files(&self) -> Vec<SessionOnDisk> {
@@ -230,14 +227,27 @@ impl SessionStore {
             .filter_map(Result::ok)
             .filter_map(|entry| {
                 let (id, path) = file(entry.path())?;
-                let modified = entry.metadata().and_then(|about| about.modified());
-                Some((id, path, modified.unwrap_or(SystemTime::UNIX_EPOCH)))
+                let about = entry.metadata().ok();
+                let modified = about.as_ref().and_then(|about| about.modified().ok());
+                Some(SessionOnDisk {
+                    id,
+                    path,
+                    modified: modified.unwrap_or(SystemTime::UNIX_EPOCH),
+                    length: about.map_or(0, |about| about.len()),
+                })
             })
             .collect()
     }
 }
 
-/// The id of a session, its file and when that was changed.
-pub(super) type SessionOnDisk = (SessionId, PathBuf, SystemTime);
+/// The file of a session.
+pub(super) struct SessionOnDisk {
+    pub(super) id: SessionId,
+    pub(super) path: PathBuf,
+    /// When it was changed last.
+    pub(super) modified: SystemTime,
+    /// Bytes of it.
+    pub(super) length: u64,
+}
 
 const LIST_HINT: &str = "marvin sessions lists them.";

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::id::SessionId;
 use super::record::{Line, Record, SessionHeader, Spent};
 use super::replay::Replay;
+use super::store::SessionOnDisk;
 use crate::base::open;
 use crate::disk::atomic::{self, STATE_CAP};
 
@@ -53,15 +54,33 @@ pub struct SessionSummary {
     pub(super) modified: SystemTime,
 }
 
-/// Where a session stands among all, by when it was used last.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SessionPlace {
+/// Where a session stands among all: by when it was used last, then by its file, then by its id.
+type Order<'a> = (&'a str, u128, &'a str);
+
+/// The place of a session in a list, which holds when that session is used again or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListCursor {
     time: String,
     modified: u128,
     id: String,
 }
 
-impl SessionPlace {
+impl ListCursor {
+    /// The place of this session.
+    pub(crate) fn at(session: &SessionSummary) -> Self {
+        let (time, modified, id) = session.order();
+        Self {
+            time: time.to_owned(),
+            modified,
+            id: id.to_owned(),
+        }
+    }
+
+    /// Whether the session was used before the one whose place this is.
+    pub(crate) fn is_above(&self, session: &SessionSummary) -> bool {
+        session.order() < (self.time.as_str(), self.modified, self.id.as_str())
+    }
+
     /// Reads what its `Display` has written.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
@@ -75,7 +94,7 @@ impl SessionPlace {
     }
 }
 
-impl fmt::Display for SessionPlace {
+impl fmt::Display for ListCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.time, self.modified, self.id)
     }
@@ -86,24 +105,24 @@ fn as_text<S: serde::Serializer>(id: &SessionId, to: S) -> Result<S::Ok, S::Erro
 }
 
 impl SessionSummary {
-    pub(crate) fn place(&self) -> SessionPlace {
+    pub(super) fn order(&self) -> Order<'_> {
         let since = self.modified.duration_since(SystemTime::UNIX_EPOCH);
-        SessionPlace {
-            time: self.time.clone(),
-            modified: since.unwrap_or_default().as_nanos(),
-            id: self.id.as_str().to_owned(),
-        }
+        let modified = since.unwrap_or_default().as_nanos();
+        (&self.time, modified, self.id.as_str())
     }
 
     /// Reads the file; `None` when it cannot be read.
-    pub(super) fn read(id: SessionId, path: &Path, modified: SystemTime) -> Option<Self> {
+    pub(super) fn read(on_disk: &SessionOnDisk) -> Option<Self> {
+        let SessionOnDisk {
+            id, path, modified, ..
+        } = on_disk;
         let file = open::read(path).ok()?;
         let length = file.metadata().ok()?.len();
-        Self::from_ends(&id, &file, length, modified).or_else(|| {
+        Self::from_ends(id, &file, length, *modified).or_else(|| {
             // The process was killed before the end of a turn, or the last record is very long.
             let bytes = atomic::read(path, STATE_CAP).ok()??;
             let replay = Replay::read(&bytes);
-            let mut summary = Self::of(&id, replay.header.clone(), modified);
+            let mut summary = Self::of(id, replay.header.clone(), *modified);
             summary.time.clone_from(&replay.time);
             summary.name.clone_from(&replay.name);
             summary.first = replay.first();

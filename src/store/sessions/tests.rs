@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::known_summaries::KnownSummaries;
 use super::log::SessionLog;
 use super::record::{CallRecord, ContextCause, SessionPlace, Spent, TurnEnding, TurnResult};
 use super::replay::TranscriptItem;
@@ -370,6 +371,43 @@ fn a_line_that_is_no_record_is_passed_over_and_counted() {
     fs::write(&path, newer).unwrap();
     let problem = OpenedSession::open(&folder.store, log.id()).err().unwrap();
     assert!(problem.what.contains("newer Marvin"), "{problem}");
+}
+
+#[test]
+fn a_list_that_is_asked_for_again_is_as_one_that_is_read_anew() {
+    let (folder, first) = begun();
+    let second = folder.begin();
+    let (mut messages, mut known) = (Vec::new(), KnownSummaries::default());
+    exchange(&first, &mut messages, "one");
+    exchange(&second, &mut messages, "two");
+    let mut again = || {
+        let listed = folder.store.list_again(&mut known);
+        assert_eq!(listed, folder.store.list());
+        listed
+    };
+    assert_eq!(again().len(), 2);
+    first.rename("fetcher").unwrap();
+    assert_eq!(
+        again()
+            .iter()
+            .filter(|session| session.name.is_some())
+            .count(),
+        1
+    );
+    second.close();
+    folder.store.delete(second.id()).unwrap();
+    assert_eq!(again().len(), 1);
+    // What has not changed is not opened.
+    first.close();
+    let path = folder.store.path(first.id());
+    let before = fs::metadata(&path).unwrap();
+    let unread = "x".repeat(usize::try_from(before.len()).unwrap());
+    fs::write(&path, unread).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(before.modified().unwrap()).unwrap();
+    assert_eq!(folder.store.list_again(&mut known)[0].messages, 2);
+    file.set_len(0).unwrap();
+    assert_eq!(folder.store.list_again(&mut known)[0].messages, 0);
 }
 
 #[test]
