@@ -108,10 +108,10 @@ pub(crate) fn session(
             folder: folder.or_else(|| settings.process.current.clone()),
             executable: settings.process.executable.clone(),
             without_project: settings.access.without_project,
-            has_only_brought: settings.json.has_no_other_servers,
+            has_only_brought: settings.json.servers.are_alone,
         });
         servers.bring(settings.json.servers.elsewhere.clone());
-        if let Some(answers) = settings.json.answers.clone() {
+        if let Some(answers) = settings.json.servers.answers.clone() {
             servers.set_questions(Arc::new(ScriptedAnswers {
                 values: answers,
                 tell: say,

@@ -64,9 +64,6 @@ pub(crate) struct RunStatus {
     pub warnings: NewestWarnings,
     #[serde(flatten)]
     pub place: RunPlace,
-    /// What is not known here, in a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unknown: Option<&'static str>,
     /// Further runs of the project, each in its worktree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<RunStatus>,
@@ -134,6 +131,9 @@ pub(crate) struct RunPlace {
     pub folder: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// What is not known in this folder, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -237,7 +237,7 @@ pub(crate) fn status(places: &RunPlaces, env: &Env, now: Duration) -> Outcome<Ru
     }
     if !known {
         status.steps.phases = recorded_phases(places)?;
-        status.unknown = Some(NOT_HERE);
+        status.place.unknown = Some(NOT_HERE);
         if let Some(record) = record {
             status.task = record.task.lines().next().unwrap_or_default().to_owned();
             status.ticket = record.ticket;
@@ -387,8 +387,8 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
             feature: places.feature().map(str::to_owned),
             folder: None,
             branch: None,
+            unknown: None,
         },
-        unknown: None,
         others: Vec::new(),
     }
 }

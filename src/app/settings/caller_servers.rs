@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
@@ -23,6 +23,10 @@ pub(crate) struct CallerServers {
     pub own: Vec<CallerServer>,
     /// Programs and addresses.
     pub elsewhere: Vec<ConfiguredServer>,
+    /// There are no others.
+    pub are_alone: bool,
+    /// Values for what servers ask for.
+    pub answers: Option<Map<String, Value>>,
 }
 
 impl CallerServers {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::CliArgs;
 use super::caller_servers::CallerServers;
@@ -63,10 +63,6 @@ pub(crate) struct JsonFlags {
     pub keeps_nothing: bool,
     /// Servers that the calling program brings along.
     pub servers: CallerServers,
-    /// There are no others.
-    pub has_no_other_servers: bool,
-    /// Values for what servers ask for.
-    pub answers: Option<Map<String, Value>>,
     /// Folders beside the working directory.
     pub added_dirs: Vec<PathBuf>,
     /// The model that answers when the chosen one fails.
@@ -114,7 +110,7 @@ impl JsonFlags {
             (flags.prompt.instead.is_some(), "--system-prompt"),
             (flags.prompt.appended.is_some(), "--append-system-prompt"),
             (flags.keeps_nothing, "--no-session-persistence"),
-            (flags.answers.is_some(), "--answers"),
+            (flags.servers.answers.is_some(), "--answers"),
         ];
         let mut only_alone = only_alone.iter().filter(|(given, _)| *given);
         if let Some((_, name)) = only_alone.next().filter(|_| !args.non_interactive) {
@@ -405,7 +401,7 @@ pub(super) static FLAGS: &[Flag] = &[
         ValueMode::Nothing,
         "Use no servers but those of --mcp-config and initialize.",
         |args, _| {
-            args.json.has_no_other_servers = true;
+            args.json.servers.are_alone = true;
             Ok(())
         },
     ),
@@ -420,7 +416,7 @@ pub(super) static FLAGS: &[Flag] = &[
                 Problem::input(format!("--answers is no object of JSON: {error}."))
                     .next("Give {\"FIELD\":\"VALUE\"}.")
             })?;
-            args.json.answers = Some(values);
+            args.json.servers.answers = Some(values);
             Ok(())
         },
     ),

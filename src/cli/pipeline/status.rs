@@ -28,7 +28,7 @@ pub(super) fn text(status: &RunStatus) -> String {
     if !status.ticket.is_empty() {
         let _ = writeln!(out, "Ticket: {}", foreign(&status.ticket));
     }
-    if status.task.is_empty() && status.unknown.is_some() {
+    if status.task.is_empty() && status.place.unknown.is_some() {
         out.push_str("Task: it is not recorded here\n");
     }
     if let Some(feature) = &status.place.feature {
@@ -51,7 +51,7 @@ pub(super) fn text(status: &RunStatus) -> String {
     if let Some(recorded) = &status.steps.recorded {
         let _ = writeln!(out, "Recorded as done: {recorded}");
     }
-    if let Some(unknown) = status.unknown {
+    if let Some(unknown) = status.place.unknown {
         let _ = writeln!(out, "Note: {unknown}");
     }
     out.push_str("\nPhases:\n");

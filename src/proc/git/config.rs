@@ -1,4 +1,8 @@
 //! The configuration of repository, user and machine, and the settings that override everything not listed in [`super::allowed`].
+//!
+//! All settings are read by one process, and what is not listed is overridden on the command line of every further call, unknown names included, the user's own
+//! too: their identity, line endings and ignore rules are used; their pager, editor, difftool and helpers are not. Settings that cannot be overridden (format,
+//! extensions, core.worktree, and trace targets, which only the user can set) are data.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};

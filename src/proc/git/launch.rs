@@ -1,4 +1,4 @@
-//! Starts git: no terminal, no pager, no hooks, no network, no background work.
+//! Starts git: no terminal, no pager, no hooks, no network, no background work, nothing of the caller's `GIT_*`.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;

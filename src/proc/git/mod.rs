@@ -1,32 +1,10 @@
-//! git as typed calls, restricted by allow-lists: what it may read, and that it runs nothing.
+//! git as typed calls, restricted by allow-lists. Floors above call [`Git`]; nothing here knows a tool or a run of the pipeline.
 //!
-//! A repository is data that somebody else may have written: an archive contains its `.git`. git trusts that folder, so a setting is enough to run
-//! a program on `git status`. The user's own settings extend that trust: git-lfs, which they configured, takes programs and addresses from
-//! `.git/config` and from a tracked file. So it does not matter who configured a program. **git starts no other process here**, neither a program
-//! nor another git. The parts:
-//!
-//! - [`repository`] finds the repository by its files and refuses one that does not record the directory it was found in, one that keeps its files
-//!   elsewhere, and one whose own folder is also the project's folder. git is kept from searching further up; where GIT_CEILING_DIRECTORIES cannot
-//!   express the path, git is asked which repository it uses.
-//! - [`folder`] checks the repository's folder before git reads it: no symlink leads out of it, for reading or writing. Linked worktrees,
-//!   submodules, shared clones and HEAD as a symlink are what legitimate repositories need, and are followed by their own records.
-//! - [`config`] reads all settings with one process, and everything that is not in [`allowed`], the list of settings that are data, is overridden
-//!   on the command line of every further call, unknown names included. That applies to the user's settings as well as the repository's: their
-//!   identity, line endings and ignore rules are used; their pager, editor, difftool and helpers are not. Settings that cannot be overridden (format,
-//!   extensions, core.worktree, and trace targets, which only the user can set) are data.
-//! - [`head`] reads what is checked out from its files, without a process.
-//! - [`launch`] gives the environment: nothing of the caller's `GIT_*`, no network, no prompt, no hooks, no garbage collection.
-//! - The operations keep git from starting itself in submodules, where it would obey an unchecked configuration: status and diff compare commits
-//!   only, add is replaced by a listing and the index ([`stage`]), commit is never run with nothing to commit, and checkout is quiet, because its
-//!   list of changes looks into submodules. That list is read afterwards. git still reads the current commit of a nested repository; what it could
-//!   quote of the files there is removed from its messages ([`output`]).
-//!
-//! **Filters** (git-lfs, git-crypt) do not run either, whoever configured them: git-lfs posts to any address that the repository names. So files
-//! with a filter are checked out as stored, which the result says with their names, and a commit leaves them out and says so: staged unfiltered, a
-//! secret would be stored in the clear and a huge file whole. `run_command` with git does both, with the user's approval.
-//!
-//! A shared clone may borrow objects from any folder that its list names. That discloses nothing by itself: borrowed objects are found by hash,
-//! which the author of the list would have to know.
+//! A repository is data that somebody else may have written: an archive contains its `.git`, where a setting is enough to run a program on `git status`, and the
+//! user's own settings extend that trust. So **git starts no other process here**, neither a program nor another git, whoever configured it:
+//! [`repository`] finds a repository and refuses one of another folder, [`folder`] checks its files before git reads them, [`config`] overrides every setting
+//! that [`allowed`] does not list, [`launch`] gives the environment, and the operations keep git out of submodules, whose configuration is unchecked:
+//! [`stage`] lists and commits, `checkout` is quiet and read afterwards, [`output`] removes what git quotes of files there, [`filters`] names what stays as stored.
 
 pub(in crate::proc) mod allowed;
 pub(crate) mod checkpoint;
