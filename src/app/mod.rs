@@ -7,6 +7,7 @@
 //! [`crate::cli`] and [`crate::ui`] call it. It draws nothing and knows no key and no colour; what it prints, only [`stream`] prints.
 
 pub(crate) mod acp;
+pub(crate) mod choice;
 pub(crate) mod direct_call;
 pub(crate) mod extensions;
 pub(crate) mod flow_report;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::Client;
-use crate::app::session::choice::ChoiceList;
+use crate::app::choice::ChoiceList;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 

@@ -9,7 +9,6 @@ mod turn;
 
 use jiff::Timestamp;
 
-use super::choice::ChoiceKind;
 use super::commands::{self, CommandCall, InputLine, Parts};
 use super::conversation::{Conversation, start};
 use super::facts::Facts;
@@ -28,6 +27,7 @@ use super::turns::Turns;
 use super::ui_update::UiUpdate;
 use super::voice::Voice;
 use super::workplace::Workplace;
+use crate::app::choice::ChoiceKind;
 use crate::base::problem::Outcome;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;

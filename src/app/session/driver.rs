@@ -10,7 +10,6 @@ use crossbeam_channel::Receiver;
 
 use super::advice;
 use super::approve::{AskMode, Asker};
-use super::choice::{ChoiceKind, TypedLine};
 use super::conversation::saved_session::SavedSession;
 use super::conversation::{Conversation, start};
 use super::copy;
@@ -30,6 +29,7 @@ use super::voice::VoiceKey;
 use super::worker_event::WorkerEvent;
 use super::workers::Workers;
 use crate::alerts;
+use crate::app::choice::{ChoiceKind, TypedLine};
 use crate::app::sessions;
 use crate::app::settings::Settings;
 use crate::app::settings::session::{SessionChoice, SessionFlags};

@@ -8,7 +8,6 @@
 mod advice;
 pub(crate) mod approve;
 pub(super) mod attachments;
-pub(crate) mod choice;
 pub(crate) mod commands;
 mod conversation;
 mod copy;

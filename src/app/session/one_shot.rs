@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attachments::attach::Attachments;
-use super::choice::ChoiceList;
 use super::commands::{self, CommandCall, InputLine, Parts};
 use super::conversation::Conversation;
 use super::conversation::saved_session::SavedSession;
@@ -18,6 +17,7 @@ use super::turn_job::{Notice, TurnCaller};
 use super::turns::Turns;
 use super::ui_update::UiUpdate;
 use super::workers::Workers;
+use crate::app::choice::ChoiceList;
 use crate::app::sessions::BegunSession;
 use crate::app::settings::Settings;
 use crate::app::setup::Spending;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::choice::{ChoiceKind, ChoiceList, ChoiceRow, THIS_SESSION, TRUST};
 use super::orders::Orders;
 use super::run::Run;
 use super::ui_update::UiUpdate;
 use super::worker_event::WorkerEvent;
+use crate::app::choice::{ChoiceKind, ChoiceList, ChoiceRow, THIS_SESSION, TRUST};
 use crate::app::extensions;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
-use crate::app::session::choice::{ChoiceList, LinePrompt};
+use crate::app::choice::{ChoiceList, LinePrompt};
 use crate::app::session::session_cost::SessionCost;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
-use crate::app::session::choice::{ChoiceRow, has_all_words};
+use crate::app::choice::{ChoiceRow, has_all_words};
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::text::{clip, one_line, plural};

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use memchr::memmem;
 
 use super::id::SessionId;
+use super::on_disk::SessionOnDisk;
 use super::record::SessionHeader;
 use super::replay::{Replay, TranscriptItem};
-use super::store::{SessionOnDisk, SessionStore};
+use super::store::SessionStore;
 use super::summary;
 use crate::base::shared_sort::SharedSort as _;
 use crate::chat::message::Message;

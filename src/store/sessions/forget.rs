@@ -12,9 +12,10 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::id::SessionId;
+use super::on_disk::SessionOnDisk;
 use super::record::{Line, NumberedMessage, Record};
 use super::replay::first_words;
-use super::store::{SessionOnDisk, SessionStore};
+use super::store::SessionStore;
 use crate::base::problem::Outcome;
 use crate::base::shared_sort::SharedSort as _;
 use crate::chat::display::Display;

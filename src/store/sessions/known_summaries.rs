@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 
 use super::id::SessionId;
-use super::store::SessionOnDisk;
+use super::on_disk::SessionOnDisk;
 use super::summary::SessionSummary;
 
 /// The summaries of sessions, each with the time and the length of the file that it was read from.

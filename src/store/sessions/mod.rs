@@ -10,6 +10,7 @@ mod id;
 mod known_summaries;
 mod list;
 pub(crate) mod log;
+mod on_disk;
 mod open;
 mod pieces;
 pub(crate) mod record;

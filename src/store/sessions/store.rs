@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::file::SessionFile;
 use super::id::SessionId;
 use super::known_summaries::KnownSummaries;
+use super::on_disk::SessionOnDisk;
 use super::replay::Replay;
 use super::summary::{self, SessionSummary};
 use crate::base::cancel::Cancel;
@@ -238,16 +239,6 @@ impl SessionStore {
             })
             .collect()
     }
-}
-
-/// The file of a session.
-pub(super) struct SessionOnDisk {
-    pub(super) id: SessionId,
-    pub(super) path: PathBuf,
-    /// When it was changed last.
-    pub(super) modified: SystemTime,
-    /// Bytes of it.
-    pub(super) length: u64,
 }
 
 const LIST_HINT: &str = "marvin sessions lists them.";

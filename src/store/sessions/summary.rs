@@ -9,9 +9,9 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::id::SessionId;
+use super::on_disk::SessionOnDisk;
 use super::record::{Line, Record, SessionHeader, Spent};
 use super::replay::Replay;
-use super::store::SessionOnDisk;
 use crate::base::open;
 use crate::disk::atomic::{self, STATE_CAP};
 

@@ -85,7 +85,7 @@ pub struct Rules {
     pub of_conversation: bool,
     /// Arguments that the result's display shows, so that the one-line summary of the call omits them.
     pub displayed: &'static [&'static str],
-    /// It changes files only through [`crate::tools::project::project_text`], so that its change can be shown before it is made.
+    /// It changes files only through `project_text`, so that its change can be shown before it is made.
     pub previewed: bool,
     /// It changes files of the user, the system's scheduler or a repository, and the sandbox does not hold it, unlike others of its effect.
     pub saves_files: bool,

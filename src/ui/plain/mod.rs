@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
+use crate::app::choice::ChoiceKind;
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
-use crate::app::session::choice::ChoiceKind;
 use crate::app::session::ui_update::{ApprovalAnswer, PendingQuestion, TurnOutcome, UiUpdate};
 use crate::app::session::voice::VoiceKey;
 use crate::app::sessions::list::SessionRow;

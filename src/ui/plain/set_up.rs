@@ -4,7 +4,7 @@ use rustix::stdio;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::PlainUi;
-use crate::app::session::choice::{ChoiceKind, ChoiceList, LinePrompt, TypedLine};
+use crate::app::choice::{ChoiceKind, ChoiceList, LinePrompt, TypedLine};
 
 /// Keeps the terminal from showing what is typed, while it lives.
 struct NoEcho {

@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::ask::rule;
 use super::picker::PickerOutcome;
-use crate::app::session::choice::{LinePrompt, TypedLine};
+use crate::app::choice::{LinePrompt, TypedLine};
 use crate::ui::keys::Action;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;

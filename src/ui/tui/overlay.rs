@@ -4,7 +4,7 @@ use ratatui::text::Line;
 
 use super::line_prompt::LineInput;
 use super::picker::{Picker, PickerOutcome};
-use crate::app::session::choice::ChoiceKind;
+use crate::app::choice::ChoiceKind;
 use crate::ui::keys::Action;
 use crate::ui::text::theme::Theme;
 

@@ -4,7 +4,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::ask::rule;
-use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow, TypedLine};
+use crate::app::choice::{ChoiceKind, ChoiceList, ChoiceRow, TypedLine};
 use crate::app::sessions::list::SessionRow;
 use crate::ui::keys::Action;
 use crate::ui::text::clean::clean_line;
@@ -350,7 +350,7 @@ fn folded(row: &ChoiceRow, columns: usize) -> Vec<ChoiceRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::choice::TRUST;
+    use crate::app::choice::TRUST;
     use crate::ui::text::theme::ColorMode;
 
     fn picker(count: usize) -> Picker {

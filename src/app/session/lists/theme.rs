@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
+use crate::app::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
 use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::UiUpdate;

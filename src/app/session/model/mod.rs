@@ -8,13 +8,13 @@ mod welcome;
 
 use std::sync::Arc;
 
-use super::choice::ChoiceKind;
 use super::facts::Facts;
 use super::model_env::model_env;
 use super::orders::Orders;
 use super::run::Run;
 use super::ui_update::UiUpdate;
 use super::worker_event::{AwaitedBy, WorkerEvent};
+use crate::app::choice::ChoiceKind;
 use crate::app::model_lists::ModelLists;
 use crate::app::session::advice;
 use crate::app::settings::ModelChoice;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::app::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
 use crate::app::model_lists::ModelLists;
-use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
 use crate::app::session::model_env::model_env;
 use crate::base::env::Env;
 use crate::base::shared_sort::SharedSort as _;

@@ -7,10 +7,10 @@ pub(super) mod voice;
 use jiff::Timestamp;
 
 use super::attachments::attach::Attachments;
-use super::choice::ChoiceList;
 use super::queued::Queued;
 use super::ui_update::{CopiedText, FoundFiles, PendingQuestion, Place};
 use crate::agent::system::SystemPrompt;
+use crate::app::choice::ChoiceList;
 use crate::app::sessions::BegunSession;
 use crate::app::sessions::earlier::ConversationStart;
 use crate::app::sessions::list::SessionRow;

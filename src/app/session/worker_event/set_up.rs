@@ -1,6 +1,6 @@
 //! What the threads of setting up a model report.
 
-use crate::app::session::choice::ChoiceList;
+use crate::app::choice::ChoiceList;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::catalog::ProviderSpec;
 

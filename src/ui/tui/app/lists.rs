@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::App;
-use crate::app::session::choice::ChoiceList;
+use crate::app::choice::ChoiceList;
 use crate::ui::keys::Action;
 use crate::ui::tui::overlay::Overlay;
 use crate::ui::tui::picker::{Picker, PickerOutcome};

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow};
+use crate::app::choice::{ChoiceKind, ChoiceList, ChoiceRow};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::shared_sort::SharedSort as _;

@@ -10,7 +10,7 @@ mod menu;
 use std::sync::Arc;
 
 use super::{Backend, Model};
-use crate::app::session::choice::{ChoiceKind, ChoiceList, LinePrompt, TypedLine};
+use crate::app::choice::{ChoiceKind, ChoiceList, LinePrompt, TypedLine};
 use crate::app::session::facts::Facts;
 use crate::app::session::model_env::{add_settings, model_env};
 use crate::app::session::orders::Orders;
