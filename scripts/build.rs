@@ -1,4 +1,4 @@
-//! Three things that only the build can do: two options for the linker, and the tokenizer's vocabulary in a form that is small.
+//! Three things that only the build can do: options for the linker, and the tokenizer's vocabulary in a form that is small.
 
 use std::env::var;
 use std::error::Error;
@@ -47,6 +47,8 @@ fn order_functions() {
         println!("cargo::rustc-link-arg-bins={list}");
         // Names change with the code; those that are gone are no news.
         println!("cargo::rustc-link-arg-bins=-Wl,--no-warn-symbol-ordering");
+        // Functions that are the same in machine code, of one generic for several types above all, stand once.
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
 }
 
