@@ -209,19 +209,6 @@ fn what_is_no_reply_is_explained() {
         ("{\"status\": success}", "a reply that is not JSON"),
         ("{]", "a reply that is not JSON"),
         ("{}", "a form that is not known"),
-        ("{\"status\": 1, \"result\": 2}", "a form that is not known"),
-        (
-            "{\"status\": \"success\", \"result\": \"fine\"}",
-            "a form that is not known",
-        ),
-        (
-            "{\"status\": \"success\", \"result\": {\"error\": \"a\\u001b[31mb\"}}",
-            "reported an error: a\\x1b[31mb.",
-        ),
-        (
-            "{\"status\": \"error\", \"message\": [1]}",
-            "reported an error: [1].",
-        ),
     ] {
         error_after(reply).assert_has(&[says]);
     }
@@ -320,12 +307,6 @@ fn no_blender_is_said_with_what_to_do() {
     ]);
     for (variable, value, says) in [
         ("BLENDER_MCP_PORT", "0", "BLENDER_MCP_PORT is not a port"),
-        ("BLENDER_MCP_PORT", "many", "BLENDER_MCP_PORT is not a port"),
-        (
-            "BLENDER_MCP_PORT",
-            "70000",
-            "BLENDER_MCP_PORT is not a port",
-        ),
         (
             "BLENDER_MCP_HOST",
             "a..b",

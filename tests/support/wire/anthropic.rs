@@ -80,14 +80,6 @@ impl Stream {
         )
     }
 
-    /// A thought that only the provider can read.
-    pub fn redacted_thinking(self, data: &str) -> Self {
-        self.block(
-            json!({"type": "redacted_thinking", "data": data}),
-            Vec::new(),
-        )
-    }
-
     /// A tool call whose argument text comes in pieces of `size` characters, after an empty one.
     pub fn call(mut self, id: &str, name: &str, args: &str, size: usize) -> Self {
         self.called = true;

@@ -97,11 +97,6 @@ impl Stream {
         }]}))
     }
 
-    /// A further piece of a call's arguments.
-    pub fn call_piece(self, index: usize, piece: &str) -> Self {
-        self.delta(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
-    }
-
     /// The chunk with the finish reason.
     pub fn finish(self, reason: &str) -> Self {
         self.raw(data(&chunk(json!({}), Some(reason))))
