@@ -63,7 +63,6 @@ pub(crate) struct JsonFlags {
     pub keeps_nothing: bool,
     /// Servers that the calling program brings along.
     pub servers: CallerServers,
-    /// There are no others.
     pub has_no_other_servers: bool,
     /// Values for what servers ask for.
     pub answers: Option<Map<String, Value>>,
@@ -139,7 +138,6 @@ impl JsonFlags {
     }
 }
 
-/// The flags.
 pub(super) static FLAGS: &[Flag] = &[
     flag(
         "output-format",
