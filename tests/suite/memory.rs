@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::downloads::files;
 use crate::support::conversation::{playing, says};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
@@ -76,13 +77,9 @@ fn filled() -> Home {
 /// The bytes of all files below a folder, and their names.
 fn bytes_below(dir: &Path) -> String {
     let mut out = String::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files(dir) {
         out.push_str(&path.display().to_string());
-        match path.is_dir() {
-            true => out.push_str(&bytes_below(&path)),
-            false => out.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap())),
-        }
+        out.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap()));
     }
     out.to_lowercase()
 }

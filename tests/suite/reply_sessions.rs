@@ -1,12 +1,12 @@
 //! Sessions of the reply flow: what becomes memory and when, crashes, two at once, and what stays off the disk.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::downloads::files;
 use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::stages::{StageAnswer, StageServer, content};
@@ -221,19 +221,6 @@ fn nothing_of_the_flow_is_written_before_a_message_takes_it() {
         .run()
         .expect(0);
     assert!(!home.has(MEMORY));
-}
-
-fn files(dir: &Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found
 }
 
 #[test]

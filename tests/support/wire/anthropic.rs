@@ -26,7 +26,6 @@ pub fn calls(calls: &[(&str, &str, Value)]) -> Vec<String> {
         .end()
 }
 
-/// One named event.
 pub fn event(name: &str, value: &Value) -> String {
     format!("event: {name}\ndata: {value}\n\n")
 }
