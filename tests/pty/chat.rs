@@ -3,8 +3,6 @@
 use std::fs;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::stage::{
     LIMIT, SIZE, begin, conversation, end, full, input, last_sent, log, messages, more, playing,
     quit, rows, says, sent, wait_input,
@@ -74,44 +72,6 @@ fn fast_typing_does_not_delay_an_answer() {
         );
     }
     quit(pty, &home);
-}
-
-#[test]
-fn the_conversation_continues_after_a_restart() {
-    let home = Home::new();
-    let entries: Vec<_> = (0..30)
-        .map(|n| match n {
-            25 => json!({"role": "system", "text": "a notice", "time": "09:00"}),
-            n if n % 2 == 0 => json!({"role": "you", "text": format!("question {n}"), "time": "09:00"}),
-            n => json!({"role": "assistant", "text": format!("answer {n}"), "time": "2026-01-02T03:04:05Z"}),
-        })
-        .collect();
-    home.write(
-        "config/profiles/main/chat_log.json",
-        serde_json::to_string_pretty(&entries).unwrap(),
-    );
-    let server = playing([says("Again.")]);
-    let pty = Pty::spawn(&crate::stage::command(&home, &server), (80, 90));
-    pty.wait_text("Resumed: profile main, openai-compat (test-model)");
-    let screen = pty.screen();
-    screen.assert_has(&["question 10", "answer 29", "a notice"]);
-    pty.enter("and now", "Again.");
-    let sent = sent(&server, 0);
-    // The last twenty entries without the system's.
-    assert_eq!(sent.len(), 20);
-    assert_eq!(sent[0], ("user".to_owned(), "question 10".to_owned()));
-    assert_eq!(sent[19], ("user".to_owned(), "and now".to_owned()));
-    assert!(!sent.iter().any(|(_, text)| text == "a notice"));
-    quit(pty, &home);
-    let log = log_lengths(&home);
-    assert_eq!(log, 32);
-}
-
-fn log_lengths(home: &Home) -> usize {
-    let text = home.read("config/profiles/main/chat_log.json");
-    serde_json::from_str::<Vec<serde_json::Value>>(&text)
-        .unwrap()
-        .len()
 }
 
 #[test]

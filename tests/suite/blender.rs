@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::blender_pictures::leftovers;
-use crate::support::blender::{Peer, send, success};
+use crate::support::blender::{Peer, send};
 use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
@@ -322,22 +322,7 @@ fn no_blender_is_said_with_what_to_do() {
 }
 
 #[test]
-fn both_loopback_addresses_are_tried() {
-    for (bound, named) in [
-        ("::1", "127.0.0.1"),
-        ("::1", "localhost"),
-        ("127.0.0.1", "::1"),
-    ] {
-        let reply = success(&json!({"name": "Scene"}));
-        let Some(peer) = Peer::at(bound, move |_, stream| send(stream, reply.as_bytes())) else {
-            crate::support::shared::skip("blender", "this machine has no IPv6");
-            continue;
-        };
-        let home = Home::new();
-        let run = scene(&home, &peer).env("BLENDER_MCP_HOST", named);
-        success_text(run.run(), &[]).assert_has(&["Scene"]);
-    }
-    // The default host, by config.yaml.
+fn the_port_may_be_in_the_settings() {
     let (home, peer) = (Home::new(), Peer::with_result(&json!({"name": "Scene"})));
     home.write(
         "config/config.yaml",

@@ -244,59 +244,6 @@ fn odd_names_are_notes_or_are_refused_with_a_message() {
         .assert_has(&["a b.md"]);
 }
 
-const NOTE: &str = "# Shopping\n\n- milk\n- bread\n- tea\n";
-
-#[test]
-fn patches_of_both_forms_change_a_note_or_nothing() {
-    let home = Home::new();
-    home.write("Notes/shop.md", NOTE);
-    let diff =
-        "--- a/shop.md\n+++ b/shop.md\n@@ -10,3 +10,3 @@\n - milk\n-- bread\n+- rolls\n - tea\n";
-    let args = |patch: &str, dry: bool| json!({"path": "shop", "patch": patch, "dry_run": dry});
-    let text = home.said("file_apply_patch", args(diff, true));
-    assert_eq!(
-        text,
-        "Would change ~/Notes/shop.md (nothing was written).\nhunk 1 at line 3: 1 removed, 1 added, found 7 lines further up\n"
-    );
-    assert_eq!(home.read("Notes/shop.md"), NOTE);
-    home.said("file_apply_patch", args(diff, false));
-    assert_eq!(home.read("Notes/shop.md"), NOTE.replace("bread", "rolls"));
-    home.refused("file_apply_patch", args(diff, false))
-        .assert_has(&["Expected:", "4. - rolls"]);
-    let commands = "DELETE 1 2\n---\nINSERT 5\n- jam\n---\nREPLACE 3\n- oat milk\n";
-    home.said("file_apply_patch", args(commands, false))
-        .assert_has(&["REPLACE 3: \"- milk\" by 1 line"]);
-    assert_eq!(
-        home.read("Notes/shop.md"),
-        "- oat milk\n- rolls\n- tea\n- jam\n"
-    );
-    let codex = "*** Begin Patch\n*** Update File: shop.md\n@@\n-- tea\n+- coffee\n*** End Patch";
-    home.said("file_apply_patch", args(codex, false));
-    assert_eq!(
-        home.read("Notes/shop.md"),
-        "- oat milk\n- rolls\n- coffee\n- jam\n"
-    );
-    for patch in ["", "nonsense", "REPLACE 99\nx", "@@ -1 +1 @@\n-milk\n+x\n"] {
-        home.refused("file_apply_patch", args(patch, false));
-    }
-    assert_eq!(
-        home.read("Notes/shop.md"),
-        "- oat milk\n- rolls\n- coffee\n- jam\n"
-    );
-    home.refused(
-        "file_apply_patch",
-        json!({"path": "none", "patch": commands}),
-    );
-    let lines = home.said(
-        "file_read_lines",
-        json!({"path": "shop", "start": 2, "end": 3}),
-    );
-    assert_eq!(
-        lines,
-        "~/Notes/shop.md: 4 lines, 2-3 shown\n2. - rolls\n3. - coffee\n"
-    );
-}
-
 #[test]
 fn a_restricted_process_writes_no_notes_but_a_read_only_one_does() {
     let home = Home::new();
