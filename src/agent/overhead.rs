@@ -12,7 +12,6 @@ pub(super) struct Overhead {
 }
 
 impl Overhead {
-    /// All of it in tokens.
     pub(super) fn tokens(self) -> u64 {
         estimate(self.bytes)
     }

@@ -38,7 +38,6 @@ use crate::tools::engine::{arguments, batch, offering};
 /// How much of a call's arguments goes back to the model after they were cut off, in characters.
 const CUT_ARGUMENTS: usize = 1_000;
 
-/// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnLimits {
     /// Rounds of tool calls; the user may allow as many again.
@@ -84,11 +83,9 @@ pub(crate) struct Conversation<'a> {
     pub coding: bool,
     /// The reasoning effort that the user chose.
     pub effort: Option<Effort>,
-    /// Its limits.
     pub limits: TurnLimits,
     /// Facts about the user.
     pub person: &'a UserFacts,
-    /// The messages.
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: TokenMeter,

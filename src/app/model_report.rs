@@ -90,7 +90,6 @@ pub(crate) struct TokenLimits {
 pub(crate) struct ReportedEnd {
     /// `2026-12-11`, `gone` or `deprecated`.
     pub ends: Option<String>,
-    /// It has ended.
     pub ended: bool,
     /// What to take instead.
     pub successor: Option<String>,

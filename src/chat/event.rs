@@ -62,7 +62,6 @@ pub enum Event {
     },
     /// A call runs with other arguments than the model wrote, as a hook or whoever was asked wants.
     CallChanged {
-        /// Its id.
         id: String,
         /// The arguments, as JSON.
         args: String,
@@ -84,7 +83,6 @@ pub enum Event {
         answered_by: Vec<&'static str>,
         /// Its result.
         text: String,
-        /// Its images.
         #[serde(skip)]
         images: Vec<Image>,
         /// Its visual form, if it has one.
@@ -165,7 +163,6 @@ pub enum DenialReason {
     Rule,
     /// The permission mode.
     Mode,
-    /// A hook.
     Hook,
     /// Whoever was asked.
     Asked,

@@ -79,7 +79,6 @@ pub enum PipelineEvent {
     },
     /// The work is done in a worktree, not in the folder in which it was asked for.
     InWorktree {
-        /// The folder in it.
         folder: String,
         /// Where that is, as a sentence.
         words: String,

@@ -45,7 +45,6 @@ pub(crate) struct CallerPrompt {
     pub appended: Option<String>,
     /// A program talks with the model: what was said in other conversations is no business of its own.
     pub without_history: bool,
-    /// The form that the answer has to have.
     pub form: Option<Arc<AnswerForm>>,
 }
 

@@ -7,7 +7,6 @@ use std::net::TcpStream;
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 64;
 
-/// A request.
 #[derive(Debug, Default)]
 pub(crate) struct HttpRequest {
     pub method: String,
@@ -180,7 +179,6 @@ impl HttpResponse {
         }
     }
 
-    /// With a body of JSON.
     pub(crate) fn json(status: u16, body: String) -> Self {
         Self {
             headers: vec![("Content-Type", "application/json".to_owned())],

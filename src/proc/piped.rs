@@ -47,7 +47,6 @@ pub(crate) struct PipedChild {
 }
 
 impl PipedProgram {
-    /// Starts it.
     pub(crate) fn start(&self) -> io::Result<(PipedChild, Pipes)> {
         let mut command = match &self.supervisor {
             Some(marvin) => supervise::command(marvin, &self.program, SupervisedInput::Relay),

@@ -46,7 +46,6 @@ pub(crate) struct Ripgrep {
     program: PathBuf,
 }
 
-/// The folder that it searches.
 #[derive(Debug)]
 pub(crate) struct SearchedFolder {
     /// A path by which a child enters it.

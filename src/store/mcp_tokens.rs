@@ -114,7 +114,6 @@ pub(crate) struct McpTokens {
     clock: Clock,
 }
 
-/// What is in it.
 #[derive(Clone, Default)]
 pub(crate) struct TokenFile(Value);
 

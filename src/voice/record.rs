@@ -338,7 +338,6 @@ impl RecordedFile {
         })
     }
 
-    /// All of it.
     fn bytes(&mut self) -> std::io::Result<Vec<u8>> {
         if !self.opens_once {
             return open::bytes(&self.path, MAX_FILE_BYTES);

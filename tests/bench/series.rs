@@ -36,7 +36,6 @@ pub fn paired<J>(
 }
 
 impl Series {
-    /// The median of a figure.
     pub fn median(&self, figure: impl Fn(&Cost) -> f64) -> Option<f64> {
         let runs = self.runs.as_ref().ok()?;
         median(runs.iter().map(figure).collect())

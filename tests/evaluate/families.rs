@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 /// How a call of a tool with these arguments is written.
 type Write = fn(&str, &Map<String, Value>) -> String;
 
-/// A family.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub name: &'static str,
@@ -27,7 +26,6 @@ pub(crate) enum Said {
 }
 
 impl Family {
-    /// The call of a tool.
     pub(crate) fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Said> {
         let native = || Said::Call(tool.to_owned(), arguments.clone());
         self.calls.then(|| match self.write {

@@ -42,7 +42,6 @@ pub(crate) fn machinery(answer: &str) -> Vec<&'static str> {
     seen.copied().collect()
 }
 
-/// Whether there is an answer at all.
 pub(crate) fn is_answer(answer: &str) -> bool {
     !answer.trim().is_empty() && !APOLOGIES.iter().any(|apology| answer.contains(apology))
 }

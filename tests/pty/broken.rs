@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::leave::in_a_shell;
 use crate::stage::{
@@ -461,61 +461,6 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
     assert_eq!(last_sent(&server, 0), "three");
     quit(pty, &home);
     assert_eq!(log(&home).len(), 5);
-}
-
-#[test]
-fn two_processes_in_one_profile_lose_nothing() {
-    let home = Home::new();
-    let answer = |request: &crate::support::server::Request, _: usize| {
-        let body = request.json();
-        let asked = body["messages"].as_array().unwrap().last().unwrap()["content"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        says(&format!("re {asked}."))
-    };
-    let server = Server::answering(answer);
-    let pair = [full(&home, &server), full(&home, &server)];
-    const ROUNDS: usize = 8;
-    for round in 0..ROUNDS {
-        for (who, pty) in pair.iter().enumerate() {
-            pty.send(format!("m{who}-{round}\r"));
-        }
-        for (who, pty) in pair.iter().enumerate() {
-            pty.wait_text(&format!("re m{who}-{round}."));
-        }
-    }
-    for pty in pair {
-        quit(pty, &home);
-    }
-    let log = log(&home);
-    assert_eq!(log.len(), ROUNDS * 4, "{log:?}");
-    for who in 0..2 {
-        let mine: Vec<&String> = log
-            .iter()
-            .map(|(_, text)| text)
-            .filter(|text| text.contains(&format!("m{who}-")))
-            .collect();
-        let expected: Vec<String> = (0..ROUNDS)
-            .flat_map(|round| [format!("m{who}-{round}"), format!("re m{who}-{round}.")])
-            .collect();
-        assert_eq!(mine, expected.iter().collect::<Vec<_>>());
-    }
-    let history = home.read("config/profiles/main/history");
-    assert_eq!(history.lines().count(), ROUNDS * 2, "{history}");
-    let usage: Value = serde_json::from_str(&home.read("config/usage.json")).unwrap();
-    assert_eq!(usage["total_llm_turns"], json!(ROUNDS * 2), "{usage}");
-}
-
-#[test]
-fn a_failure_is_shown_and_the_text_before_it_stays() {
-    let (home, _server, pty) = conversation([begin("The words before").reset(), says("Better.")]);
-    pty.enter("one", "Error:");
-    pty.screen().assert_has(&["The words before"]);
-    pty.enter("two", "Better.");
-    quit(pty, &home);
-    let log = log(&home);
-    assert!(log[1].1.starts_with("The words before\n\n["), "{log:?}");
 }
 
 #[test]

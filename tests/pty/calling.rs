@@ -119,18 +119,6 @@ fn in_lines() {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_the_nearest_right_one() {
-    let home = Home::new();
-    let server = playing([]);
-    let mut command = command(&home, &server);
-    command.env("MARVIN_NOTIFY", "osc99");
-    let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("MARVIN_NOTIFY is one of");
-    pty.wait_text("test-model");
-    quit(pty, &home);
-}
-
-#[test]
 fn what_is_wrong_at_the_start_stands_below_the_conversation_so_far() {
     let (home, server, pty) = conversation([says("Of the past.")]);
     pty.enter("one", "Of the past.");

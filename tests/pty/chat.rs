@@ -3,11 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::stage::{
-    LIMIT, SIZE, begin, conversation, end, find, full, input, last_sent, log, messages, more,
-    playing, quit, rows, says, sent, started, wait_input,
+    LIMIT, SIZE, begin, conversation, end, full, input, last_sent, log, messages, more, playing,
+    quit, rows, says, sent, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -77,99 +75,6 @@ fn fast_typing_does_not_delay_an_answer() {
 }
 
 #[test]
-fn markdown_is_drawn() {
-    let home = Home::new();
-    let text = "# A title\n\nSome **bold words** and `code here`.\n\n- one\n- two\n\n\
-        | name | size |\n|---|---|\n| alpha | 17 |\n\n```rust\nfn main() {}\n```\n\nThe last line.";
-    let server = playing([says(text)]);
-    let pty = full(&home, &server);
-    pty.enter("show me", "The last line.");
-    pty.with(|screen| {
-        let cell = |text: &str| {
-            let (row, column) = find(screen, text).unwrap_or_else(|| panic!("no {text}"));
-            screen.cell(row, column).unwrap().clone()
-        };
-        assert!(cell("A title").bold());
-        assert!(cell("bold words").bold());
-        assert!(!cell("Some").bold());
-        assert_ne!(cell("code here").fgcolor(), cell("Some").fgcolor());
-        let (name, alpha) = (find(screen, "name"), find(screen, "alpha"));
-        assert_eq!(name.unwrap().1, alpha.unwrap().1, "columns of a table");
-        assert_eq!(
-            find(screen, "size").unwrap().1,
-            find(screen, "17").unwrap().1
-        );
-        let (row, column) = find(screen, "fn main").unwrap();
-        assert_eq!(column, 0, "a line of code begins where a row begins");
-        assert!(row > 0);
-        screen.contents().assert_lacks(&["**", "# A"]);
-    });
-    quit(pty, &home);
-}
-
-#[test]
-fn the_conversation_continues_after_a_restart() {
-    let home = Home::new();
-    let entries: Vec<_> = (0..30)
-        .map(|n| match n {
-            25 => json!({"role": "system", "text": "a notice", "time": "09:00"}),
-            n if n % 2 == 0 => json!({"role": "you", "text": format!("question {n}"), "time": "09:00"}),
-            n => json!({"role": "assistant", "text": format!("answer {n}"), "time": "2026-01-02T03:04:05Z"}),
-        })
-        .collect();
-    home.write(
-        "config/profiles/main/chat_log.json",
-        serde_json::to_string_pretty(&entries).unwrap(),
-    );
-    let server = playing([says("Again.")]);
-    let pty = Pty::spawn(&crate::stage::command(&home, &server), (80, 90));
-    pty.wait_text("Resumed: profile main, openai-compat (test-model)");
-    let screen = pty.screen();
-    screen.assert_has(&["question 10", "answer 29", "a notice"]);
-    pty.enter("and now", "Again.");
-    let sent = sent(&server, 0);
-    // The last twenty entries without the system's.
-    assert_eq!(sent.len(), 20);
-    assert_eq!(sent[0], ("user".to_owned(), "question 10".to_owned()));
-    assert_eq!(sent[19], ("user".to_owned(), "and now".to_owned()));
-    assert!(!sent.iter().any(|(_, text)| text == "a notice"));
-    quit(pty, &home);
-    let log = log_lengths(&home);
-    assert_eq!(log, 32);
-}
-
-fn log_lengths(home: &Home) -> usize {
-    let text = home.read("config/profiles/main/chat_log.json");
-    serde_json::from_str::<Vec<serde_json::Value>>(&text)
-        .unwrap()
-        .len()
-}
-
-#[test]
-fn the_first_start_shows_working_examples() {
-    let home = Home::new();
-    home.write("work/src/lib.rs", "// here\n");
-    let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
-    command
-        .env("PATH", "/usr/bin:/bin")
-        .env("OLLAMA_URL", "http://127.0.0.1:9");
-    let pty = Pty::spawn(&command, (100, 40));
-    pty.wait_text("Esc goes on without");
-    pty.send("\x1b");
-    pty.wait_text("no language model set up");
-    pty.wait_text("offline");
-    let screen = pty.screen();
-    screen.assert_has(&[
-        "convert 5 miles to km",
-        "show the tree",
-        "/tool",
-        "To give me something to think with: /model",
-    ]);
-    pty.enter("show the tree", "lib.rs");
-    quit(pty, &home);
-}
-
-#[test]
 fn the_welcome_is_as_its_snapshots() {
     for (width, height) in [(80, 24), (40, 12), (200, 50)] {
         let home = Home::new();
@@ -202,40 +107,6 @@ fn the_welcome_is_as_its_snapshots() {
             .map(|(_, row)| row.trim_end())
             .collect();
         snapshot::same(&format!("pty/welcome-{width}x{height}"), &screen.join("\n"));
-        quit(pty, &home);
-    }
-}
-
-#[test]
-fn colours_are_the_terminals_own_and_respect_no_color() {
-    // Foregrounds and backgrounds of every kind.
-    let coloured = |raw: &[u8]| {
-        let text = String::from_utf8_lossy(raw).into_owned();
-        text.split("\x1b[")
-            .filter_map(|rest| rest.split_once('m'))
-            .filter(|(codes, _)| codes.bytes().all(|b| b.is_ascii_digit() || b == b';'))
-            .flat_map(|(codes, _)| codes.split(';').map(str::to_owned).collect::<Vec<_>>())
-            .filter_map(|code| code.parse::<u8>().ok())
-            .any(|code| matches!(code, 30..=38 | 40..=48 | 90..=97 | 100..=107))
-    };
-    for (name, value, expected) in [
-        ("NO_COLOR", "1", false),
-        ("TERM", "xterm", true),
-        ("COLORTERM", "truecolor", true),
-    ] {
-        let home = Home::new();
-        let server = playing([says("# Title\n\n**bold** `code`")]);
-        let mut command = crate::stage::command(&home, &server);
-        command.env(name, value);
-        let pty = started(&command);
-        pty.enter("hello", "Title");
-        pty.wait_text("2 msgs");
-        assert_eq!(coloured(&pty.raw()), expected, "{name}={value}");
-        let bold = pty.with(|screen| {
-            let (row, column) = find(screen, "Title").unwrap();
-            screen.cell(row, column).unwrap().bold()
-        });
-        assert!(bold, "{name}={value}");
         quit(pty, &home);
     }
 }

@@ -1,81 +1,16 @@
 //! Slash commands on the full screen, and what they leave behind.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, begin, calls, command, conversation, end, full, input, last_sent, log, log_of, messages,
-    playing, quit, says, sent, started, unasked, until, wait_input,
+    LIMIT, begin, calls, command, conversation, end, full, input, log, log_of, messages, playing,
+    quit, says, sent, started, unasked, until, wait_input,
 };
-use crate::support::blender::{Peer, send, success};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
-use crate::support::server::{Answer, Exchange};
 use crate::support::words::TextAssertions;
-
-#[test]
-fn lists_are_shown() {
-    let home = Home::new();
-    home.write("work/notes.txt", "alpha beta\n");
-    home.write(
-        "config/profiles/main/saved_places.json",
-        json!([{"label": "work", "name": "The office"}]).to_string(),
-    );
-    let server = unasked();
-    let pty = full(&home, &server);
-    for (line, shown) in [
-        // Its last line: how much of the list fits depends on how many commands there are.
-        ("!help", "Any other !COMMAND runs in your shell"),
-        ("!tools git_st", "git_status"),
-        ("!tool read_file path=notes.txt", "alpha beta"),
-        ("!tool read_file --help", "start_line"),
-        ("!tool read_fiel path=x", "Did you mean"),
-        ("profiles", "* main"),
-        ("saved", "The office"),
-    ] {
-        pty.send(format!("{line}\r"));
-        pty.wait_text(shown);
-    }
-    quit(pty, &home);
-}
-
-#[test]
-fn the_connection_to_blender_is_checked_and_esc_stops_it() {
-    let home = Home::new();
-    let server = unasked();
-    let scene = success(&json!({"name": "Garden", "object_count": 7}));
-    // Blender is idle once, then busy.
-    let peer = Peer::start(move |_, stream| send(stream, scene.as_bytes()));
-    let busy = Peer::start(|_, _| {});
-    for (peer, shown) in [
-        (&peer, "scene Garden with 7 objects."),
-        (&busy, "Cancelled"),
-    ] {
-        let mut command = command(&home, &server);
-        command.env("BLENDER_MCP_PORT", peer.port());
-        let pty = started(&command);
-        pty.send("!blender\r");
-        until("Blender is asked", || peer.requests().len() == 1);
-        if shown == "Cancelled" {
-            pty.send("\x1b");
-        }
-        pty.wait_text(shown);
-        quit(pty, &home);
-    }
-}
-
-#[test]
-fn usage_is_drawn_as_bars_and_a_sentence_with_the_word_is_a_message() {
-    let (home, server, pty) = conversation([says("An answer."), says("A word.")]);
-    pty.enter("hello", "An answer.");
-    pty.wait_text("2 msgs");
-    pty.enter("usage", "█");
-    pty.screen().assert_has(&["test-model"]);
-    pty.enter("usage of marvin", "A word.");
-    assert_eq!(last_sent(&server, 1), "usage of marvin");
-    quit(pty, &home);
-}
 
 #[test]
 fn profiles_are_created_and_switched_to() {
@@ -246,19 +181,6 @@ fn undo_removes_the_exchange_everywhere() {
 }
 
 #[test]
-fn undo_during_an_answer_is_refused() {
-    let home = Home::new();
-    let latch = Latch::new();
-    let server = playing([end(begin("Slowly").pause(&latch))]);
-    let pty = full(&home, &server);
-    pty.enter("one", "Slowly");
-    pty.enter("!undo", "An answer is on its way.");
-    latch.open();
-    pty.wait_text("2 msgs");
-    quit(pty, &home);
-}
-
-#[test]
 fn coding_mode_is_shown_and_sent() {
     let (home, server, pty) = conversation([says("Before."), says("After.")]);
     pty.enter("one", "2 msgs");
@@ -362,48 +284,6 @@ fn preferences_open_in_the_editor_and_the_screen_comes_back() {
         });
     }
     quit(pty, &home);
-}
-
-#[test]
-fn the_model_is_changed_for_the_session() {
-    let home = Home::new();
-    let server = playing([says("From another.")]);
-    let list = json!({"data": [{"id": "other-embedding"}, {"id": "other-model"}, {"id": "small"}]});
-    server.expect(Exchange::get("/v1/models").answer(Answer::json(&list)));
-    let pty = full(&home, &server);
-    // Tab asks for the provider's own list, once, and waits for nothing: until the list is there, nothing is completed.
-    pty.send("!model oth");
-    let begun = Instant::now();
-    while !pty.with(|screen| input(screen).contains("other-model")) {
-        assert!(begun.elapsed() < LIMIT, "{}", pty.screen());
-        pty.send("\t");
-        // A key that comes before the answer to the last one would choose the next candidate.
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    pty.send("\x15!model openai-compat oth\t");
-    pty.wait_for("the model", |screen| {
-        input(screen).starts_with("> !model openai-compat other-model")
-    });
-    pty.send("\r");
-    pty.wait_text("openai-compat answers, with other-model.");
-    pty.enter("hello", "From another.");
-    let sent = server.requests();
-    assert_eq!(sent.len(), 2);
-    assert_eq!(sent[1].json()["model"], "other-model");
-    pty.enter("!model nosuch whatever", "Error:");
-    // It stays with the one it had.
-    pty.wait_text("🔮 other-model");
-    quit(pty, &home);
-}
-
-#[test]
-fn quit_and_exit_end_the_session() {
-    for line in ["quit", "EXIT"] {
-        let (home, _server, mut pty) = conversation([]);
-        pty.send(format!("{line}\r"));
-        assert_eq!(pty.wait().code(), Some(0));
-        crate::terminal::restored(&pty, &home);
-    }
 }
 
 #[test]

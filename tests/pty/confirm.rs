@@ -156,28 +156,6 @@ fn y_and_enter_run_it_once() {
 }
 
 #[test]
-fn a_allows_exactly_this_command_for_the_session() {
-    let home = Home::new();
-    let other = "echo other >> made.txt";
-    let server = playing([
-        calls("run_command", json!({"command": COMMAND})),
-        calls("run_command", json!({"command": COMMAND})),
-        calls("run_command", json!({"command": other})),
-        says("That was it."),
-    ]);
-    let pty = asked(&home, &server);
-    pty.send("a");
-    pty.wait_text("echo other");
-    pty.wait_text(WAITS);
-    pty.wait_text(LIVE);
-    assert_eq!(home.read("work/made.txt"), "ran\nran\n");
-    pty.send("n");
-    pty.wait_text("That was it.");
-    assert_eq!(home.read("work/made.txt"), "ran\nran\n");
-    quit(pty, &home);
-}
-
-#[test]
 fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
     let home = Home::new();
     home.write(

@@ -1,7 +1,6 @@
 //! Files in a message: the menu that opens with `@`, and what is attached.
 
 use std::fs;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -77,81 +76,6 @@ fn a_menu_opens_with_the_at_sign_and_scrolls() {
 }
 
 #[test]
-fn nothing_of_git_is_offered_and_names_with_blanks_are_quoted() {
-    let home = Home::new();
-    project(&home);
-    let server = playing([says("Read.")]);
-    let pty = full(&home, &server);
-    pty.send("@git");
-    pty.wait_for("the ignore file", |screen| {
-        highlighted(screen) == ".gitignore"
-    });
-    pty.screen().assert_lacks(&[".git/"]);
-    pty.send("\x1b");
-    pty.wait_for("no menu", |screen| highlighted(screen).is_empty());
-    assert!(
-        pty.with(|screen| input(screen) == "> @git"),
-        "the text stays"
-    );
-    pty.send("\x15@été");
-    pty.wait_for("the note", |screen| {
-        highlighted(screen) == "src/my notes/été.txt"
-    });
-    pty.send("\t");
-    wait_input(&pty, "> @\"src/my notes/été.txt\"");
-    pty.enter("what is it?", "Read.");
-    last_sent(&server, 0).assert_has(&["cousin"]);
-    quit(pty, &home);
-}
-
-#[test]
-fn a_folder_is_entered_and_what_fits_nothing_stays() {
-    let home = Home::new();
-    project(&home);
-    let server = playing([says("Hello.")]);
-    let pty = full(&home, &server);
-    pty.send("@src/my\t");
-    wait_input(&pty, "> @\"src/my notes/");
-    pty.wait_for("what is in it", |screen| {
-        highlighted(screen) == "src/my notes/" || highlighted(screen) == "src/my notes/été.txt"
-    });
-    pty.send("\x15hi @somebody\t");
-    pty.enter(" there", "Hello.");
-    assert_eq!(last_sent(&server, 0), "hi @somebody there");
-    quit(pty, &home);
-}
-
-#[test]
-fn five_thousand_files_are_searched_while_one_types() {
-    let home = Home::new();
-    for folder in 0..100 {
-        let folder = home.work().join(format!("part{folder}"));
-        fs::create_dir_all(&folder).unwrap();
-        for file in 0..50 {
-            fs::write(folder.join(format!("item{file}.txt")), "x").unwrap();
-        }
-    }
-    home.write("work/part77/needle.txt", "found it\n");
-    let server = playing([says("Read.")]);
-    let pty = full(&home, &server);
-    pty.send("@");
-    pty.wait_for("a first row", |screen| !highlighted(screen).is_empty());
-    // A key is answered at once, whatever is searched.
-    let typed = std::time::Instant::now();
-    pty.send("p77");
-    wait_input(&pty, "> @p77");
-    let waited = typed.elapsed();
-    assert!(waited < Duration::from_secs(20), "{waited:?}");
-    pty.send("needle");
-    pty.wait_for("the file", |screen| {
-        highlighted(screen) == "part77/needle.txt"
-    });
-    pty.enter("\tplease", "Read.");
-    last_sent(&server, 0).assert_has(&["found it"]);
-    quit(pty, &home);
-}
-
-#[test]
 fn an_attachment_is_confirmed_with_its_size() {
     let home = Home::new();
     home.write("work/src/main.rs", "fn main() {}\n".repeat(340));
@@ -177,35 +101,6 @@ fn a_message_with_a_missing_file_stays_in_the_input() {
     pty.send("\r");
     pty.wait_text("Then without it.");
     assert_eq!(last_sent(&server, 0), "read @src/mian.txt please");
-    quit(pty, &home);
-}
-
-#[test]
-fn a_binary_file_is_refused_and_the_message_stays() {
-    let home = Home::new();
-    home.write("work/data.bin", b"a\0b");
-    let server = playing([]);
-    let pty = full(&home, &server);
-    pty.enter("read @data.bin", "it is binary");
-    wait_input(&pty, "> read @data.bin");
-    pty.send("\x15");
-    quit(pty, &home);
-}
-
-#[test]
-fn an_image_is_shown_with_its_size_and_cost() {
-    let home = Home::new();
-    home.write("work/shot.png", png(1280, 800));
-    let server = playing([says("Grey.")]);
-    let pty = full(&home, &server);
-    pty.send("what is on @shot\t");
-    wait_input(&pty, "> what is on @shot.png");
-    pty.send("\r");
-    pty.wait_text("Grey.");
-    pty.wait_text("@shot.png  PNG, 1280x800, ");
-    pty.wait_text("about 1,366 tokens");
-    let content = server.request(0).json()["messages"][1]["content"].clone();
-    assert_eq!(content[1]["image_url"]["url"], data_url(&png(1280, 800)));
     quit(pty, &home);
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::stage::{
-    SIZE, begin, command, conversation, end, full, input, last_sent, playing, quit, says, sent,
-    started, unasked, wait_input,
+    SIZE, begin, command, conversation, end, full, input, last_sent, playing, quit, says, started,
+    unasked, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -185,50 +185,6 @@ fn in_gnu_screen_within_tmux_lines_at_once_are_one() {
     pty.wait_for("both lines", |screen| {
         input(screen).contains("the second one of it")
     });
-}
-
-#[test]
-fn a_queued_message_that_is_taken_back_is_not_sent() {
-    let home = Home::new();
-    let latch = Latch::new();
-    let server = playing([end(begin("Slowly").pause(&latch)), says("To the second.")]);
-    let pty = full(&home, &server);
-    pty.enter("first", "Slowly");
-    pty.enter("second", "queued  second");
-    pty.enter("third", "queued  third");
-    pty.send("\x1b[A");
-    pty.wait_for("the message back", |screen| {
-        input(screen) == "> third" && !screen.contents().contains("queued  third")
-    });
-    // Cleared, it is gone for good.
-    pty.send("\x15");
-    wait_input(&pty, ">");
-    latch.open();
-    pty.wait_text("To the second.");
-    pty.wait_text("4 msgs");
-    assert_eq!(sent(&server, 1).len(), 3);
-    quit(pty, &home);
-}
-
-#[test]
-fn a_slow_touchpad_scrolls_and_leaves_the_history_alone() {
-    let (home, _server, pty) = conversation([long_answer()]);
-    ask_for_rows(&pty);
-    // One row at a time, faster than any finger types.
-    for _ in 0..10 {
-        pty.send("\x1b[A");
-        std::thread::sleep(Duration::from_millis(25));
-    }
-    pty.wait_for("rows above", |screen| {
-        screen.contents().contains("more below") && !screen.contents().contains("row 60")
-    });
-    assert_eq!(pty.with(input), ">");
-    // A key alone comes after a pause.
-    std::thread::sleep(Duration::from_millis(200));
-    pty.send("\x1b[A");
-    wait_input(&pty, "> tell me");
-    pty.send("\x15");
-    quit(pty, &home);
 }
 
 #[test]

@@ -215,21 +215,6 @@ fn entries_of_another_version_are_kept() {
 }
 
 #[test]
-fn a_failed_write_is_reported_and_the_conversation_continues() {
-    let home = Home::new();
-    // Even root cannot write a file where a folder is.
-    for name in ["chat_log.json", "history"] {
-        home.write(&format!("config/profiles/main/{name}/in-the-way"), "");
-    }
-    let server = playing([says("An answer."), says("Another.")]);
-    let pty = full(&home, &server);
-    pty.enter("go", "An answer.");
-    pty.wait_text("is not saved");
-    pty.enter("on", "Another.");
-    quit(pty, &home);
-}
-
-#[test]
 fn corrupt_and_huge_state_files_do_not_prevent_a_start() {
     let home = Home::new();
     home.write(

@@ -14,17 +14,6 @@ use crate::support::server::{Answer, Exchange};
 use crate::support::words::TextAssertions;
 
 #[test]
-fn lines_are_made_by_alt_enter_and_by_a_backslash() {
-    let (home, server, pty) = conversation([says("Three.")]);
-    pty.send("one\x1b\rtwo\\\rthree");
-    wait_input(&pty, "> one\n  two\n  three");
-    pty.send("\r");
-    pty.wait_text("Three.");
-    assert_eq!(last_sent(&server, 0), "one\ntwo\nthree");
-    quit(pty, &home);
-}
-
-#[test]
 fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     let (home, server, pty) = conversation([says("Long.")]);
     let text = format!("{}the last line", "a line of a paste\n".repeat(60_000));
@@ -47,106 +36,6 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     wait_input(&pty, "> [pasted 60,001 lines]!");
     pty.send("\x7f\x7f");
     wait_input(&pty, ">");
-    quit(pty, &home);
-}
-
-#[test]
-fn pasted_text_is_never_executed() {
-    let (home, _server, pty) = conversation([says("Seen.")]);
-    pty.paste(
-        "start \x1b[31mred\x1b[0m \x1b]0;title\x07 \u{9b}2J \u{202e}turned\u{202c} \x1b[?1049l end",
-    );
-    pty.wait_for("its end", |screen| input(screen).ends_with("end"));
-    pty.send("\r");
-    pty.wait_text("Seen.");
-    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
-    for bad in [
-        "\x1b[31mred",
-        "\x1b]0;",
-        "\u{9b}",
-        "\u{202e}",
-        "\x1b[?1049l",
-    ] {
-        assert!(!raw.contains(bad), "{bad:?} reached the terminal");
-    }
-    quit(pty, &home);
-}
-
-#[test]
-fn the_cursor_is_at_the_expected_position() {
-    let (home, _server, pty) = conversation([]);
-    // Text, its columns, the columns of its last character.
-    for (text, columns, last) in [
-        ("日本", 4, 2),
-        ("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}", 2, 2),
-        ("cafe\u{301}", 4, 1),
-        ("\u{5e9}\u{5dc}\u{5d5}\u{5dd}", 4, 1),
-        ("\u{1f1e9}\u{1f1ea}", 2, 2),
-        ("\u{1f44d}\u{1f3fd}", 2, 2),
-        ("한국", 4, 2),
-    ] {
-        let at = |column: u16| {
-            move |screen: &vt100::Screen| screen.cursor_position() == (21, 2 + column)
-        };
-        pty.send(text);
-        pty.wait_for(text, at(columns));
-        pty.send("\x1b[D");
-        pty.wait_for("left of it", at(columns - last));
-        pty.send("\x1b[C\x7f");
-        pty.wait_for("the last character gone", at(columns - last));
-        // Ctrl-U.
-        pty.send("\x15");
-        pty.wait_for("an empty line", at(0));
-    }
-    quit(pty, &home);
-}
-
-#[test]
-fn words_are_moved_over_killed_and_yanked() {
-    let (home, _server, pty) = conversation([]);
-    let shows = |line: &'static str| {
-        pty.wait_for(line, move |screen| input(screen) == line);
-    };
-    pty.send("alpha beta gamma");
-    shows("> alpha beta gamma");
-    // Ctrl-W, Ctrl-W, Ctrl-Y.
-    pty.send("\x17");
-    shows("> alpha beta");
-    pty.send("\x17\x19");
-    shows("> alpha beta gamma");
-    // Ctrl-A, Alt-D, Ctrl-E.
-    pty.send("\x01\x1bd\x05!");
-    shows(">  beta gamma!");
-    // Undo, twice.
-    pty.send("\x1f\x1f");
-    shows("> alpha beta gamma");
-    quit(pty, &home);
-}
-
-#[test]
-fn the_history_is_searched() {
-    let home = Home::new();
-    home.write(
-        "config/profiles/main/history",
-        "_HiStOrY_V2_\nfix the retry test\nshow the tree\nretry it again\n",
-    );
-    let server = playing([says("Fixed.")]);
-    let pty = full(&home, &server);
-    pty.send("\x12retry");
-    pty.wait_for("the newest match", |screen| {
-        let contents = screen.contents();
-        contents.contains("(search: retry)") && contents.contains("retry it again")
-    });
-    pty.send("\x12");
-    pty.wait_text("fix the retry test");
-    pty.send("\r");
-    // Enter takes it or sends it; in either case it is sent once.
-    pty.wait_text("fix the retry test");
-    if pty.with(|screen| input(screen).contains("fix")) {
-        pty.send("\r");
-    }
-    pty.wait_text("Fixed.");
-    assert_eq!(last_sent(&server, 0), "fix the retry test");
     quit(pty, &home);
 }
 
@@ -188,19 +77,6 @@ fn commands_names_and_files_are_completed_and_files_attached() {
     quit(pty, &home);
     home.read("config/profiles/main/chat_log.json")
         .assert_lacks(&["secret"]);
-}
-
-#[test]
-fn a_file_that_is_too_long_is_attached_in_part() {
-    let home = Home::new();
-    home.write("work/big.txt", "0123456789".repeat(30_000));
-    let server = playing([says("Much.")]);
-    let pty = full(&home, &server);
-    pty.enter("read @big.txt", "Much.");
-    let sent = last_sent(&server, 0);
-    assert!(sent.len() < 110_000, "{} bytes", sent.len());
-    sent.assert_has(&["[Cut: 100000 of 300000 bytes."]);
-    quit(pty, &home);
 }
 
 #[test]

@@ -109,26 +109,6 @@ fn on_a_dumb_terminal_one_press_does_not_quit() {
 }
 
 #[test]
-fn control_c_stops_the_answer_and_returns_the_queue() {
-    let (_home, server, mut pty) = conversation([begin("Endless").stall()]);
-    pty.enter("one", "Endless");
-    pty.enter("two", "queued  two");
-    pty.control('c');
-    pty.wait_for("the message in the input", |screen| {
-        let is_over = crate::stage::rows(screen)
-            .iter()
-            .any(|row| row.trim() == "stopped");
-        is_over && input(screen) == "> two"
-    });
-    // The next one clears the input.
-    pty.control('c');
-    pty.wait_text("again to quit");
-    pty.control('q');
-    assert_eq!(pty.wait().code(), Some(0));
-    assert_eq!(server.requests().len(), 1);
-}
-
-#[test]
 fn what_waits_is_not_sent_after_leaving_and_that_is_said() {
     let (_home, server, mut pty) = conversation([begin("Endless").stall()]);
     pty.enter("one", "Endless");

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use crate::stage::{SIZE, command, full, log, messages, playing, quit, says, until};
+use crate::stage::{full, log, messages, playing, quit, says, until};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::words::TextAssertions;
@@ -122,23 +122,5 @@ fn a_refused_undo_removes_nothing() {
     server.request(1).json()["messages"]
         .to_string()
         .assert_has(&["First answer."]);
-    quit(pty, &home);
-}
-
-#[test]
-fn undo_after_a_profile_switch_hides_the_right_exchange() {
-    let home = Home::new();
-    let server = playing([says("Answer of main."), says("Answer of work.")]);
-    let pty = Pty::spawn(&command(&home, &server), SIZE);
-    pty.wait_text("test-model");
-    pty.enter("one", "Answer of main.");
-    pty.enter("!profile work", "Profile work");
-    pty.enter("two", "Answer of work.");
-    pty.enter("!profile main", "Profile main.");
-    pty.enter("!undo", "Undone.");
-    let screen = pty.screen();
-    screen.assert_lacks(&["Answer of main."]);
-    screen.assert_has(&["Answer of work."]);
-    assert!(log(&home).is_empty());
     quit(pty, &home);
 }

@@ -303,22 +303,6 @@ fn no_escape_is_written_without_colours_or_on_a_dumb_terminal() {
 }
 
 #[test]
-fn a_dumb_terminal_gets_the_plain_interface() {
-    let home = Home::new();
-    let server = playing([says("Words.")]);
-    let mut command = command(&home, &server);
-    command.env("TERM", "dumb");
-    let mut pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("You:");
-    pty.enter("hi", "Words.");
-    // The end of the input.
-    pty.control('d');
-    assert_eq!(pty.wait().code(), Some(0));
-    pty.wait_closed();
-    assert!(!pty.raw().contains(&0x1b));
-}
-
-#[test]
 fn a_reader_that_goes_away_ends_it() {
     let home = Home::new();
     let server = playing([says(&"many words ".repeat(20_000))]).lenient();

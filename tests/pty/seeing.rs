@@ -6,8 +6,7 @@ use serde_json::json;
 
 use crate::confirm::LIVE;
 use crate::stage::{
-    begin, calls, command, conversation, find, full, full_sized, input, last_sent, log, playing,
-    quit, rows, says, started, wait_input,
+    begin, calls, command, conversation, find, full, full_sized, playing, quit, rows, says, started,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -137,31 +136,6 @@ fn the_status_line_names_the_folder_and_its_branch() {
 }
 
 #[test]
-fn a_folded_paste_is_deleted_and_shown_as_one_unit() {
-    let (home, server, pty) = conversation([says("Read.")]);
-    let text: String = (1..=40).map(|n| format!("line {n}\n")).collect();
-    pty.send("see ");
-    pty.paste(&text);
-    let folded = |screen: &vt100::Screen| input(screen) == "> see [pasted 40 lines]";
-    pty.wait_for("a folded paste", folded);
-    pty.send("\x7f");
-    wait_input(&pty, "> see");
-    pty.paste(&text);
-    pty.wait_for("a folded paste", folded);
-    pty.send("\x1bv");
-    pty.wait_text("line 40");
-    pty.send("\x1bu");
-    pty.wait_for("a folded paste", folded);
-    pty.send("\r");
-    pty.wait_text("Read.");
-    assert_eq!(last_sent(&server, 0), format!("see {}", text.trim_end()));
-    assert!(pty.with(|screen| rows(screen).contains(&"see [pasted 40 lines]".to_owned())));
-    quit(pty, &home);
-    let saved = log(&home);
-    assert_eq!(saved[0].1, format!("see {}", text.trim_end()));
-}
-
-#[test]
 fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() {
     let home = Home::new();
     let long = format!("let path = \"{}\";", "abcdefghi/".repeat(12));
@@ -226,21 +200,6 @@ fn the_same_key_copies_the_address_before() {
 }
 
 #[test]
-fn an_answer_that_pauses_says_so_and_how_to_stop_it() {
-    let (home, _server, pty) = conversation([begin("Part one").stall()]);
-    pty.enter("write", "Part one");
-    pty.wait_for("the row of the wait", |screen| {
-        let is_wait =
-            |row: &String| row.contains("waiting for more") && row.ends_with("Esc to stop");
-        rows(screen).iter().any(is_wait)
-    });
-    pty.send("\x1b");
-    pty.wait_text("stopped");
-    pty.screen().assert_lacks(&["waiting for more"]);
-    quit(pty, &home);
-}
-
-#[test]
 fn many_queued_messages_leave_room_for_the_answer() {
     let (_home, _server, pty) = conversation([begin("Part one").stall()]);
     pty.enter("write", "Part one");
@@ -252,24 +211,6 @@ fn many_queued_messages_leave_room_for_the_answer() {
     pty.screen().assert_has(&["queued  later 5"]);
     pty.screen().assert_lacks(&["later 6"]);
     drop(pty);
-}
-
-#[test]
-fn that_the_model_no_longer_gets_the_oldest_messages_is_told() {
-    let home = Home::new();
-    let count = 21;
-    let server = playing((1..=count).map(|n| says(&format!("Answer {n}."))));
-    let pty = full(&home, &server);
-    for n in 1..=count {
-        assert!(!pty.screen().contains("only the latest"), "{n}");
-        pty.send(format!("message {n}\r"));
-        pty.wait_text(&format!("Answer {n}."));
-        if n < count {
-            pty.wait_text(&format!("{} msgs", 2 * n));
-        }
-    }
-    pty.wait_text("The model gets only the latest messages from now on, no summary of the others.");
-    quit(pty, &home);
 }
 
 #[test]

@@ -10,8 +10,7 @@ use crate::stage::{
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
-use crate::support::server::{Answer, Server};
-use crate::support::wire::openai::error;
+use crate::support::server::Server;
 use crate::support::words::TextAssertions;
 use crate::terminal::restored;
 
@@ -359,39 +358,5 @@ fn calls_look_as_they_did_when_a_session_goes_on() {
     // It unfolds whole.
     pty.control('o');
     pty.wait_text("+ 60  line 60");
-    quit(pty, &home);
-}
-
-#[test]
-fn why_an_answer_failed_is_said_again_when_a_session_goes_on() {
-    let home = Home::new();
-    let refusal = error("No such model: opus-9.", "invalid_request_error", None);
-    let server = playing([Answer::json(&refusal).with_status(400)]);
-    let pty = full(&home, &server);
-    pty.enter("one", "model: opus-9.");
-    let live = between(&pty.screen(), "Error: ", "model: opus-9.");
-    quit(pty, &home);
-    let pty = continued(&home);
-    pty.wait_text("model: opus-9.");
-    let past = between(&pty.screen(), "Error: ", "model: opus-9.");
-    assert_eq!(past, live);
-    quit(pty, &home);
-}
-
-#[test]
-fn a_command_of_the_user_is_shown_again_as_it_was() {
-    let (home, _server, pty) = conversation([says("Yes.")]);
-    pty.enter("one", "Yes.");
-    pty.wait_text("2 msgs");
-    pty.enter("!echo a; echo b", "$ echo a; echo b\na\nb");
-    let live = between(&pty.screen(), "$ echo", "b")[..3].to_vec();
-    assert_eq!(live, ["$ echo a; echo b", "a", "b"]);
-    until("the command on disk", || on_disk(&home).contains("echo b"));
-    quit(pty, &home);
-    let pty = continued(&home);
-    pty.wait_text("$ echo a; echo b");
-    let screen = pty.screen();
-    assert_eq!(between(&screen, "$ echo", "b")[..3], live);
-    screen.assert_lacks(&["<output>"]);
     quit(pty, &home);
 }

@@ -1,8 +1,7 @@
 //! Commands after a slash: the same as after `!`, completed while they are typed, and never sent by mistake.
 
 use crate::stage::{
-    SIZE, begin, command, conversation, full, last_sent, playing, quit, says, sent, unasked, until,
-    wait_input,
+    SIZE, begin, command, conversation, full, playing, quit, says, sent, unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::pty::Pty;
@@ -31,68 +30,6 @@ fn each_command_of_the_help_answers_after_a_slash() {
     pty.send("/quit\r");
     let mut pty = pty;
     assert_eq!(pty.wait().code(), Some(0));
-}
-
-#[test]
-fn an_unknown_slash_word_is_answered_here_and_a_path_is_sent() {
-    let (home, server, pty) = conversation([says("Large."), says("Full.")]);
-    pty.enter("/hepl", "There is no command /hepl. Did you mean /help?");
-    pty.enter(
-        "/clera everything",
-        "There is no command /clera. Did you mean /clear?",
-    );
-    assert_eq!(server.requests().len(), 0);
-    pty.enter("/usr/bin is large", "Large.");
-    pty.enter("/tmp is full, why?", "Full.");
-    assert_eq!(last_sent(&server, 0), "/usr/bin is large");
-    assert_eq!(last_sent(&server, 1), "/tmp is full, why?");
-    quit(pty, &home);
-}
-
-/// The row of the screen that begins with this name in the menu of candidates.
-fn menu_row(pty: &Pty, name: &str) -> Option<String> {
-    let screen = pty.screen();
-    let start = format!(" {name} ");
-    let mut rows = screen.lines();
-    rows.find(|row| row.starts_with(&start)).map(str::to_owned)
-}
-
-#[test]
-fn commands_are_completed_from_the_first_letter_with_a_line_about_each() {
-    let (home, _server, pty) = conversation([]);
-    pty.send("/un");
-    pty.wait_text("take back the last exchange");
-    menu_row(&pty, "/undo")
-        .unwrap()
-        .assert_has(&["take back the last exchange"]);
-    pty.send("\t");
-    wait_input(&pty, "> /undo");
-    assert!(menu_row(&pty, "/undo").is_none());
-    // A path closes it, Esc too, and Enter sends what is typed.
-    pty.send("\x15/t");
-    pty.wait_text("the tools, or those that fit a word");
-    pty.send("mp/x");
-    pty.wait_gone("those that fit a word");
-    pty.send("\x15/he");
-    pty.wait_text("this list");
-    pty.enter("\x1b[B\r", "Any other !COMMAND");
-    quit(pty, &home);
-}
-
-#[test]
-fn the_wheel_over_the_menu_writes_nothing() {
-    let (home, _server, pty) = conversation([]);
-    pty.send("/");
-    pty.wait_text("1 of ");
-    pty.send("\x1b[B".repeat(3));
-    pty.wait_text("3 of ");
-    pty.send("\x1b[A".repeat(3));
-    pty.wait_text("1 of ");
-    pty.send("\x1b[A".repeat(3));
-    pty.send("x");
-    wait_input(&pty, "> /x");
-    pty.send("\x15");
-    quit(pty, &home);
 }
 
 #[test]

@@ -91,7 +91,6 @@ pub(crate) fn more(answer: Answer, text: &str) -> Answer {
     answer.send(data(&chunk(json!({"content": text}), None)))
 }
 
-/// Its end.
 pub(crate) fn end(answer: Answer) -> Answer {
     answer
         .send(data(&chunk(json!({}), Some("stop"))))
@@ -138,7 +137,6 @@ pub(crate) fn log(home: &Home) -> Vec<(String, String)> {
     log_of(home, "main")
 }
 
-/// The rows of the screen.
 pub(crate) fn rows(screen: &vt100::Screen) -> Vec<String> {
     let (_, width) = screen.size();
     screen.rows(0, width.get()).collect()

@@ -2,13 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{
-    calls, command, conversation, full, log, messages, playing, quit, rows, says, sent, started,
-    until,
-};
+use crate::stage::{calls, conversation, full, log, messages, playing, quit, rows, says, until};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::Server;
 use crate::support::words::TextAssertions;
 use crate::terminal::restored;
 
@@ -50,14 +47,6 @@ fn a_command_that_fails_has_no_check_mark() {
 fn a_timed_out_command_says_so() {
     let (home, pty) = ran(json!({"command": "sleep 20", "timeout": 1}), "y");
     ends(&pty, "✗ timeout 1.");
-    quit(pty, &home);
-}
-
-#[test]
-fn a_command_that_was_declined_has_not_failed() {
-    let (home, pty) = ran(json!({"command": "make"}), "n");
-    ends(&pty, "✗ declined");
-    pty.screen().assert_lacks(&["failed"]);
     quit(pty, &home);
 }
 
@@ -160,17 +149,6 @@ fn the_gauge_counts_the_answer_that_is_on_the_screen() {
 }
 
 #[test]
-fn a_blank_answer_is_reported_and_not_resent() {
-    let (home, server, pty) = conversation([says(" \n\n "), says("Something.")]);
-    pty.enter("one", "answered nothing");
-    pty.screen().assert_lacks(&["marvin  "]);
-    pty.enter("two", "Something.");
-    let roles: Vec<String> = sent(&server, 1).into_iter().map(|(role, _)| role).collect();
-    assert!(!roles.contains(&"assistant".to_owned()), "{roles:?}");
-    quit(pty, &home);
-}
-
-#[test]
 fn the_gauge_counts_the_tools_from_the_first_exchange_on() {
     let (home, _server, pty) = conversation([says("First."), says("Second.")]);
     pty.enter("one", "2 msgs");
@@ -186,24 +164,6 @@ fn percent(screen: &vt100::Screen) -> Option<u64> {
     let contents = screen.contents();
     let (_, after) = contents.rsplit_once("ctx ")?;
     after.split('%').next()?.parse().ok()
-}
-
-#[test]
-fn the_line_of_a_call_says_which_service_answered() {
-    let home = Home::new();
-    let entry = json!([{"word": "rain", "meanings": [{"partOfSpeech": "noun", "definitions": [{"definition": "Water that falls."}]}]}]);
-    let server = Server::with([
-        Exchange::post("/chat/completions")
-            .answer(calls("dictionary_lookup", json!({"word": "rain"}))),
-        Exchange::get("/rain").answer(Answer::json(&entry)),
-        Exchange::post("/chat/completions").answer(says("It falls.")),
-    ]);
-    let mut command = command(&home, &server);
-    command.env("MARVIN_URL_DICTIONARYAPI", server.url(""));
-    let pty = started(&command);
-    pty.enter("what is rain", "It falls.");
-    ends(&pty, "✓ dictionaryapi ");
-    quit(pty, &home);
 }
 
 #[test]

@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use marvin::testing::ZoneFiles;
 use marvin::testing::calendar::{ContentLines, between, scan, unfold, with_event, without};
 
 use crate::support::home::Home;
 use crate::support::run::{Done, program};
-use crate::support::shared::{shared, skip};
+use crate::support::shared::skip;
 use crate::support::words::TextAssertions;
 
 const NOW: &str = "2026-11-21T14:30:05+01:00[Europe/Berlin]";
@@ -343,26 +342,6 @@ fn keep_every_byte(files: impl Iterator<Item = PathBuf>, count: usize) {
     assert!(seen >= count, "{seen}");
 }
 
-#[test]
-fn the_sample_files_keep_every_byte() {
-    let Some(shared) = shared("calendar samples") else {
-        return;
-    };
-    let files = fs::read_dir(shared.join("services/ics"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    keep_every_byte(files, 5);
-    let bytes = fs::read(shared.join("services/ics/several-components.ics")).unwrap();
-    let from = "2003-12-01T00:00:00+00:00[UTC]".parse().unwrap();
-    let until = "2004-01-01T00:00:00+00:00[UTC]".parse().unwrap();
-    let titles: Vec<String> = between(&bytes, &from, &until, &ZoneFiles::default())
-        .list
-        .into_iter()
-        .map(|event| event.title)
-        .collect();
-    assert_eq!(titles, ["Christmas Day", "Christmas again!"]);
-}
-
 /// A Python with the package `icalendar`: `MARVIN_TEST_PYTHON`, else python3.
 pub(super) fn python() -> Option<PathBuf> {
     let python = std::env::var_os("MARVIN_TEST_PYTHON")
@@ -490,68 +469,4 @@ fn another_program_agrees_on_recurrence() {
         out.truncate(40);
         assert_eq!(out.join(" "), want, "{rule}");
     }
-}
-
-/// Run manually in a release build: `cargo test --release --test suite -- --ignored fifty_thousand --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn fifty_thousand_events_are_listed_quickly() {
-    let desk = Desk::new();
-    let mut file = String::from("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n");
-    for n in 0..50_000 {
-        let (year, month, day) = (1990 + n % 50, 1 + n % 12, 1 + n % 28);
-        let rule = if n % 10 == 0 {
-            "RRULE:FREQ=YEARLY\r\n"
-        } else {
-            ""
-        };
-        file.push_str(&format!("BEGIN:VEVENT\r\nUID:{n:08x}-0000-4000-8000-000000000000\r\nDTSTAMP:20260101T000000Z\r\nDTSTART:{year}{month:02}{day:02}T100000\r\nDTEND:{year}{month:02}{day:02}T110000\r\n{rule}SUMMARY:Event {n}\r\nLOCATION:Somewhere\r\nX-OTHER:kept\r\nEND:VEVENT\r\n"));
-    }
-    file.push_str("END:VCALENDAR\r\n");
-    desk.home.write(CALENDAR, &file);
-    for tool in ["calendar_list_upcoming", "calendar_view", "list_alarms"] {
-        let mut best = f64::MAX;
-        for _ in 0..7 {
-            let start = Instant::now();
-            desk.says(&[tool]);
-            best = best.min(start.elapsed().as_secs_f64() * 1e3);
-        }
-        eprintln!("{tool}: {best:.1} ms of {} MB", file.len() >> 20);
-        assert!(cfg!(debug_assertions) || best < 50.0);
-    }
-}
-
-#[test]
-fn a_kill_at_any_moment_leaves_whole_files() {
-    use rustix::process::Signal;
-    let desk = Desk::new();
-    desk.home.write("table", TABLE);
-    desk.says(&[
-        "calendar_add_event",
-        "title=first",
-        "start=2026-12-01T10:00",
-    ]);
-    for n in 0..24u64 {
-        let running = desk
-            .marvin()
-            .args([
-                "tool",
-                "calendar_add_event",
-                &format!("title=E{n}"),
-                "start=2026-12-02T10:00",
-            ])
-            .spawn();
-        std::thread::sleep(std::time::Duration::from_millis(n * 3));
-        // It may be done already.
-        let _ = rustix::process::kill_process_group(running.pid(), Signal::KILL);
-        running.wait();
-        let file = desk.home.read(CALENDAR);
-        assert!(scan(file.as_bytes()).fault.is_none() && file.contains("SUMMARY:first"));
-        assert!(desk.table().starts_with(TABLE));
-    }
-    desk.says(&["list_alarms"]).assert_has(&["No alarms."]);
-    // What was left of reminders does no harm and goes with its event.
-    desk.says(&["calendar_add_event", "title=last", "start=2026-12-03T10:00"]);
-    desk.says(&["calendar_list_upcoming", "days=30"])
-        .assert_has(&["last"]);
 }

@@ -1,13 +1,12 @@
 //! The subcommands and the tools without a model, through the binary as a user or a script calls it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::support::home::{Home, write};
-use crate::support::run::{Done, program};
+use crate::support::run::Done;
 use crate::support::words::TextAssertions;
 
 pub(crate) fn run(home: &Home, text: &[&str]) -> Done {
@@ -18,17 +17,6 @@ fn said(home: &Home, text: &[&str]) -> String {
     let output = run(home, text).expect(1);
     assert_eq!(output.text(), "", "{text:?} wrote to standard output");
     output.errors()
-}
-
-/// A folder with links to only these programs, for use as PATH.
-pub(crate) fn programs(home: &Home, names: &[&str]) -> PathBuf {
-    let dir = home.path().join("programs");
-    fs::create_dir_all(&dir).unwrap();
-    for name in names {
-        let target = program(name).unwrap_or_else(|| panic!("{name} on PATH"));
-        std::os::unix::fs::symlink(target, dir.join(name)).unwrap();
-    }
-    dir
 }
 
 #[test]
@@ -155,23 +143,9 @@ fn help_of_every_tool_shows_its_parameters_and_a_call_that_decodes() {
 }
 
 #[test]
-fn a_bare_patch_is_accepted() {
+fn a_long_line_is_told_and_an_empty_path_is_the_folder() {
     let home = Home::new();
     let dir = home.path().join("project");
-    write(&dir.join("f"), "a\n");
-    let patch = |old: &str, new: &str| {
-        format!("*** Begin Patch\n*** Update File: f\n@@\n-{old}\n+{new}\n*** End Patch")
-    };
-    let given = [
-        patch("a", "b"),
-        json!(patch("b", "c")).to_string(),
-        json!({"patch": patch("c", "d")}).to_string(),
-    ];
-    for (text, now) in given.iter().zip(["b\n", "c\n", "d\n"]) {
-        let expected = ["tool", "apply_patch", "--json", text];
-        home.marvin().dir(&dir).args(expected).run().expect(0);
-        assert_eq!(fs::read_to_string(dir.join("f")).unwrap(), now, "{text}");
-    }
     write(&dir.join("long"), "z".repeat(20_000));
     let expected = ["tool", "read_file", "path=long"];
     home.marvin()
@@ -236,73 +210,6 @@ fn a_misspelled_name_gets_a_suggestion() {
         if text.contains(&"--non-interactive") {
             output.cost();
         }
-    }
-}
-
-#[test]
-fn searching_needs_no_other_program() {
-    let home = Home::new();
-    let work = home.work();
-    for (name, text) in [
-        (
-            "src/main.rs",
-            "fn main() {\n    // TODO one\n    work();\n}\n\nfn work() {\n    // TODO two\n}\n",
-        ),
-        ("src/long.rs", &format!("// TODO {}\n", "x".repeat(5_000))),
-        ("sp ace/-x.rs", "// TODO dash\r\nnext\r\n"),
-        ("a:b.md", "TODO colon\n"),
-        ("n\u{e4}me.txt", "TODO \u{e4}\n"),
-        ("ignored/x.rs", "// TODO ignored\n"),
-        (".gitignore", "ignored/\n[broken\n"),
-        (".hidden.rs", "// TODO hidden\n"),
-        ("node_modules/x.rs", "// TODO vendored\n"),
-        ("last.txt", "no newline TODO"),
-        ("escape.txt", "TODO \u{1b}[31mred\n"),
-    ] {
-        write(&work.join(name), text);
-    }
-    fs::create_dir(work.join(".git")).unwrap();
-    let bare = programs(&home, &["sh"]);
-    for args in [
-        json!({"pattern": "TODO"}),
-        json!({"pattern": "TODO", "glob_filter": "*.rs"}),
-        json!({"pattern": "TODO", "glob_filter": "src/**"}),
-        json!({"pattern": "TODO", "glob_filter": "!*.rs"}),
-        json!({"pattern": "TODO", "glob_filter": "*.{md,txt}", "context_lines": 0}),
-        json!({"pattern": "TODO", "max_results": 3}),
-        json!({"pattern": "(?i)todo (one|TWO)", "context_lines": 1}),
-        json!({"pattern": "^fn \\w+\\(\\)"}),
-        json!({"pattern": "--files"}),
-        json!({"pattern": "one$"}),
-        json!({"pattern": "dash$"}),
-        json!({"pattern": "nowhere at all"}),
-        json!({"pattern": "TODO", "glob_filter": "*.none"}),
-    ] {
-        let search = |path: Option<&Path>| {
-            let mut run = home.marvin();
-            if let Some(path) = path {
-                run = run.env("PATH", path);
-            }
-            let output = run
-                .args(["tool", "code_grep", "--json", &args.to_string()])
-                .run()
-                .expect(0);
-            output.text().to_owned()
-        };
-        let (with, without) = (search(None), search(Some(&bare)));
-        assert_eq!(with, without, "{args}");
-        assert!(
-            !with.contains("vendored")
-                && !with.contains("TODO ignored")
-                && !with.contains('\u{1b}'),
-            "{args}: {with}"
-        );
-    }
-    for path in [std::env::var("PATH").unwrap(), bare.display().to_string()] {
-        home.marvin()
-            .env("PATH", path)
-            .args(["tool", "code_grep", "pattern=a(b"])
-            .fails(&["a(b", "not a valid regular expression"]);
     }
 }
 
@@ -440,38 +347,6 @@ fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
     home.write("config/profiles/main/chat_log.json", "{broken");
     said(&home, &["tool", "compact_history"]).assert_has(&["Nothing was changed"]);
     assert_eq!(home.read("config/profiles/main/chat_log.json"), "{broken");
-}
-
-#[test]
-fn without_a_working_directory_tools_use_the_current_one() {
-    let home = Home::new();
-    home.write("in-home.txt", "x");
-    let tree = home
-        .marvin()
-        .dir(&home.path())
-        .args(["tool", "tree", "max_depth=1"])
-        .run()
-        .expect(0);
-    tree.stdout_has(&["in-home.txt"]);
-    let gone = home.path().join("gone");
-    fs::create_dir(&gone).unwrap();
-    let command = format!(
-        "rmdir '{}'; exec '{}' tool tree",
-        gone.display(),
-        env!("CARGO_BIN_EXE_marvin")
-    );
-    let output = crate::support::run::Marvin::new(Path::new("/bin/sh"))
-        .args(["-c", &command])
-        .env("HOME", home.path())
-        .env("MARVIN_CONFIG_DIR", home.config())
-        .dir(&gone)
-        .run()
-        .expect(1);
-    assert!(
-        output.errors().contains("--working-dir") || output.errors().contains("gone"),
-        "{}",
-        output.errors()
-    );
 }
 
 #[test]

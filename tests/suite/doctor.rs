@@ -275,28 +275,6 @@ fn doctor_tells_what_a_local_model_takes() {
     );
 }
 
-/// The finding of `marvin doctor` about the model that would answer.
-fn doctors_word(run: Marvin) -> (bool, String) {
-    let done = run
-        .args(["doctor", "--json"])
-        .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
-        .run()
-        .expect(0);
-    let findings: Value = serde_json::from_str(done.text()).unwrap();
-    let found = findings
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|found| found["name"] == "model");
-    let found = found.expect("a finding about the model");
-    let words = format!(
-        "{} → {}",
-        found["state"].as_str().unwrap(),
-        found["advice"].as_str().unwrap()
-    );
-    (found["ok"].as_bool().unwrap(), words)
-}
-
 #[test]
 fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
     let home = Home::new();
@@ -324,7 +302,7 @@ fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
             .env("OPENAI_API_KEY", "k")
             .env("OPENAI_BASE_URL", server.url("/v1"))
             .env("OPENAI_MODEL", model);
-        let (found, words) = doctors_word(run);
+        let (found, words) = doctor_about(run, "choice", "model");
         assert!(found == ok && words.starts_with(wanted), "{words}");
     }
 }
@@ -335,10 +313,8 @@ fn doctor_asks_a_server_of_this_machine_whether_it_has_the_model() {
     let home = Home::new();
     let doctor = |model: &str| {
         let run = home.marvin().env("LLM_PROVIDER", "ollama");
-        doctors_word(
-            run.env("OLLAMA_URL", server.url(""))
-                .env("OLLAMA_MODEL", model),
-        )
+        let run = run.env("OLLAMA_URL", server.url(""));
+        doctor_about(run.env("OLLAMA_MODEL", model), "choice", "model")
     };
     assert_eq!(
         doctor("qwen3-coder:30b"),

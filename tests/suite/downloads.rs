@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::proxy::Proxy;
 use crate::support::run::{Marvin, program};
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
 pub(crate) fn tool(home: &Home, name: &str, args: &[&str]) -> Marvin {
@@ -135,55 +133,6 @@ fn an_unrequested_partial_response_is_not_a_file() {
 }
 
 #[test]
-fn an_interrupted_download_leaves_nothing() {
-    let home = Home::new();
-    let server = Server::answering(|_, _| {
-        Answer::status(200)
-            .claim_length(1 << 20)
-            .send(vec![b'x'; 1000])
-            .stall()
-    });
-    let running = tool(
-        &home,
-        "download_file",
-        &[&format!("url={}", server.url("/big.iso"))],
-    )
-    .env("MARVIN_ALLOW_PRIVATE", "127.0.0.0/8")
-    .spawn();
-    server.wait_requests(1, Duration::from_secs(20));
-    let folder = home.path().join("Downloads");
-    let start = Instant::now();
-    while files(&folder).is_empty() && start.elapsed() < Duration::from_secs(20) {
-        std::thread::yield_now();
-    }
-    let fired = Instant::now();
-    running.signal(Signal::INT);
-    let output = running.wait();
-    output.stderr_has(&["Cancelled"]);
-    assert!(
-        output.ended - fired < Duration::from_secs(10),
-        "{:?}",
-        output.ended - fired
-    );
-    assert_eq!(files(&folder), [] as [PathBuf; 0]);
-}
-
-#[test]
-fn a_download_larger_than_the_disk_is_refused() {
-    let home = Home::new();
-    let server = Server::always(Answer::status(200).claim_length(7 << 30).send("x").close());
-    // It refuses only if the disk has less space than that; a broken transfer leaves nothing behind either.
-    let url = format!("url={}", server.url("/big.iso"));
-    let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
-    run.fails(&[]);
-    let huge = Server::always(Answer::status(200).claim_length(1 << 50).send("x").close());
-    let url = format!("url={}", huge.url("/big.iso"));
-    let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
-    run.fails(&["at most", "Nothing was saved"]);
-    assert_eq!(files(&home.path().join("Downloads")), [] as [PathBuf; 0]);
-}
-
-#[test]
 fn behind_a_proxy_the_guard_still_checks_addresses() {
     let home = Home::new();
     let server = Server::always(Answer::text("text/plain", "through"));
@@ -223,28 +172,6 @@ fn behind_a_proxy_the_guard_still_checks_addresses() {
     let asked = &proxy.seen()[0];
     assert_eq!(asked.path, "http://nowhere.invalid/clip.mp4");
     assert_eq!(asked.header("proxy-authorization"), Some("Basic bWU6cHc="));
-}
-
-#[test]
-fn a_model_downloads_and_learns_the_path() {
-    let home = Home::new();
-    let files = Server::always(Answer::text("text/plain", "plain"));
-    let call = openai::call(
-        "c1",
-        "download_file",
-        serde_json::json!({"url": files.url("/a.txt")}),
-    );
-    let model = Server::with([
-        Exchange::post("/chat/completions").answer(Answer::sse(call)),
-        Exchange::post("/chat/completions").answer(says("Done.")),
-    ]);
-    home.ask(&model.url("/v1"), "fetch it")
-        .env("MARVIN_ALLOW_PRIVATE", files.address().to_string())
-        .run()
-        .expect(0);
-    assert_eq!(home.read("Downloads/a.txt"), "plain");
-    let told = String::from_utf8_lossy(&model.request(1).body).into_owned();
-    told.assert_has(&["Downloads/a.txt (5 bytes)"]);
 }
 
 #[test]

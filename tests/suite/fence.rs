@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::downloads::files;
 use crate::support::home::{Home, write};
 use crate::support::repo::Repo;
 use crate::support::run::{Done, program};
@@ -19,23 +20,19 @@ const PARENT: &str = "Path traversal not allowed";
 const TICKETS: &str = "ticket tools";
 const OUTSIDE: &str = "outside the working directory";
 
-/// A home whose working directory has links to every place outside, and a secret next to it.
+/// A home whose working directory has links to what lies outside, and a secret next to it.
 fn trap() -> Home {
     let home = Home::new();
     let work = home.work();
     write(&home.path().join("secret.txt"), SECRET);
     write(&home.path().join("outside/inner.txt"), SECRET);
-    write(&home.path().join("work-next/file.txt"), SECRET);
     write(&work.join("a/in.txt"), "inside\n");
     write(&work.join(".tickets/t1.md"), SECRET);
     symlink(home.path().join("secret.txt"), work.join("abs-link")).unwrap();
     symlink("../secret.txt", work.join("rel-link")).unwrap();
     symlink("../outside", work.join("dir-link")).unwrap();
     symlink("dir-link", work.join("link-to-link")).unwrap();
-    symlink("a/../../secret.txt", work.join("winding-link")).unwrap();
-    symlink("../new-file.txt", work.join("dangling-link")).unwrap();
     symlink(".tickets", work.join("tickets-link")).unwrap();
-    symlink("/proc/self/root/etc/passwd", work.join("proc-link")).unwrap();
     symlink("loop-link", work.join("loop-link")).unwrap();
     home
 }
@@ -49,18 +46,11 @@ fn tool(home: &Home, name: &str, args: &Value) -> Done {
 
 /// Everything below a folder except the working directory: names and contents.
 fn snapshot(dir: &Path, without: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path == without || path.ends_with("config") {
-            continue;
-        }
-        if path.is_dir() {
-            all.extend(snapshot(&path, without));
-        } else {
-            all.push((path.display().to_string(), fs::read(&path).unwrap()));
-        }
-    }
+    let all = files(dir).into_iter().filter(|path| {
+        !path.starts_with(without) && !path.components().any(|part| part.as_os_str() == "config")
+    });
+    let read = |path: PathBuf| (path.display().to_string(), fs::read(&path).unwrap());
+    let mut all: Vec<_> = all.map(read).collect();
     all.sort();
     all
 }
@@ -78,6 +68,7 @@ fn delete(path: &str) -> Value {
     json!({ "input": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch") })
 }
 
+/// Each tool by each way out; every form of a path is tried in `src/disk/beneath/tests/escapes.rs`.
 #[test]
 fn no_attempt_leaves_the_working_directory() {
     let home = trap();
@@ -99,30 +90,14 @@ fn no_attempt_leaves_the_working_directory() {
     let whole = |args: Value| ("apply_patch", args);
     let attempts: Vec<((&str, Value), &str)> = vec![
         (read(&secret), ABSOLUTE),
-        (read("//etc/passwd"), ABSOLUTE),
-        (read("~/secret.txt"), ABSOLUTE),
-        (read("C:\\secret.txt"), ABSOLUTE),
         (read("../secret.txt"), PARENT),
-        (read("a/../../secret.txt"), PARENT),
-        (read("a/../a/in.txt"), PARENT),
-        (read("./.././secret.txt"), PARENT),
-        (read("../work-next/file.txt"), PARENT),
-        (read("abs-link"), OUTSIDE),
         (read("rel-link"), OUTSIDE),
-        (read("dir-link/inner.txt"), OUTSIDE),
-        (read("link-to-link/inner.txt"), OUTSIDE),
-        (read("winding-link"), OUTSIDE),
-        (read("proc-link"), OUTSIDE),
         (read("loop-link"), "link"),
         (read(".tickets/t1.md"), TICKETS),
-        (read("./.tickets//t1.md"), TICKETS),
-        (read("tickets-link/t1.md"), TICKETS),
         (read("a\u{0}b"), "NUL"),
         (create("/tmp/marvin-escape.txt"), ABSOLUTE),
         (create("../new.txt"), PARENT),
         (create("dir-link/new.txt"), OUTSIDE),
-        (create("dir-link/deep/new.txt"), OUTSIDE),
-        (create("dangling-link"), OUTSIDE),
         (create(".tickets/new.md"), TICKETS),
         (create("tickets-link/new.md"), TICKETS),
         (create(".git/hooks/post-checkout"), ".git"),
@@ -131,11 +106,9 @@ fn no_attempt_leaves_the_working_directory() {
         (append(&secret), ABSOLUTE),
         (append("../secret.txt"), PARENT),
         (append("rel-link"), OUTSIDE),
-        (append("dir-link/inner.txt"), OUTSIDE),
         (append(".tickets/t1.md"), TICKETS),
         (patch(&secret), ABSOLUTE),
         (patch("../secret.txt"), PARENT),
-        (patch("abs-link"), OUTSIDE),
         (patch("link-to-link/inner.txt"), OUTSIDE),
         (patch("tickets-link/t1.md"), TICKETS),
         (whole(add("/tmp/marvin-escape.txt")), ABSOLUTE),
@@ -182,7 +155,7 @@ fn no_attempt_leaves_the_working_directory() {
         if !output.contains(text) {
             fault(&format!("does not say {text:?}"));
         }
-        if output.contains(SECRET) || output.contains("root:x:") {
+        if output.contains(SECRET) {
             fault("shows what lies outside");
         }
         if [ABSOLUTE, PARENT, TICKETS, OUTSIDE].contains(text) {
@@ -208,19 +181,6 @@ fn no_attempt_leaves_the_working_directory() {
         "inside\n"
     );
     assert!(!Path::new("/tmp/marvin-escape.txt").exists());
-}
-
-#[test]
-fn a_patch_with_one_wrong_path_changes_nothing() {
-    let home = trap();
-    let text = "*** Begin Patch\n*** Add File: fine.txt\n+fine\n*** Update File: a/in.txt\n@@\n-inside\n+changed\n*** Add File: ../x.txt\n+x\n*** End Patch";
-    let output = tool(&home, "apply_patch", &json!({ "input": text })).expect(1);
-    assert!(output.errors().contains(PARENT), "{}", output.errors());
-    assert!(!home.work().join("fine.txt").exists());
-    assert_eq!(
-        fs::read_to_string(home.work().join("a/in.txt")).unwrap(),
-        "inside\n"
-    );
 }
 
 #[test]

@@ -349,55 +349,6 @@ fn named_and_tracked_files_are_searched() {
 }
 
 #[test]
-fn what_marvin_writes_below_its_folder_is_private() {
-    let home = Home::new();
-    let work = home.work();
-    tool(
-        &home,
-        "create_file",
-        json!({"path": ".marvin/deep/spec.md", "content": "x\n"}),
-    )
-    .expect(0);
-    write(&work.join(".marvin/old.md"), "x\n");
-    fs::set_permissions(
-        work.join(".marvin/old.md"),
-        fs::Permissions::from_mode(0o644),
-    )
-    .unwrap();
-    tool(
-        &home,
-        "append_file",
-        json!({"path": ".marvin/old.md", "content": "y\n"}),
-    )
-    .expect(0);
-    let note = home
-        .marvin()
-        .line("tool write_note path=ideas/a.md content=x --working-dir .")
-        .run();
-    note.expect(0);
-    for (path, expected) in [
-        (".marvin", 0o700),
-        (".marvin/deep", 0o700),
-        (".marvin/deep/spec.md", 0o600),
-        (".marvin/old.md", 0o600),
-        (".marvin/notes", 0o700),
-        (".marvin/notes/ideas", 0o700),
-        (".marvin/notes/ideas/a.md", 0o600),
-    ] {
-        assert_eq!(mode(&work.join(path)), expected, "{path}");
-    }
-    tool(
-        &home,
-        "create_file",
-        json!({"path": "plain/a.md", "content": "x\n"}),
-    )
-    .expect(0);
-    // Files of the project have the permissions that the umask allows.
-    let umask = mode(&write(&work.join("ours.md"), "x\n"));
-    assert_eq!(mode(&work.join("plain/a.md")) & 0o044, umask & 0o044);
-}
-
-#[test]
 fn tickets_behind_a_link_that_leads_out_are_not_touched() {
     let home = Home::new();
     let ticket = "---\nid: out-1\nstatus: open\n---\n# A secret ticket\n";

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::downloads::files;
 use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Done;
@@ -118,22 +119,13 @@ fn pages_of_every_kind_are_read() {
 
 /// Everything below `folder`, by its path in it.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            let below = tree(&path);
-            let name = Path::new(path.file_name().unwrap());
-            found.extend(
-                below
-                    .into_iter()
-                    .map(|(file, bytes)| (name.join(file), bytes)),
-            );
-        } else {
-            found.insert(path.file_name().unwrap().into(), fs::read(&path).unwrap());
-        }
-    }
+    let found = files(folder).into_iter();
     found
+        .map(|path| {
+            let bytes = fs::read(&path).unwrap();
+            (path.strip_prefix(folder).unwrap().to_owned(), bytes)
+        })
+        .collect()
 }
 
 /// What reads the files of a user, each by its tool.

@@ -91,33 +91,6 @@ fn a_member_that_a_gateway_refuses_is_left_out_and_stays_out() {
 }
 
 #[test]
-fn another_400_is_final_and_so_is_one_about_what_the_user_wrote() {
-    let quoting = "Invalid 'messages[1].content': \"why is prompt_cache_key not supported?\"";
-    for (message, param) in [
-        ("The request is not valid.", Value::Null),
-        (quoting, json!("messages[1].content")),
-        (quoting, Value::Null),
-        (
-            "Unknown parameter: 'safety_identifier'.",
-            json!("safety_identifier"),
-        ),
-        ("Unknown parameter: 'temperature'.", json!("temperature")),
-    ] {
-        let home = Home::new();
-        let server = Server::answering(move |_, _| {
-            let error = json!({"message": message, "param": param, "code": null});
-            Answer::status(400).and_json(&json!({"error": error}))
-        });
-        let output = marvin(&home, &server, "openai", "gpt-5.1")
-            .line("--non-interactive --prompt 'why is prompt_cache_key not supported?'")
-            .run()
-            .expect(1);
-        assert_eq!(server.requests().len(), 1, "{message}");
-        output.stderr_has(&["openai refused the request"]);
-    }
-}
-
-#[test]
 fn a_server_that_refuses_everything_is_asked_a_bounded_number_of_times() {
     let home = Home::new();
     let server = Server::answering(|request, n| {
@@ -175,27 +148,6 @@ fn a_model_of_ollama_that_cannot_think_is_asked_without() {
         .run()
         .expect(0)
         .stderr_has(&["takes no reasoning effort"]);
-}
-
-#[test]
-fn a_model_without_efforts_is_named_once_and_only_when_one_was_chosen() {
-    let home = Home::new();
-    let server = Server::always(Answer::sse(responses::text(&["Yes."])));
-    let ask = |effort: &[&str]| {
-        let output = marvin(&home, &server, "openai", "gpt-4o")
-            .args(["--plain"])
-            .args(effort.iter().copied())
-            .stdin("hi\nand again\n")
-            .run()
-            .expect(0);
-        output.output()
-    };
-    let words = "gpt-4o at openai takes no reasoning effort: \"high\" changes nothing.";
-    assert_eq!(ask(&["--effort", "high"]).matches(words).count(), 1);
-    assert_eq!(ask(&[]).matches("reasoning effort").count(), 0);
-    for request in server.requests() {
-        assert_eq!(request.json().get("reasoning"), None);
-    }
 }
 
 #[test]
@@ -273,22 +225,6 @@ fn openrouter_marks_what_claude_caches_and_the_use_of_its_cache_is_counted() {
         .find(|line| line.contains("MARVIN_COST"))
         .unwrap();
     cost.assert_has(&["0.05", "32000", "6000"]);
-}
-
-#[test]
-fn a_gateway_of_the_users_own_gets_no_marks_unasked() {
-    let home = Home::new();
-    let server = Server::always(says("Yes."));
-    marvin(
-        &home,
-        &server,
-        "openai-compat",
-        "anthropic/claude-sonnet-5.5",
-    )
-    .args(["--non-interactive", "--prompt", "hi"])
-    .run()
-    .expect(0);
-    assert!(!has(&server.request(0), "cache_control"));
 }
 
 #[test]

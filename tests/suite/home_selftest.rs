@@ -2,13 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-use rustix::process::Signal;
+use std::time::Duration;
 
 use crate::support::cost::Cost;
-use crate::support::home::Home;
-use crate::support::repo::Repo;
 use crate::support::run::Marvin;
 use crate::support::words::TextAssertions;
 
@@ -33,52 +29,6 @@ fn the_environment_holds_nothing_that_was_not_given() {
     names.sort_unstable();
     // The machine's own Copilot is kept out.
     assert_eq!(names, ["GIVEN", "MARVIN_COPILOT_CLI", "PATH"]);
-}
-
-#[test]
-fn input_output_status_and_signals_are_kept_apart() {
-    let output = sh("cat; echo err >&2; exit 3").stdin("in").run().expect(3);
-    assert_eq!((output.text(), output.errors().as_str()), ("in", "err\n"));
-    let mut open = sh("read line; echo got $line").stdin_open().spawn();
-    open.write(b"x\n");
-    open.wait_stdout("got x", SOON);
-    assert_eq!(open.wait_open().expect(0).text(), "got x\n");
-    let trapped = sh("trap 'exit 44' USR1; echo ready; while :; do read x || :; done")
-        .stdin_open()
-        .spawn();
-    trapped.wait_stdout("ready", SOON);
-    trapped.signal(Signal::USR1);
-    assert_eq!(trapped.wait_open().code(), Some(44));
-    let killed = sh("kill -9 $$").run();
-    assert_eq!((killed.code(), killed.signal()), (None, Some(9)));
-}
-
-#[test]
-fn chunks_carry_their_time() {
-    let mut run = sh("echo a; read x; echo b").stdin_open().spawn();
-    let first = run.wait_stdout("a", SOON);
-    let between = Instant::now();
-    run.write(b"\n");
-    let output = run.wait().expect(0);
-    assert_eq!(output.pieces.first().map(|p| p.at), Some(first));
-    assert!(
-        output
-            .pieces
-            .last()
-            .is_some_and(|p| p.at >= between && p.bytes == b"b\n")
-    );
-}
-
-#[test]
-fn a_reader_that_leaves_breaks_the_pipe() {
-    let output = sh("while echo yes; do :; done 2>/dev/null; exit 7")
-        .close_stdout_after(1)
-        .run();
-    assert!(
-        output.code() == Some(7) || output.signal() == Some(13),
-        "{}",
-        output.status
-    );
 }
 
 #[test]
@@ -116,16 +66,4 @@ fn the_cost_line_must_be_last_and_whole() {
             "{bad}"
         );
     }
-}
-
-#[test]
-fn homes_and_repositories_are_apart_from_the_machine() {
-    let home = Home::new();
-    home.write("work/deep/a.txt", "x");
-    assert!(home.has("work/deep/a.txt") && home.config().is_dir());
-    let repo = Repo::new();
-    let first = repo.file("src/a.txt", "one\n").commit("Begin");
-    assert_eq!(repo.git(&["log", "--format=%an|%s"]), "Arthur Dent|Begin");
-    let twin = Repo::new();
-    assert_eq!(twin.file("src/a.txt", "one\n").commit("Begin"), first);
 }

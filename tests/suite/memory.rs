@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::downloads::files;
 use crate::support::conversation::{playing, says};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
@@ -76,13 +77,9 @@ fn filled() -> Home {
 /// The bytes of all files below a folder, and their names.
 fn bytes_below(dir: &Path) -> String {
     let mut out = String::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files(dir) {
         out.push_str(&path.display().to_string());
-        match path.is_dir() {
-            true => out.push_str(&bytes_below(&path)),
-            false => out.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap())),
-        }
+        out.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap()));
     }
     out.to_lowercase()
 }
@@ -203,34 +200,6 @@ fn nothing_of_a_forgotten_word_is_left_below_the_memory() {
         .stdout_starts_with("There is nothing to erase.\n");
     run(&home, "forget all --yes").expect(0);
     bytes_below(&home.path().join(MEMORY)).assert_lacks(&["oban", "ulva"]);
-}
-
-#[test]
-fn what_still_says_a_forgotten_word_is_named() {
-    let home = filled();
-    let profile = "config/profiles/main";
-    home.write(&format!("{profile}/chat_log.json"), "[]");
-    let backup = format!("{profile}/chat_log.json.backup.20260101_000000");
-    home.write(&backup, "[{\"role\":\"you\",\"text\":\"my kayak\"}]");
-    let other = format!("{profile}/chat_log.json.backup.20260102_000000");
-    home.write(&other, "[{\"role\":\"you\",\"text\":\"kayaking\"}]");
-    home.write(&format!("{MEMORY}/graph.json.bak"), "the kayak");
-    home.write(&format!("{MEMORY}/list.txt"), "a kayak");
-    let refused = run(&home, "forget kayak").expect(1).text().to_owned();
-    let done = run(&home, "forget kayak --yes").expect(0).text().to_owned();
-    for text in [&refused, &done] {
-        text.assert_has(&[
-            "\nNot part of the memory, and not changed by this:\n",
-            "/chat_log.json.backup.20260101_000000\n",
-            "/list.txt\n",
-        ]);
-        for part in ["chat_log.json\n", "20260102_000000"] {
-            assert!(!text.contains(part), "{part}: {text}");
-        }
-    }
-    refused.assert_has(&["  file   graph.json.bak\n"]);
-    assert!(!home.has(&format!("{MEMORY}/graph.json.bak")));
-    assert!(home.has(&backup) && home.has(&format!("{MEMORY}/list.txt")));
 }
 
 #[test]
@@ -419,23 +388,6 @@ fn a_conversation_forgets_what_was_typed_to_forget_it() {
 }
 
 #[test]
-fn a_conversation_has_the_same_commands() {
-    let home = filled();
-    let chat = |lines: &str| {
-        let chat = home.marvin().args(["--plain", "--provider", "offline"]);
-        chat.stdin(lines).run().expect(0).text().to_owned()
-    };
-    chat("!memory search selkie\n!memory forget kayak\n").assert_has(&[
-        "The kayak is called Selkie",
-        "/memory forget kayak --yes erases it",
-    ]);
-    home.read(DIARY).assert_has(&["kayak"]);
-    chat("!memory forget kayak --yes\n!memory clean\n!memory shwo\n")
-        .assert_has(&["Erased: 1 diary entry, 1 fact."]);
-    bytes_below(&home.path().join(MEMORY)).assert_lacks(&["kayak"]);
-}
-
-#[test]
 fn a_corrupt_memory_is_set_aside_and_said_so() {
     let home = filled();
     home.write(DIARY, "{\"version\": 1, \"rows\": [");
@@ -444,40 +396,6 @@ fn a_corrupt_memory_is_set_aside_and_said_so() {
         .stderr_has(&["cannot be understood", ".bad-"])
         .stdout_has(&["Other files there:\n  diary.json.bad-"]);
     assert_eq!(run(&home, "show").expect(0).errors(), "");
-}
-
-#[test]
-fn many_processes_that_write_at_once_lose_nothing() {
-    let home = Home::new();
-    for number in 0..6 {
-        let rows: Vec<Value> = (1..=4)
-            .map(|day| row(&format!("2026-0{}-0{day}", number + 1), "A day.", &[]))
-            .collect();
-        let nodes = [
-            node("user", Some("root"), "User", &format!("Fact {number}")),
-            node("p", Some("user"), "Pets", &format!("Pet {number}")),
-        ];
-        home.write(
-            &format!("work/{number}.json"),
-            json!({"version": 1, "rows": rows, "nodes": nodes}).to_string(),
-        );
-    }
-    let running: Vec<_> = (0..6)
-        .map(|number| memory(&home, &format!("import {number}.json")).spawn())
-        .collect();
-    for one in running {
-        one.wait().expect(0);
-    }
-    let shown: Value = serde_json::from_str(run(&home, "show --json").expect(0).text()).unwrap();
-    assert_eq!(shown["rows"].as_array().unwrap().len(), 24);
-    let facts: Vec<usize> = shown["nodes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|node| node["data"].as_str().unwrap().lines().count())
-        .filter(|count| *count > 0)
-        .collect();
-    assert_eq!(facts, [6, 6]);
 }
 
 #[test]

@@ -151,56 +151,6 @@ fn the_pages_of_a_list_are_followed() {
 }
 
 #[test]
-fn every_form_of_list_is_shown() {
-    for (provider, path, asked, wanted) in [
-        (
-            "mistral",
-            "/v1",
-            "/v1/models",
-            "devstral-small-2507 131k 0.1 / 0.1 / 0.3 ends on 2026-12-31, use mistral-small-latest",
-        ),
-        (
-            "openrouter",
-            "/api/v1",
-            "/api/v1/models",
-            "* qwen/qwen3.8-27b 1,000k 0.2 / 0.04 / 2 default, chosen",
-        ),
-        (
-            "openrouter",
-            "/api/v1",
-            "/api/v1/models",
-            "an-owl/alpha:free 65k free ends on 2026-12-05",
-        ),
-        (
-            "gemini",
-            "/v1beta/openai",
-            "/v1beta/openai/models",
-            "gemini-3.8-flash 1,048k 0.75 / 0.075 / 3.75",
-        ),
-        (
-            "together",
-            "/v1",
-            "/v1/models",
-            "* openai/gpt-oss-120b 131k 0.15 / 0.15 / 0.6 default, chosen",
-        ),
-        ("ollama", "", "/api/tags", "our-own:latest 32k free"),
-        ("llama-server", "/v1", "/v1/models", "our-own.gguf 16k free"),
-    ] {
-        let server = Server::with([Exchange::get(asked).answer(list(provider))]);
-        let text = models(&Home::new(), provider, &server.url(path))
-            .run()
-            .expect(0)
-            .text()
-            .to_owned();
-        let name = wanted.trim_start_matches("* ").split(' ').next().unwrap();
-        assert_eq!(line(&text, name), wanted);
-        for other in ["mistral-embed", "painter/oils", "a-house/pictures"] {
-            assert!(!text.contains(other), "{text}");
-        }
-    }
-}
-
-#[test]
 fn models_that_are_not_for_chat_come_last_and_say_so() {
     let others = [
         "dall-e-3",
@@ -316,31 +266,6 @@ fn without_the_network_the_table_speaks_and_says_so() {
         done.errors().contains("cannot be reached") && done.text().is_empty(),
         "{}",
         done.errors()
-    );
-}
-
-#[test]
-fn what_is_no_list_is_told() {
-    let page = || {
-        Answer::text(
-            "text/html",
-            "<!DOCTYPE html><html><title>Sign in</title></html>",
-        )
-    };
-    let long = || {
-        let data: Vec<Value> = (0..5000)
-            .map(|i| json!({"id": format!("model-{i:04}")}))
-            .collect();
-        Answer::json(&json!({"data": data}))
-    };
-    let home = Home::new();
-    let server = Server::answering(move |_, n| if n == 0 { page() } else { long() });
-    let run = || models(&home, "lmstudio", &server.url("/v1"));
-    run().fails(&["The list of models of lmstudio cannot be read: a web page came instead."]);
-    let text = run().run().expect(0).text().to_owned();
-    assert_eq!(
-        text.lines().filter(|line| line.contains("model-")).count(),
-        5000
     );
 }
 

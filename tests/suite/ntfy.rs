@@ -121,14 +121,6 @@ fn a_list_shows_every_new_message_before_it_counts_as_read() {
 }
 
 #[test]
-fn twelve_messages_are_all_listed() {
-    let topic = Topic::with((0..12).map(|n| 200 - n));
-    topic.home.write(SUBSCRIPTIONS, "[{\"topic\":\"t\"}]");
-    assert_eq!(topic.list(), ((1..=12).collect(), "12h".to_owned()));
-    assert_eq!(topic.list(), (vec![], "id12".to_owned()));
-}
-
-#[test]
 fn a_poll_asks_for_a_duration_until_a_message_was_seen() {
     let topic = Topic::with([]);
     topic.says("ntfy_subscribe", &["topic=t"]);

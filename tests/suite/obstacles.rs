@@ -32,11 +32,11 @@ fn put(obstacle: &str, at: &Path) {
 
 /// Files that a run reads or adds to, from the home folder on.
 const STATE_FILES: &str = "config/config.yaml config/usage.json config/.usage.json.spare config/usage.json.lock \
-    config/bookmarks.json config/profiles/default/preferences.yaml \
-    config/profiles/default/prefs.yaml config/profiles/default/cost-log.jsonl \
-    config/profiles/default/bookmarks.json config/profiles/default/bookmarks.json.lock \
-    config/profiles/default/chat_log.json config/profiles/default/tokens.json \
-    config/profiles/default/tool-calls.jsonl work/AGENTS.md work/.marvin/spec.md \
+    config/bookmarks.json config/profiles/main/preferences.yaml \
+    config/profiles/main/prefs.yaml config/profiles/main/cost-log.jsonl \
+    config/profiles/main/bookmarks.json config/profiles/main/bookmarks.json.lock \
+    config/profiles/main/chat_log.json config/profiles/main/tokens.json \
+    config/profiles/main/tool-calls.jsonl work/AGENTS.md work/.marvin/spec.md \
     work/.marvin/instructions.md";
 
 #[test]

@@ -154,18 +154,6 @@ fn an_error_status_is_tried_again_twice_and_then_told() {
 }
 
 #[test]
-fn retries_can_be_switched_off() {
-    let home = Home::new();
-    let server = Server::always(Answer::status(503));
-    let run = home
-        .ask(&server.url("/v1"), "hi")
-        .env("MARVIN_RETRIES", "0")
-        .run();
-    run.expect(1);
-    assert_eq!(server.requests().len(), 1);
-}
-
-#[test]
 fn a_server_that_does_not_run_is_waited_for_and_the_wait_can_be_cancelled() {
     let home = Home::new();
     let run = home.ask("http://127.0.0.1:1/v1", "hi").spawn();

@@ -400,51 +400,6 @@ fn a_read_only_process_makes_its_first_ticket_at_once() {
 }
 
 #[test]
-fn saved_places_are_read_alike_everywhere_and_a_broken_file_is_not_called_empty() {
-    const PLACES: &str = "config/profiles/main/saved_places.json";
-    let home = Home::new();
-    let server = playing([says("Fine.")]);
-    // A byte order mark, as an editor of another system leaves it.
-    home.write(
-        PLACES,
-        "\u{feff}[{\"label\": \"work\", \"name\": \"The office\"}]",
-    );
-    let done = home.chat(&server).stdin("go\nsaved\n").run().expect(0);
-    sent(&server, 0)[0].1.assert_has(&["work: The office"]);
-    let listed = done.output();
-    listed.assert_has(&["work             The office"]);
-    listed.assert_lacks(&["moved"]);
-    home.write(PLACES, "[{");
-    let done = home.chat(&server).stdin("saved\n").run().expect(0);
-    let listed = done.output();
-    listed.assert_has(&["cannot be understood"]);
-    listed.assert_lacks(&["No places are saved"]);
-}
-
-#[test]
-fn usage_of_the_lifetime_counts_each_call_of_this_session_once() {
-    let home = Home::new();
-    let server = playing([
-        says("Fine."),
-        calls("get_usage", json!({"include_lifetime": true})),
-        says("Two."),
-    ]);
-    home.chat(&server)
-        .stdin("go\nwhat did it cost\n")
-        .run()
-        .expect(0);
-    sent(&server, 2)
-        .into_iter()
-        .rfind(|(role, _)| role == "tool")
-        .unwrap()
-        .1
-        .assert_has(&[
-            "session: <$0.01, 2 model calls",
-            "Lifetime: <$0.01, 2 model calls",
-        ]);
-}
-
-#[test]
 fn a_pipe_is_told_what_it_cost_and_how_to_go_on() {
     for leaving in ["", "/exit\n"] {
         let home = Home::new();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use rustix::process::Signal;
 
+use crate::downloads::files;
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::proxy::Proxy;
@@ -246,26 +247,10 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
         .env("HTTP_PROXY", open.url(&who))
         .run();
     assert!(!doctor.text().contains(secret) && !doctor.errors().contains(secret));
-    for file in walk(&home.config()) {
+    for file in files(&home.config()) {
         let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
         assert!(!text.contains(secret), "{}", file.display());
     }
-}
-
-/// Every file below a folder.
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path());
-    entries
-        .flat_map(|path| {
-            if path.is_dir() {
-                walk(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
 }
 
 /// A run that notifies a test server when it ends.

@@ -78,16 +78,6 @@ fn each_status_says_what_it_means_when_no_retry_helps() {
 }
 
 #[test]
-fn a_page_with_a_status_is_quoted_by_its_title() {
-    let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
-    let (output, _) = fails(move || Answer::text("text/html", page).with_status(502));
-    output.stderr_has(&["502 Bad Gateway"]);
-    assert!(!output.errors().contains('<'), "{}", output.errors());
-    let (output, _) = fails(|| Answer::status(500));
-    output.stderr_has(&["(500)"]);
-}
-
-#[test]
 fn a_rate_limit_is_waited_for_twice_and_no_more() {
     let (output, requests) = fails_after(2, || refusal(429).header("retry-after", "1"));
     let waits = output

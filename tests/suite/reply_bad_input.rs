@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::downloads::files;
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
@@ -303,7 +304,14 @@ fn no_secret_of_any_shape_reaches_a_file_or_the_model() {
     run.stdin(lines).run().expect(0);
     assert!(home.has(DIARY) && home.has(GRAPH));
     let bodies: String = requests(&server).iter().map(Value::to_string).collect();
-    let files = files(&home.path());
+    let files: Vec<(String, String)> = files(&home.path())
+        .into_iter()
+        .map(|path| {
+            let bytes = std::fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            (path.display().to_string(), text)
+        })
+        .collect();
     assert!(
         files.iter().any(|(path, _)| path.contains("prompts")),
         "dumps are looked at too"
@@ -314,21 +322,6 @@ fn no_secret_of_any_shape_reaches_a_file_or_the_model() {
             assert!(!content.contains(part), "{text}: in {path}");
         }
     }
-}
-
-fn files(dir: &std::path::Path) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            found.push((path.display().to_string(), text));
-        }
-    }
-    found
 }
 
 #[test]

@@ -231,25 +231,3 @@ fn the_end_of_a_session_waits_no_longer_than_its_limit() {
     running.wait().expect(0).stdout_has(&["Not remembered yet"]);
     assert!(!home.has("config/profiles/main/memory/diary.json"));
 }
-
-#[test]
-fn a_signal_that_ends_the_process_does_not_wait_for_the_summary() {
-    for signal in [Signal::TERM, Signal::HUP] {
-        let home = Home::new();
-        let settings = json!({"dialogue_window_sec": 1, "diary_check_sec": 1});
-        home.write("config/reply.json", settings.to_string());
-        let wait = wait("the summariser", "Reply to the user.", "summariser");
-        let model = server(&wait);
-        let mut running = marvin(&home, &model, wait.model).spawn();
-        running.write(b"hello there\n");
-        running.wait_stdout("Done.", LIMIT);
-        // It is being summarised in the background.
-        until("the summariser is asked", || {
-            stages(&model).contains(&"summariser".to_owned())
-        });
-        let since = Instant::now();
-        running.signal(signal);
-        assert!(running.ends_within(LIMIT));
-        eprintln!("{signal:?}: {} ms", since.elapsed().as_millis());
-    }
-}

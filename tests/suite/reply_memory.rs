@@ -202,28 +202,6 @@ fn a_kill_at_any_step_costs_no_row_and_doubles_none() {
     }
 }
 
-#[test]
-fn kills_at_any_moment_of_the_end_cost_no_row_and_double_none() {
-    let (home, server) = (Home::new(), free(""));
-    let mut rows: Vec<String> = Vec::new();
-    for number in 0..10 {
-        let row = format!("row-{number}");
-        let mut running = marvin(&home, &server).spawn();
-        say(&mut running, &format!("this is {row}"));
-        running.close_stdin();
-        // Each kill hits another step, or nothing when it was done by then; whichever it is, the outcome is the same.
-        if !running.ends_within(Duration::from_millis(number * 4)) {
-            running.kill();
-            assert!(running.ends_within(LIMIT));
-        }
-        rows.push(row);
-    }
-    session(&home, "this is row-last");
-    rows.push("row-last".to_owned());
-    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
-    remembered(&home, &rows, "after the last");
-}
-
 /// When the summariser was asked.
 fn asked(server: &Server) -> Vec<Instant> {
     let requests = server.requests().into_iter().enumerate();

@@ -1,12 +1,12 @@
 //! Sessions of the reply flow: what becomes memory and when, crashes, two at once, and what stays off the disk.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::downloads::files;
 use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::stages::{StageAnswer, StageServer, content};
@@ -66,49 +66,6 @@ fn summaries(server: &StageServer) -> Vec<String> {
 }
 
 #[test]
-fn what_a_killed_session_did_not_remember_is_remembered_by_the_next() {
-    let home = Home::new();
-    let script = [
-        reply("Noted."),
-        reply("Yes."),
-        summary("The user has a heron."),
-    ]
-    .concat();
-    let server = StageServer::start(script);
-    let mut running = marvin(&home, &server).spawn();
-    say(&mut running, "I have a heron", "Noted.");
-    let log = home.path().join("config/profiles/main/chat_log.json");
-    until("the reply in the log", || {
-        fs::read_to_string(&log).is_ok_and(|log| log.contains("Noted."))
-    });
-    running.signal(Signal::KILL);
-    assert!(running.ends_within(LIMIT));
-    assert!(summaries(&server).is_empty());
-    let mut running = marvin(&home, &server).spawn();
-    say(&mut running, "and it is hungry", "Yes.");
-    running.wait().expect(0);
-    let asked = summaries(&server).concat();
-    for part in [
-        "User: I have a heron",
-        "Assistant: Noted.",
-        "User: and it is hungry",
-    ] {
-        assert_eq!(asked.matches(part).count(), 1, "{part}: {asked}");
-    }
-    // A third session has nothing left to remember.
-    reply("Still.")
-        .into_iter()
-        .for_each(|answer| server.then(answer));
-    let before = summaries(&server).len();
-    let mut running = marvin(&home, &server).spawn();
-    say(&mut running, "how is it", "Still.");
-    running.wait().expect(0);
-    summaries(&server)[before..]
-        .concat()
-        .assert_lacks(&["I have a heron"]);
-}
-
-#[test]
 fn a_silence_is_enough_to_remember() {
     let home = Home::new();
     home.write(
@@ -150,32 +107,6 @@ fn another_profile_does_not_see_what_was_said_in_this_one() {
         .map(|call| call.body)
         .collect();
     assert!(!chats[1].to_string().contains("Ada"), "{}", chats[1]);
-}
-
-#[test]
-fn two_sessions_at_once_lose_nothing() {
-    let home = Home::new();
-    let both = [
-        StageServer::start([reply("One."), summary("The first fact.")].concat()),
-        StageServer::start([reply("Two."), summary("The first fact. The second fact.")].concat()),
-    ];
-    let mut running: Vec<Running> = both
-        .iter()
-        .map(|server| marvin(&home, server).spawn())
-        .collect();
-    say(&mut running[0], "this is the first", "One.");
-    say(&mut running[1], "this is the second", "Two.");
-    for running in running {
-        running.wait().expect(0);
-    }
-    let log = home.read("config/profiles/main/chat_log.json");
-    log.assert_has(&["this is the first", "One.", "this is the second", "Two."]);
-    let diary: Value = serde_json::from_str(&home.read(&format!("{MEMORY}/diary.json"))).unwrap();
-    assert!(diary.to_string().contains("The second fact."), "{diary}");
-    // The later one was given what the earlier one had written.
-    summaries(&both[1])
-        .concat()
-        .assert_has(&["The first fact."]);
 }
 
 #[test]
@@ -230,45 +161,6 @@ fn what_only_the_conversation_holds_can_be_forgotten() {
         .map(|call| call.body.to_string())
         .unwrap()
         .assert_lacks(&["kayak"]);
-}
-
-#[test]
-fn secrets_reach_no_file_and_no_model() {
-    let home = Home::new();
-    let secrets = [
-        "swordfish99",
-        "grace@example.org",
-        "sk-ant-abcdefghijklmnopqrstu",
-    ];
-    let server = StageServer::start(
-        [
-            reply("Better not."),
-            reply("Fine."),
-            summary("The user has keys."),
-        ]
-        .concat(),
-    );
-    let mut running = marvin(&home, &server).spawn();
-    let line = format!(
-        "password={} and {} and {}",
-        secrets[0], secrets[1], secrets[2]
-    );
-    say(&mut running, &line, "Better not.");
-    // In another mode the conversation goes on, still without them.
-    server.then(StageAnswer::text("chat", "As plain as can be."));
-    say(&mut running, "!code", "Coding mode");
-    say(&mut running, "what did I say", "Fine.");
-    running.wait().expect(0);
-    for secret in secrets {
-        assert!(
-            !server.bodies().iter().any(|body| body.contains(secret)),
-            "{secret}"
-        );
-        for file in files(&home.path()) {
-            let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
-            assert!(!text.contains(secret), "{secret} in {}", file.display());
-        }
-    }
 }
 
 #[test]
@@ -329,19 +221,6 @@ fn nothing_of_the_flow_is_written_before_a_message_takes_it() {
         .run()
         .expect(0);
     assert!(!home.has(MEMORY));
-}
-
-fn files(dir: &Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found
 }
 
 #[test]

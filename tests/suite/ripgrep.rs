@@ -212,6 +212,7 @@ fn hostile(work: &Path) {
         ("sub/kept.log", "needle kept\n"),
         ("\u{fffd}.txt", "needle replacement\n"),
         ("wide name é😀.txt", "needle 😀 é\n"),
+        ("escape.txt", "needle \u{1b}[31mred\n"),
     ] {
         write(&work.join(name), text);
     }
@@ -292,7 +293,7 @@ fn both_engines_find_the_same_lines_in_a_hostile_tree() {
         .tool("code_grep", &json!({"pattern": "needle"}))
         .run()
         .expect(0);
-    found.stdout_lacks(&["secret", "ticket", "ignored"]);
+    found.stdout_lacks(&["secret", "ticket", "ignored", "\u{1b}"]);
     found.stdout_has(&[
         "needle tracked",
         "needle hidden",

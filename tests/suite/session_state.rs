@@ -145,41 +145,6 @@ fn a_killed_process_loses_at_most_the_entry_it_was_writing() {
 }
 
 #[test]
-fn saving_and_opening_cost_the_same_with_a_hundred_thousand_entries() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("chat_log.json");
-    let entry = json!({"role": "assistant", "text": "x".repeat(200), "time": "14:30"});
-    let took = |text: String| {
-        fs::write(&path, text).unwrap();
-        let log = log_at(&path);
-        let times: Vec<Duration> = (0..9)
-            .map(|n| {
-                let start = Instant::now();
-                add(&log, &format!("entry {n}"));
-                assert_eq!(log.seed(20, &mut |_| {}).len().min(n + 1), n + 1);
-                log.undo_last_exchange(None, &mut |_| {}).unwrap();
-                add(&log, "again");
-                start.elapsed()
-            })
-            .collect();
-        times.into_iter().min().unwrap()
-    };
-    let few = took("[]".to_owned());
-    let rows = vec![entry.to_string(); 100_000];
-    // As one line, and with one entry per line.
-    for text in [
-        format!("[{}]", rows.join(",")),
-        format!("[\n  {}\n]\n", rows.join(",\n  ")),
-    ] {
-        let many = took(text);
-        assert!(
-            many < few * 6 + Duration::from_millis(250),
-            "{many:?} against {few:?}"
-        );
-    }
-}
-
-#[test]
 fn a_huge_entry_is_an_entry() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("chat_log.json");
@@ -246,55 +211,6 @@ fn tool(home: &Home, args: &[&str], code: i32) -> String {
         .run()
         .expect(code);
     output.output()
-}
-
-#[test]
-fn preferences_are_changed_one_by_one_and_comments_stay() {
-    let home = Home::new();
-    let file = "config/profiles/main/preferences.yaml";
-    let update = |args: &[&str], code| tool(&home, &[&["update_preferences"], args].concat(), code);
-    let output = update(&["key=dietary", "action=add", "value=vegan, no nuts"], 0);
-    assert_eq!(output, "dietary: vegan, no nuts (was not set).\n");
-    let text = home.read(file);
-    assert!(
-        text.starts_with("# What Marvin should know") && text.contains("#dietary: []\ndietary:\n"),
-        "{text}"
-    );
-    home.write(
-        file,
-        "# mine\ntransport: bike # always\ndietary: [vegan]\nhas_car: true\n",
-    );
-    update(&["--json", r#"{"key": "Has Car", "value": false}"#], 0);
-    update(&["key=transport", "value=bus"], 0);
-    update(
-        &[
-            "--json",
-            r#"{"key": "dietary", "action": "add", "value": ["nuts"]}"#,
-        ],
-        0,
-    );
-    assert_eq!(
-        home.read(file),
-        "# mine\ntransport: bus # always\ndietary:\n- vegan\n- nuts\nhas_car: false\n"
-    );
-    for (args, output) in [
-        (
-            ["key=__proto__", "value=x"],
-            "There is no preference \"__proto__\"",
-        ),
-        (["key=dietry", "value=x"], "Did you mean \"dietary\"?"),
-        (
-            ["key=budget", "value=lots"],
-            "Give one of free, inexpensive",
-        ),
-    ] {
-        let got = update(&args, 1);
-        assert!(got.contains(output), "{got}");
-    }
-    let kept = home.read(file);
-    home.write(file, format!("{kept}oops: [\n"));
-    update(&["key=budget", "value=free"], 1).assert_has(&["preferences.yaml"]);
-    assert!(home.read(file).ends_with("oops: [\n"));
 }
 
 #[test]

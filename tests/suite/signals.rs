@@ -65,19 +65,6 @@ fn while_waiting_for_headers_and_in_mid_stream() {
 }
 
 #[test]
-fn in_a_retry_wait() {
-    let home = Home::new();
-    let server = Server::with([Exchange::any().answer(
-        Answer::json(&openai::error("slow down", "rate_limit_error", None))
-            .with_status(429)
-            .header("retry-after", "60"),
-    )]);
-    let running = home.ask(&server.url("/v1"), "hi").spawn();
-    running.wait_stderr("⚠️ Rate limited by openai-compat. Waiting 60s...", LONG);
-    stopped(running, Signal::INT, 130);
-}
-
-#[test]
 fn in_a_tool_whose_children_end_with_it() {
     let home = Home::new();
     let server = Server::with([Exchange::any().answer(Answer::sse(openai::call(

@@ -120,22 +120,6 @@ fn a_refusal_ends_the_wait() {
 }
 
 #[test]
-fn an_interrupt_ends_the_wait() {
-    let own = Setting::new();
-    let server = Server::always(granted());
-    let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
-    waiting(&run);
-    let start = std::time::Instant::now();
-    run.signal(rustix::process::Signal::INT);
-    run.wait();
-    assert!(
-        start.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        start.elapsed()
-    );
-}
-
-#[test]
 fn a_port_in_use_is_reported_and_the_address_can_be_pasted() {
     let own = Setting::new();
     let server = Server::answering(|request, _| {

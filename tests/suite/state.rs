@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin, program};
 use crate::support::server::{Answer, Server};
@@ -81,21 +79,6 @@ fn a_full_disk_costs_no_answer_and_no_old_count() {
 }
 
 #[test]
-fn a_tool_on_a_full_disk_leaves_the_old_file() {
-    if !can_mount("a_tool_on_a_full_disk_leaves_the_old_file") {
-        return;
-    }
-    let home = Home::new();
-    let json = json!({"path": "usage.json", "content": "x".repeat(10_000)});
-    let text = format!(
-        "{{ {FULL}\n}} >&2; cd \"$MARVIN_CONFIG_DIR\"; MARVIN_CONFIG_DIR=\"$HOME/other\" \"$MARVIN\" tool append_file --json '{json}'; status=$?; cat usage.json; exit $status"
-    );
-    let output = script(&home, true, &text).run().expect(1);
-    assert_eq!(output.text(), "{\"total_llm_turns\": 41}\n");
-    output.stderr_has(&["no space left"]);
-}
-
-#[test]
 fn standard_output_on_a_full_disk_is_a_failure_and_standard_error_is_not() {
     let (home, server) = (Home::new(), says_ok());
     let run = |to: &str| -> Done {
@@ -108,47 +91,4 @@ fn standard_output_on_a_full_disk_is_a_failure_and_standard_error_is_not() {
     assert!(output.errors().contains(told), "{}", output.errors());
     output.cost();
     assert_eq!(run("2> /dev/full").expect(0).text(), "ok\n");
-}
-
-#[test]
-fn eight_processes_ending_at_once_lose_no_usage() {
-    let gate = crate::support::latch::Latch::new();
-    let held = gate.clone();
-    let server = Server::answering(move |_, _| {
-        let stream = openai::Stream::new().text(&["ok"]).finish("stop");
-        let answer = Answer::sse(stream.usage(1_000, 100).frames());
-        answer.pause(&held).send("data: [DONE]\n\n")
-    });
-    let home = Home::new();
-    home.write(
-        "prices.json",
-        r#"{"test-model": {"input": 250, "output": 0}}"#,
-    );
-    let running: Vec<_> = (0..8)
-        .map(|_| {
-            home.ask(&server.url("/v1"), "hi")
-                .env("MARVIN_PRICES", home.path().join("prices.json"))
-                .spawn()
-        })
-        .collect();
-    // All have received their whole reply except the last line, which they get at the same moment.
-    for one in &running {
-        one.wait_stdout("ok", std::time::Duration::from_secs(20));
-    }
-    gate.open();
-    for one in running {
-        assert!((one.wait().expect(0).cost().session_cost - 0.25).abs() < 1e-9);
-    }
-    let usage: Value = serde_json::from_str(&home.read("config/usage.json")).unwrap();
-    assert_eq!(usage["total_llm_turns"], 8);
-    assert_eq!(usage["total_cost"], 2.0);
-    assert_eq!(usage["total_model_turns"], json!({"test-model": 8}));
-    assert_eq!(usage["total_model_cost"], json!({"test-model": 2.0}));
-    assert_eq!(
-        usage["total_provider_tokens"],
-        json!({"openai-compat": {"input": 8_000, "output": 800, "cached": 0, "written": 0, "reasoning": 0}})
-    );
-    home.marvin()
-        .args(["tool", "get_usage", "period=today"])
-        .prints(&["8 model calls"]);
 }

@@ -4,12 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
-use crate::support::server::{Answer, Server};
-use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
 /// A home whose working directory is a project with a folder of tickets.
@@ -514,38 +510,4 @@ fn the_first_ticket_of_a_child_is_sent_back() {
         .expect(1)
         .stderr_has(&["acceptance criteria"]);
     assert_eq!(p.says("ls").lines().count(), 2);
-}
-
-#[test]
-fn a_result_of_any_size_reaches_the_model_cut_and_explained() {
-    let project = Project::new();
-    let count = 1_500;
-    for n in 0..count {
-        let deps = if n + 1 < count {
-            format!("t-{:05}", n + 1)
-        } else {
-            String::new()
-        };
-        project.put(
-            &format!("t-{n:05}"),
-            &format!("---\nid: t-{n:05}\nstatus: open\ndeps: [{deps}]\nlinks: []\ncreated: 2024-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# T\n"),
-        );
-    }
-    let server = Server::answering(|_, n| {
-        Answer::sse(match n {
-            0 => openai::call("a", "ticket_dep_tree", json!({"id": "t-00000"})),
-            _ => openai::text(&["Long."]),
-        })
-    });
-    let home = &project.home;
-    home.ask(&server.url("/v1"), "hi")
-        .arg("--working-dir")
-        .arg(home.work())
-        .run()
-        .expect(0);
-    let sent = server.request(1).json();
-    let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
-    let expected = last["content"].as_str().unwrap();
-    assert!(expected.len() < 300_000, "{}", expected.len());
-    expected.assert_has(&["bytes are left out", "call ticket_dep_tree again"]);
 }

@@ -198,62 +198,22 @@ fn missing_parts_are_named_before_anything_is_recorded() {
 }
 
 #[test]
-fn a_length_that_cannot_be_sent_is_refused() {
-    let home = Home::new();
-    let server = Server::start();
-    let recorder = script(&home, "recorder", "touch $HOME/recorded");
-    let record = format!("{} {{file}}", recorder.display());
-    let done = run(
-        &home,
-        &server,
-        &record,
-        "!v 10800\n!v 0\n!v five\n!v -1\n!voice now\n",
-    );
-    assert_eq!(
-        done.text().matches("from 1 to 720").count(),
-        4,
-        "{}",
-        done.text()
-    );
-    done.stdout_has(&["12 minutes", "/voice takes no words"]);
-    assert!(!home.has("recorded"));
-}
-
-#[test]
 fn silence_and_broken_recordings_are_not_sent() {
     let home = Home::new();
     let server = Server::start();
     let file = |name: &str, bytes: Vec<u8>| home.write(name, bytes).display().to_string();
-    let silent = file("silent.wav", wav(2, 0, true));
     let quiet = file("quiet.wav", wav(2, 20, true));
     let garbage = file("garbage", vec![7; 5_000]);
-    let half = file("half.wav", wav(1, 8_000, true)[..40].to_vec());
-    let long = file("long.wav", wav(1, 8_000, false));
     for (recorder, want) in [
-        (format!("cp {silent} $1"), "the microphone is muted"),
         (
             format!("cp {quiet} $1"),
             "No voice was heard in 2 s; the loudest moment was at -64 dB.",
         ),
         (format!("cp {garbage} $1"), "is not a WAV recording"),
         (
-            format!("cp {half} $1"),
-            "recorder could not record: it wrote nothing.",
-        ),
-        (
-            format!("cp {long} $1; truncate -s 345600044 $1"),
-            "The recording is too long: 345 MB",
-        ),
-        ("exit 0".to_owned(), "it wrote nothing"),
-        (
             "echo 'arecord: main:831: audio open error: No such file or directory' >&2; exit 1"
                 .to_owned(),
             "audio open error: No such file or directory.",
-        ),
-        (
-            "yes 'ALSA lib: nonsense' | head -c 20000000 >&2; echo 'no device' >&2; exit 1"
-                .to_owned(),
-            "no device.",
         ),
     ] {
         let path = script(&home, "recorder", &recorder);

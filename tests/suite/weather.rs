@@ -1,7 +1,5 @@
 //! `weather_forecast` through the real binary: made-up answers, refusals, retries and invalid bodies.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -76,47 +74,6 @@ fn refusals_are_told_under_any_status() {
     ] {
         let output = refusal(status, reason);
         assert!(output.contains(expected), "{reason}: {output}");
-    }
-}
-
-#[test]
-fn a_failing_service_is_retried_once_after_two_seconds() {
-    let server = Server::answering(|_, n| match n {
-        0 => Answer::text("text/html", "<html>Bad Gateway</html>").with_status(502),
-        _ => Answer::json(&own()),
-    });
-    at_home(&server).expect(0);
-    let gap = server.request(1).arrived - server.request(0).arrived;
-    assert!(gap >= Duration::from_millis(1_900), "{gap:?}");
-
-    let server = Server::always(Answer::text("text/html", "<html>").with_status(503));
-    at_home(&server)
-        .expect(1)
-        .stderr_has(&["Open-Meteo failed (503)"]);
-    assert_eq!(server.requests().len(), 2);
-}
-
-#[test]
-fn invalid_places_are_refused_without_a_request() {
-    let server = Server::start();
-    for (args, expected) in [
-        (
-            json!({"latitude": 91, "longitude": 0}),
-            "latitude ranges from -90 to 90",
-        ),
-        (json!({"latitude": 139.7, "longitude": 35.7}), "swapped"),
-        (
-            json!({"latitude": "", "longitude": 0}),
-            "latitude: wanted a number",
-        ),
-        (
-            json!({"latitude": "x".repeat(50_000), "longitude": 0}),
-            "latitude: wanted a number",
-        ),
-        (json!({}), "longitude: required"),
-    ] {
-        let output = forecast(&server, &args).expect(1);
-        assert!(output.errors().contains(expected), "{}", output.errors());
     }
 }
 

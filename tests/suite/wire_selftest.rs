@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::shared::shared;
-use crate::support::wire::{ollama, openai, pieces};
+use crate::support::wire::{ollama, openai};
 
 fn payloads(frames: &[String]) -> Vec<Value> {
     let lines = frames.iter().flat_map(|f| f.lines());
@@ -64,10 +64,4 @@ fn same_keys(chunks: &str, lines: &str) {
             "no {key} in a real last line"
         );
     }
-}
-
-#[test]
-fn chunks_never_split_a_character() {
-    assert_eq!(pieces("aäb€c", 2), ["aä", "b€", "c"]);
-    assert!(pieces("", 2).is_empty());
 }

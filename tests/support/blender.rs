@@ -20,7 +20,6 @@ const HOLD: Duration = Duration::from_secs(30);
 
 /// A running add-on. It serves until the test process ends.
 pub struct Peer {
-    host: &'static str,
     port: u16,
     requests: Arc<Mutex<Vec<Value>>>,
     closed: Arc<Mutex<usize>>,
@@ -30,16 +29,8 @@ pub struct Peer {
 impl Peer {
     /// Calls `answer` for each request, with its connection, which is held until the client closes it unless `answer` does.
     pub fn start(answer: impl Fn(&Value, &mut TcpStream) + Send + Sync + 'static) -> Self {
-        Self::at("127.0.0.1", answer).expect("a free loopback port")
-    }
-
-    /// The same at an address of this machine; `None` where it has no such address.
-    pub fn at(
-        host: &'static str,
-        answer: impl Fn(&Value, &mut TcpStream) + Send + Sync + 'static,
-    ) -> Option<Self> {
         let (listener, reserved) = loop {
-            let listener = TcpListener::bind((host, 0)).ok()?;
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free loopback port");
             let address = listener.local_addr().expect("a bound listener");
             // Clients try both loopback addresses: at the other one nobody may answer.
             if let Ok(reserved) = Reserved::beside(address) {
@@ -53,7 +44,6 @@ impl Peer {
             Arc::new(answer),
         );
         let own = Self {
-            host,
             port,
             requests: Arc::clone(&requests),
             closed: Arc::clone(&closed),
@@ -82,7 +72,7 @@ impl Peer {
                 });
             }
         });
-        Some(own)
+        own
     }
 
     /// An add-on that sends `reply` to every request.
@@ -113,7 +103,7 @@ impl Peer {
     /// `marvin` with this as its Blender.
     pub fn named_to(&self, marvin: Marvin) -> Marvin {
         marvin
-            .env("BLENDER_MCP_HOST", self.host)
+            .env("BLENDER_MCP_HOST", "127.0.0.1")
             .env("BLENDER_MCP_PORT", self.port())
     }
 }

@@ -98,7 +98,6 @@ impl Asked {
         begun.map(|(role, _, work)| (*role, work.clone())).collect()
     }
 
-    /// How many requests there were.
     pub fn requests(&self) -> usize {
         self.0.lock().expect("not poisoned").len()
     }

@@ -203,7 +203,6 @@ impl Pty {
         self.with(vt100::Screen::contents)
     }
 
-    /// Looks at the screen.
     pub fn with<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
         look(self.shared.state().emulator.screen())
     }

@@ -43,12 +43,10 @@ pub struct ConversationTurn {
     pub lacks: Vec<String>,
 }
 
-/// The 300 questions.
 pub fn questions() -> Vec<Question> {
     lines("questions.jsonl")
 }
 
-/// The 60 conversations.
 pub fn conversations() -> Vec<Conversation> {
     lines("conversations.jsonl")
 }

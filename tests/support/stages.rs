@@ -27,7 +27,6 @@ pub struct StageAnswer {
 }
 
 impl StageAnswer {
-    /// A text.
     pub fn text(stage: &str, text: &str) -> Self {
         Self::from_json(&json!({"stage": stage, "text": text}))
     }

@@ -15,16 +15,6 @@ pub struct Client {
     reader: BufReader<TcpStream>,
 }
 
-/// A response taken apart.
-#[derive(Debug)]
-pub struct Response {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-    /// The body's chunks as they were framed, when they were.
-    pub chunks: Vec<Vec<u8>>,
-}
-
 impl Client {
     /// Connects, without any proxy.
     pub fn connect(address: SocketAddr) -> Self {
@@ -74,57 +64,10 @@ impl Client {
         }
     }
 
-    /// Reads exactly this many bytes.
-    pub fn exactly(&mut self, size: usize) -> std::io::Result<Vec<u8>> {
-        let mut bytes = vec![0; size];
-        self.reader.read_exact(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Reads one chunk; empty for the last.
-    pub fn chunk(&mut self) -> std::io::Result<Vec<u8>> {
-        let size = usize::from_str_radix(&self.line()?, 16).expect("a chunk size");
-        let bytes = self.exactly(size)?;
-        self.exactly(2)?;
-        Ok(bytes)
-    }
-
     /// Reads everything up to the close.
     pub fn rest(&mut self) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.reader.read_to_end(&mut bytes).map(|_| bytes)
-    }
-
-    /// Reads a whole response by its own framing.
-    pub fn response(&mut self) -> std::io::Result<Response> {
-        let head = self.head()?;
-        let field = |name: &str| {
-            head.lines()
-                .filter_map(|line| line.split_once(": "))
-                .find(|(n, _)| n.eq_ignore_ascii_case(name))
-                .map(|(_, value)| value.to_owned())
-        };
-        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok());
-        let mut chunks = Vec::new();
-        let body = if let Some(length) = field("content-length") {
-            self.exactly(length.parse().expect("a length"))?
-        } else if field("transfer-encoding").is_some() {
-            loop {
-                let chunk = self.chunk()?;
-                if chunk.is_empty() {
-                    break chunks.concat();
-                }
-                chunks.push(chunk);
-            }
-        } else {
-            self.rest()?
-        };
-        Ok(Response {
-            status: status.unwrap_or(0),
-            head,
-            body,
-            chunks,
-        })
     }
 }
 

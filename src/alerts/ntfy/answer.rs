@@ -29,7 +29,6 @@ struct NtfyMessage {
 pub(crate) struct ShownMessages {
     /// One line or more for each.
     pub(crate) notices: Vec<String>,
-    /// The last of them.
     pub(crate) last: Option<LastSeen>,
     /// Number of messages left for the next time.
     pub(crate) left: usize,

@@ -146,7 +146,6 @@ impl Elsewhere {
         counts.map(|(_, words)| words).collect()
     }
 
-    /// What it is, a line each.
     pub(super) fn lines(&self, log: &Path) -> String {
         let entries = self.entries.iter().map(|(path, entry)| {
             let backup = match path == log {

@@ -50,7 +50,6 @@ pub(crate) struct RunProgress {
 pub(crate) struct Warnings {
     /// The newest ones.
     pub newest: Vec<String>,
-    /// How many there were in all.
     pub count: usize,
 }
 
@@ -133,7 +132,6 @@ pub(crate) struct ProviderWait {
     pub until: Duration,
 }
 
-/// How a child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChildEnd {
     pub done: bool,
@@ -141,7 +139,6 @@ pub(crate) struct ChildEnd {
     pub seconds: u64,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunEnd {
     pub done: bool,

@@ -25,7 +25,6 @@ use crate::pipeline::{approval, epic, first_line};
 /// Newest warnings that are shown.
 const MAX_WARNINGS: usize = 5;
 
-/// Whether a run runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunState {

@@ -5,7 +5,6 @@ use crate::store::sessions::record::Spent;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SessionCost {
-    /// In all.
     pub(crate) session: Spent,
     /// What this process has spent, where that is another amount: the session goes on from an earlier process, or is not the first of this one.
     pub(crate) run: Option<Spent>,

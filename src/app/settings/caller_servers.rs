@@ -16,7 +16,6 @@ const CONFIG_CAP: u64 = 1 << 20;
 /// Servers that a caller may bring along.
 const MAX_SERVERS: usize = 100;
 
-/// The servers of a caller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CallerServers {
     /// Those that live in it.

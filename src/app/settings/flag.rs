@@ -40,9 +40,7 @@ pub(crate) enum Complete {
     Phase,
     /// Where the pipeline waits for approval.
     Approval,
-    /// Permission modes.
     PermissionMode,
-    /// Modes of the sandbox.
     SandboxMode,
 }
 
@@ -170,7 +168,6 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
     }
 }
 
-/// The value as text.
 pub(crate) fn text(value: OsString, flag: &str) -> Outcome<String> {
     value.into_string().map_err(|value| {
         Problem::input(format!(

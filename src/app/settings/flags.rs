@@ -12,7 +12,6 @@ use crate::proc::supervise::{self, SupervisedInput};
 use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::engine::project_trust::RunTrust;
 
-/// All flags.
 pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().chain(json_flags::FLAGS)
 }

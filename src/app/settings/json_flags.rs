@@ -135,7 +135,6 @@ impl JsonFlags {
     }
 }
 
-/// The flags.
 pub(super) static FLAGS: &[Flag] = &[
     flag(
         "output-format",

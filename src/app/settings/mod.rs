@@ -52,7 +52,6 @@ pub(crate) struct ProcessFacts {
     /// `None` when the current directory no longer exists.
     pub current: Option<PathBuf>,
     pub stdin_is_terminal: bool,
-    /// This executable.
     pub executable: Option<PathBuf>,
     /// The arguments after the program's name, as they were typed.
     pub command: Vec<String>,
@@ -241,16 +240,13 @@ impl AccessSettings {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CliArgs {
     pub prompt: PromptSource,
-    /// `--working-dir`.
     pub working_dir: Option<PathBuf>,
     pub model: ModelFlags,
     pub pipeline: PipelineFlags,
     pub access: AccessFlags,
-    /// `--non-interactive`.
     pub non_interactive: bool,
     /// `--plain`, `--curses`.
     pub interface: Option<Interface>,
-    /// `--verbose`.
     pub verbose: bool,
     /// `--ntfy`; empty for a random topic.
     pub ntfy: Option<String>,
@@ -264,22 +260,17 @@ pub(crate) struct CliArgs {
 /// Which models answer, and what they may cost, as typed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelFlags {
-    /// `--provider`.
     pub provider: Option<String>,
-    /// `--model MODEL`.
     pub model: Option<String>,
     /// `--model TIER=MODEL`.
     pub tiers: TierOverrides,
-    /// `--effort`.
     pub effort: Option<Effort>,
-    /// `--max-cost`.
     pub max_cost: Option<f64>,
 }
 
 /// What a model may do and use, as typed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AccessFlags {
-    /// `--tools`.
     pub tools: Option<String>,
     /// `--allowed-tools`, `--disallowed-tools`, `--permission-mode`.
     pub permissions: PermissionFlags,
@@ -289,7 +280,6 @@ pub(crate) struct AccessFlags {
     pub trust: RunTrust,
     /// `--setting-sources` without `project`.
     pub without_project: bool,
-    /// `--no-hooks`.
     pub without_hooks: bool,
 }
 
@@ -302,14 +292,11 @@ pub(crate) struct CommandFlags {
     pub review_job: Option<String>,
     /// `--supervise`: the words are a program to run as its supervisor.
     pub supervise: Option<SupervisedInput>,
-    /// `--help`.
     pub help: bool,
-    /// `--version`.
     pub version: bool,
 }
 
 impl CliArgs {
-    /// Whether it has a prompt.
     fn has_prompt(&self) -> bool {
         let prompt = &self.prompt;
         let given = prompt.text.is_some() || prompt.file.is_some() || prompt.with_stdin;

@@ -19,7 +19,6 @@ pub(crate) const SANDBOX_FAULT: &str = "config.yaml=sandbox";
 /// The flags as typed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SandboxFlags {
-    /// `--sandbox`.
     pub mode: Option<SandboxMode>,
     /// `--sandbox-network`.
     pub network: Option<bool>,

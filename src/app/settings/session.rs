@@ -13,7 +13,6 @@ pub(crate) struct SessionFlags {
     pub resume: Option<String>,
     /// `--fork-session`.
     pub fork: bool,
-    /// `--session-id`.
     pub id: Option<SessionId>,
 }
 
@@ -23,7 +22,6 @@ pub(crate) enum SessionChoice {
     New,
     /// The latest one of the folder.
     Latest,
-    /// The one that this names.
     Named(String),
     /// The user chooses from a list.
     Pick,

@@ -42,7 +42,6 @@ use provider::ProviderLists;
 struct Program {
     name: &'static str,
     purpose: &'static str,
-    /// How to install it.
     install: &'static str,
     /// The argument that prints its version, if there is one.
     version: Option<&'static str>,

@@ -11,7 +11,6 @@ const OTHER_VERSION: &str = "A message has \"jsonrpc\": \"2.0\".";
 pub(crate) enum RpcId {
     /// A number; it should have no fraction.
     Number(Number),
-    /// A text.
     Text(String),
     /// That of an answer to a message that could not be read.
     Null,

@@ -233,7 +233,6 @@ fn wrong(place: &str, words: &str) -> Problem {
     ))
 }
 
-/// How many values there are in a value.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),

@@ -67,7 +67,10 @@ pub(crate) enum SessionEvent {
     /// What one call of the model used.
     Usage(CallUsage),
     /// How full the context is, in tokens.
-    Context { tokens: u64, limit: u64 },
+    Context {
+        tokens: u64,
+        limit: u64,
+    },
     /// AI credits of the session so far, in billionths.
     Credits(f64),
     /// The CLI asks whether a tool may run.
@@ -76,7 +79,6 @@ pub(crate) enum SessionEvent {
     Retry(String),
     /// The CLI shortens the conversation.
     Compacting,
-    /// It has.
     Compacted,
     Failed {
         kind: String,

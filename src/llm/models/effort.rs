@@ -5,7 +5,6 @@ use super::names::{bare_name, rest};
 /// How hard a model may be told to think, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReasoningEffort {
-    /// Not at all.
     None,
     /// As little as it can.
     Minimal,

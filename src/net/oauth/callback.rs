@@ -57,7 +57,6 @@ impl CallbackServer {
         })
     }
 
-    /// The port.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }

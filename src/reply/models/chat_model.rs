@@ -4,7 +4,6 @@ use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Offer, Reply};
 
-/// The chat model.
 pub(crate) trait ChatModel: Send + Sync {
     /// Sends a request; pieces of the text go to `on_piece` as they arrive.
     ///

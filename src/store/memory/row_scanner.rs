@@ -20,7 +20,6 @@ enum ScanState {
     FirstRow,
     NextRow,
     AfterRow,
-    /// In a row.
     Row,
 }
 

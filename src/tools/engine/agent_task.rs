@@ -6,7 +6,6 @@ use crate::base::params::choice;
 use crate::disk::beneath::Root;
 
 choice! {
-    /// The model of an agent.
     pub enum AgentModel {
         /// Chosen by the words of the task.
         Auto = "auto",

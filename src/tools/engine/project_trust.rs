@@ -21,7 +21,6 @@ pub(crate) enum RunTrust {
     Servers,
     /// The folder, and of what acts by itself what has one of these digests.
     Agreed(Vec<String>),
-    /// Nothing.
     Nothing,
 }
 

@@ -110,7 +110,6 @@ pub enum Placement {
 /// When a step of a plan, which a model wrote before it saw any result, may run a tool without a call of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlannedUse {
-    /// Always.
     Always,
     /// When the step has all arguments: they come from the user, never from what another tool returned.
     AsWritten,

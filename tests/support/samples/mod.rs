@@ -28,7 +28,6 @@ pub struct Sample {
     pub expect: String,
     /// Texts that must be shown, from its index; empty if the index has none.
     pub says: Vec<String>,
-    /// Its status.
     pub status: u16,
     /// Its body.
     pub bytes: Vec<u8>,

@@ -213,7 +213,7 @@ impl Player<'_> {
             .any(|(n, v)| n.eq_ignore_ascii_case("connection") && v == "close");
         Ok(match framing {
             Framing::Length if answer.length.is_some() => After::End,
-            Framing::Close | Framing::Raw => After::End,
+            Framing::Raw => After::End,
             _ if told => After::End,
             _ => After::Keep,
         })
@@ -257,7 +257,7 @@ fn head(answer: &Answer) -> Vec<u8> {
             format!("Content-Length: {length}\r\n")
         }
         Framing::Chunked => "Transfer-Encoding: chunked\r\n".to_owned(),
-        Framing::Close | Framing::Raw => "Connection: close\r\n".to_owned(),
+        Framing::Raw => "Connection: close\r\n".to_owned(),
     };
     head += "\r\n";
     head.into_bytes()

@@ -32,8 +32,6 @@ pub(crate) enum Framing {
     Length,
     /// `Transfer-Encoding: chunked`.
     Chunked,
-    /// The body ends with the connection.
-    Close,
     /// The bytes are the whole response, with the status line; the connection ends after them.
     Raw,
 }
@@ -125,12 +123,6 @@ impl Answer {
     /// Frames the body in chunks.
     pub fn chunked(mut self) -> Self {
         self.framing = Framing::Chunked;
-        self
-    }
-
-    /// Ends the body with the connection.
-    pub fn close_delimited(mut self) -> Self {
-        self.framing = Framing::Close;
         self
     }
 

@@ -26,7 +26,6 @@ pub fn calls(calls: &[(&str, &str, Value)]) -> Vec<String> {
         .end()
 }
 
-/// One named event.
 pub fn event(name: &str, value: &Value) -> String {
     format!("event: {name}\ndata: {value}\n\n")
 }
@@ -77,14 +76,6 @@ impl Stream {
         self.block(
             json!({"type": "thinking", "thinking": "", "signature": ""}),
             deltas,
-        )
-    }
-
-    /// A thought that only the provider can read.
-    pub fn redacted_thinking(self, data: &str) -> Self {
-        self.block(
-            json!({"type": "redacted_thinking", "data": data}),
-            Vec::new(),
         )
     }
 

@@ -25,7 +25,6 @@ pub fn calls(calls: &[(&str, &str, Value)]) -> Vec<String> {
         .end()
 }
 
-/// One call.
 pub fn call(id: &str, name: &str, args: Value) -> Vec<String> {
     calls(&[(id, name, args)])
 }
@@ -71,7 +70,6 @@ impl Stream {
         start.delta(json!({"role": "assistant", "content": ""}))
     }
 
-    /// Any delta.
     pub fn delta(self, delta: Value) -> Self {
         self.raw(data(&chunk(delta, None)))
     }
@@ -97,11 +95,6 @@ impl Stream {
         }]}))
     }
 
-    /// A further piece of a call's arguments.
-    pub fn call_piece(self, index: usize, piece: &str) -> Self {
-        self.delta(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
-    }
-
     /// The chunk with the finish reason.
     pub fn finish(self, reason: &str) -> Self {
         self.raw(data(&chunk(json!({}), Some(reason))))
@@ -125,7 +118,6 @@ impl Stream {
         self.raw(format!(": {text}\n\n"))
     }
 
-    /// A frame as it is.
     pub fn raw(mut self, frame: impl Into<String>) -> Self {
         self.frames.push(frame.into());
         self

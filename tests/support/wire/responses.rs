@@ -54,7 +54,6 @@ impl Stream {
         self
     }
 
-    /// Any event.
     pub fn event(mut self, name: &str, mut fields: Value) -> Self {
         fields["type"] = json!(name);
         fields["sequence_number"] = json!(self.frames.len());
@@ -68,7 +67,6 @@ impl Stream {
         self.message(words, None)
     }
 
-    /// A message with its phase.
     pub fn message(self, words: &[&str], phase: Option<&str>) -> Self {
         let index = self.items.len();
         let item = |text: &[Value]| {

@@ -36,7 +36,6 @@ svg { width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px;
 svg .axis { stroke: var(--line); } svg .curve { fill: none; stroke: var(--mark); stroke-width: 2; }
 ";
 
-/// The page.
 pub(crate) fn page(report: &RunReport) -> String {
     let mut out = String::with_capacity(64 << 10);
     let task = escaped(&report.run.task);

@@ -24,7 +24,6 @@ const MAX_COMMITS: u64 = 2_000;
 /// Tickets above a ticket that are looked at; a circle ends there.
 const MAX_DEPTH: usize = 20;
 
-/// A commit.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(crate) struct ReportCommit {
     pub id: String,

@@ -11,7 +11,6 @@ use crate::proc::clipboard::ClipboardContent;
 
 /// Pasted images that are kept for messages to come; the oldest is dropped.
 const MAX_PASTED: usize = 20;
-/// And bytes of them.
 const MAX_PASTED_BYTES: usize = 64 << 20;
 
 #[derive(Default)]

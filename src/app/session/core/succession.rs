@@ -42,7 +42,6 @@ impl Core {
         self.choose_first_model(run, orders);
     }
 
-    /// The conversation begins with this.
     fn begin_after(&mut self, start: &ConversationStart, run: &Run, orders: &mut Orders) {
         if start.is_apart {
             // The chat log holds what was said elsewhere too.

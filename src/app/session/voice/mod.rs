@@ -83,7 +83,6 @@ pub(crate) enum VoiceKey {
     Enter,
     /// A key that changes the input.
     Typing,
-    /// Any other.
     Other,
 }
 

@@ -48,7 +48,6 @@ pub(super) enum WorkerEvent {
     Question(PendingQuestion),
     /// Nobody waits any more for the answer to a question.
     QuestionOver,
-    /// A turn has ended.
     TurnEnded(u64, Box<TurnEnd>),
     /// A provider was chosen, or none could be.
     Chosen(Outcome<Box<ModelTarget>>),
@@ -59,7 +58,10 @@ pub(super) enum WorkerEvent {
         outcome: Outcome<String>,
     },
     /// The last lines of a shell command of the user that runs.
-    CommandOutput { id: u64, lines: String },
+    CommandOutput {
+        id: u64,
+        lines: String,
+    },
     /// Where the session works now.
     Place(Outcome<Place>),
     /// Text that the user asked for: a list, a report, a tool's result.
@@ -77,9 +79,15 @@ pub(super) enum WorkerEvent {
     /// The end of the chat log, which a tool of this conversation has changed; `None` when it did not begin with it.
     Loaded(u64, Outcome<Option<Vec<LogEntry>>>),
     /// A tool that the user called has ended.
-    ToolCalled { id: u64, ended: Box<FinishedCall> },
+    ToolCalled {
+        id: u64,
+        ended: Box<FinishedCall>,
+    },
     /// A command that waited for a model or a program has ended.
-    Report { id: u64, outcome: Outcome<String> },
+    Report {
+        id: u64,
+        outcome: Outcome<String>,
+    },
     /// The older part of the conversation of this number was summarized; `None` when there was nothing to summarize.
     Compacted(u64, Outcome<Option<Vec<Message>>>),
     /// The conversation as it is now was written, with a notice if that went wrong.
@@ -119,7 +127,6 @@ pub(super) enum WorkerEvent {
     Remembered,
 }
 
-/// How a turn ended.
 #[derive(Debug, Default)]
 pub(in crate::app) struct TurnEnd {
     /// The conversation with everything that was received; `None` after a crash of the worker.

@@ -11,7 +11,6 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 pub(super) struct LenientText<'a>(pub(super) Option<Cow<'a, str>>);
 
 impl LenientText<'_> {
-    /// The string, if there is one.
     pub(super) fn filled(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }

@@ -26,7 +26,6 @@ impl<'a> SentTools<'a> {
         }
     }
 
-    /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a Offered> {
         self.direct.iter().copied().chain(self.deferred)
     }

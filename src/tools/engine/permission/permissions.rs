@@ -137,7 +137,6 @@ impl Permissions {
         }
     }
 
-    /// The turn has ended.
     pub(crate) fn end_turn(&self) {
         if !self.rules().allow_in_turn.is_empty() {
             self.rules_mut().allow_in_turn.clear();

@@ -24,7 +24,6 @@ const OVERLOADED: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OsmPlace {
-    /// Its own name, if it has one.
     pub(crate) name: Option<String>,
     /// Name and address.
     pub(crate) label: String,

@@ -8,7 +8,6 @@ use crate::tools::output::measures::compass;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegEnd {
-    /// At the waypoint with this number.
     Waypoint(usize),
     Destination,
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::formats::address::decoded;
 
-/// The host of the redirects.
 const REDIRECT_HOST: &str = "duckduckgo.com";
 
 /// The address behind `href`, whose entities are already decoded; `None` for advertisements and for anything that is not a web address.

@@ -57,7 +57,6 @@ pub(crate) enum Background {
 }
 
 impl Background {
-    /// Of this colour.
     pub(crate) fn of(colour: Rgb) -> Self {
         // Where black and white text are equally readable.
         if luminance(colour) > 0.179 {

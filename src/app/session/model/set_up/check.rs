@@ -21,7 +21,6 @@ const CLI_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest address that is taken.
 const MAX_ADDRESS_BYTES: usize = 2_000;
 
-/// What is to be checked.
 pub(super) enum Check {
     Key {
         row: &'static ProviderSpec,
