@@ -14,6 +14,7 @@ use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::model_call::user_facts::{CallerPrompt, UserFacts};
 use crate::store::project_documents;
 use crate::store::project_texts::{self, ProjectTexts};
+use crate::store::trusted_projects::TrustKind;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::permission::mode::PermissionMode;
 use crate::tools::session::skills;
@@ -38,6 +39,8 @@ struct PromptSubject {
     folder: Option<PathBuf>,
     coding: bool,
     plans: bool,
+    /// Skills of the project are named.
+    uses_project: bool,
 }
 
 impl PromptSubject {
@@ -50,6 +53,7 @@ impl PromptSubject {
             folder: root.map(|root| root.path().to_owned()),
             coding,
             plans: plans(session),
+            uses_project: session.trust.agrees(&session.paths, TrustKind::Skill, ""),
         }
     }
 }
@@ -98,7 +102,7 @@ impl SystemPrompt {
         }
     }
 
-    /// Whether profile, preferences, working directory and mode are still the same.
+    /// Whether profile, preferences, working directory, mode and what is used of the project are still the same.
     pub(crate) fn fits(&self, session: &SessionContext, person: &UserFacts, coding: bool) -> bool {
         self.subject == PromptSubject::now(session, person, coding)
     }

@@ -225,11 +225,11 @@ pub(crate) fn open_project(session: &SessionContext, warn: &mut dyn FnMut(String
     session.hooks.remove(HookOrigin::Project);
     // A file with a fault runs nothing, so that the folder's trust is enough for what it says about failures: a fault must not switch off what was agreed to.
     let counts = |read: &ReadHooks| {
-        let (kind, digest) = match read.hooks {
-            Ok(_) => (TrustKind::Hook, read.digest.as_str()),
-            Err(_) => (TrustKind::Skill, ""),
-        };
-        session.trust.agrees(&session.paths, kind, digest)
+        let trust = &session.trust;
+        match read.hooks {
+            Ok(_) => trust.agrees(&session.paths, TrustKind::Hook, &read.digest),
+            Err(_) => is_folder_trusted(session),
+        }
     };
     if let Some(read) = project_hooks(folder)
         && counts(&read)
@@ -314,9 +314,13 @@ fn left_out(session: &SessionContext, settings: &Settings) -> Option<(String, bo
         return None;
     }
     let fault = fault_of(session);
-    let is_told = is_fault_told(session);
-    let Some(words) = summary(&unused(session, items_of(session))) else {
-        return fault.map(|words| (words, is_told));
+    let is_trusted = is_folder_trusted(session);
+    let mut items = unused(session, items_of(session));
+    // What a skill would allow counts for nobody here; the skill itself is used.
+    items.retain(|item| item.kind != TrustKind::Skill || !is_trusted);
+    let Some(words) = summary(&items) else {
+        // That of a trusted project was told as the session was opened, with what follows.
+        return fault.map(|words| (words, is_trusted));
     };
     let dir = escape_controls(&clip(&folder.path.display().to_string(), 200));
     let mut words = format!(
@@ -336,8 +340,8 @@ pub(crate) fn fault_of(session: &SessionContext) -> Option<String> {
         .flatten()
 }
 
-/// Whether a fault of the project's hooks file was told as the session was opened: that of a trusted one was, with what follows.
-pub(crate) fn is_fault_told(session: &SessionContext) -> bool {
+/// Whether the session uses of its project what is only text, whatever else has changed since somebody agreed.
+pub(crate) fn is_folder_trusted(session: &SessionContext) -> bool {
     session.trust.agrees(&session.paths, TrustKind::Skill, "")
 }
 

@@ -32,6 +32,8 @@ struct StreamState {
     /// Standard output is a terminal.
     terminal: bool,
     line_start: bool,
+    /// What comes next belongs to another message of the model.
+    has_ended: bool,
     write_error: Option<io::Error>,
 }
 
@@ -47,6 +49,7 @@ impl StdoutSink {
                 terminal: out.is_terminal(),
                 out,
                 line_start: true,
+                has_ended: false,
                 write_error: None,
             }),
             reader_gone: gone,
@@ -114,8 +117,12 @@ impl EventSink for StdoutSink {
             Event::Delta(text) => {
                 let mut state = self.lock();
                 let text = for_reader(&text, state.terminal);
+                if std::mem::take(&mut state.has_ended) && !state.line_start {
+                    self.write(&mut state, "\n");
+                }
                 self.write(&mut state, &text);
             }
+            Event::ReplyEnded(_) => self.lock().has_ended = true,
             Event::ToolsStarted(calls) => self.marker(&calls),
             Event::Notice(Level::Info | Level::Warning, words) => {
                 // A line break in a server's message must not start a line at the margin.
@@ -152,7 +159,6 @@ impl EventSink for StdoutSink {
             | Event::Output { .. }
             | Event::CallChanged { .. }
             | Event::Wait(_)
-            | Event::ReplyEnded(_)
             | Event::Compacted { .. }
             | Event::ToolDone { .. }
             | Event::Pipeline(_)

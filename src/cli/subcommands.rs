@@ -143,6 +143,7 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         "trust-project-mcp",
         "sandbox",
         "sandbox-network",
+        "add-dir",
     ]),
     subcommand(
         "trust",

@@ -12,16 +12,17 @@ use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 
 use super::capture::{Captured, KeepLimits};
 use super::child_pid::{on_exit, pid_of};
 use super::last_lines::LastLines;
 use super::own_image;
+use super::process_group::ProcessGroup;
 use super::program::{find_for_command, find_on_path};
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::sandbox::policy::Policy;
@@ -50,6 +51,8 @@ pub(crate) enum Leftovers {
     Kill,
     /// They keep running.
     Leave,
+    /// The whole group is killed; where it is cancelled or takes too long, those that left the group are, too.
+    KillStarted,
     /// The whole group is killed, and under a supervisor daemons that left it are, too.
     KillDaemons,
 }
@@ -222,11 +225,11 @@ impl ProgramSpec {
         if let Some(ceiling) = self.ceiling {
             ceiling.set(&child);
         }
-        let group = Group::of(&child);
+        let group = ProcessGroup::of(&child, self.leftovers == Leftovers::KillStarted);
         let closer = {
             let group = group.clone();
             stop.on_fire(move || {
-                group.signal(Signal::TERM);
+                group.end();
                 wake_with(for_closer, CANCEL_FIRED);
             })
         };
@@ -261,7 +264,7 @@ impl ProgramSpec {
         let clear = serving
             .as_ref()
             .map_or(true, |serving| match self.leftovers {
-                Leftovers::Kill | Leftovers::KillDaemons => true,
+                Leftovers::Kill | Leftovers::KillStarted | Leftovers::KillDaemons => true,
                 Leftovers::Leave => serving.ended,
             });
         if clear {
@@ -379,7 +382,12 @@ impl ProgramSpec {
     }
 
     /// Serves the pipes until the child has ended and its output is read, or until the time limits expire.
-    fn serve(&self, pump: &mut Pump<'_>, group: &Group, start: Instant) -> io::Result<Course> {
+    fn serve(
+        &self,
+        pump: &mut Pump<'_>,
+        group: &ProcessGroup,
+        start: Instant,
+    ) -> io::Result<Course> {
         let mut serving = Course::default();
         // When the group will get KILL, once it is being ended, and when it got it.
         let mut kill_at: Option<Instant> = None;
@@ -412,7 +420,7 @@ impl ProgramSpec {
                     break;
                 } else {
                     serving.timed_out = true;
-                    group.signal(Signal::TERM);
+                    group.end();
                     kill_at = Some(now + self.grace);
                 }
                 continue;
@@ -545,28 +553,6 @@ fn signal_words(number: i32) -> String {
         _ => return number.to_string(),
     };
     format!("{number} ({name})")
-}
-
-/// The child's process group, until the child is reaped.
-#[derive(Clone)]
-struct Group(Arc<Mutex<Option<Pid>>>);
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        Self(Arc::new(Mutex::new(pid_of(child))))
-    }
-
-    /// Signals every process of the group. Failure means that none is left.
-    fn signal(&self, signal: Signal) {
-        let pid = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pid) = *pid {
-            let _none_left = kill_process_group(pid, signal);
-        }
-    }
-
-    fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
 }
 
 fn wake_with(mut waker: io::PipeWriter, byte: u8) {

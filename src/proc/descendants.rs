@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal};
+
 /// Whether this process adopts in order to end whom it adopts.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
@@ -68,6 +70,35 @@ pub(super) fn end_outside_group(grace: Duration) {
     let _ = grace;
 }
 
+/// Processes below another one that are not in its group, as they were once.
+#[derive(Debug, Default)]
+pub(super) struct LeftGroup {
+    #[cfg(target_os = "linux")]
+    processes: Vec<linux::Process>,
+}
+
+impl LeftGroup {
+    /// Those of the group that `leader` leads.
+    pub(super) fn of(leader: Pid) -> Self {
+        #[cfg(not(target_os = "linux"))]
+        let _ = leader;
+        Self {
+            #[cfg(target_os = "linux")]
+            processes: linux::outside_group(leader),
+        }
+    }
+
+    /// Signals those that have not ended since.
+    pub(super) fn signal(&self, signal: Signal) {
+        #[cfg(not(target_os = "linux"))]
+        let _ = signal;
+        #[cfg(target_os = "linux")]
+        for process in &self.processes {
+            linux::send(process, signal);
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashMap;
@@ -116,7 +147,8 @@ mod linux {
             return false;
         }
         let own = filters("self");
-        below().iter().any(|process| is_sandboxed(process, own))
+        let mut below = below(getpid()).into_iter();
+        below.any(|process| is_sandboxed(&process, own))
     }
 
     fn is_sandboxed(process: &Process, own: u32) -> bool {
@@ -134,6 +166,12 @@ mod linux {
             .unwrap_or_default()
     }
 
+    pub(super) fn outside_group(leader: Pid) -> Vec<Process> {
+        let mut below = below(leader);
+        below.retain(|process| process.group != leader.as_raw_nonzero().get());
+        below
+    }
+
     pub(super) fn end_outside_group(grace: Duration) {
         let own = getpgrp().as_raw_nonzero().get();
         end(grace, |process| process.group != own);
@@ -141,7 +179,7 @@ mod linux {
 
     fn end(grace: Duration, is_meant: impl Fn(&Process) -> bool) {
         let signalled = |signal| {
-            let below = below();
+            let below = below(getpid());
             let meant: Vec<&Process> = below.iter().filter(|process| is_meant(process)).collect();
             for process in &meant {
                 send(process, signal);
@@ -154,7 +192,7 @@ mod linux {
         let until = Instant::now() + grace;
         while Instant::now() < until {
             thread::sleep(LOOK);
-            if !below().iter().any(&is_meant) {
+            if !below(getpid()).iter().any(&is_meant) {
                 return;
             }
         }
@@ -171,7 +209,7 @@ mod linux {
         matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
     }
 
-    fn below() -> Vec<Process> {
+    fn below(top: Pid) -> Vec<Process> {
         let Ok(entries) = fs::read_dir("/proc") else {
             return Vec::new();
         };
@@ -183,7 +221,7 @@ mod linux {
             children.entry(process.parent).or_default().push(process);
         }
         let mut found = Vec::new();
-        let mut parents = vec![getpid().as_raw_nonzero().get()];
+        let mut parents = vec![top.as_raw_nonzero().get()];
         while let Some(parent) = parents.pop() {
             for process in children.remove(&parent).unwrap_or_default() {
                 parents.push(process.pid);
@@ -216,7 +254,7 @@ mod linux {
     }
 
     /// Signals this very process, and none that got its id since.
-    fn send(process: &Process, signal: Signal) {
+    pub(super) fn send(process: &Process, signal: Signal) {
         let Some(pid) = Pid::from_raw(process.pid) else {
             return;
         };

@@ -20,6 +20,7 @@ pub(crate) mod git;
 pub(crate) mod last_lines;
 pub(crate) mod own_image;
 pub(crate) mod piped;
+mod process_group;
 pub(crate) mod program;
 pub(crate) mod pump;
 pub(crate) mod ripgrep;

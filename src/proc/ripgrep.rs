@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::child::ProgramSpec;
 use super::program::find_program;
 use super::sandbox::landlock_abi;
-use super::sandbox::policy::{Policy, SandboxMode};
+use super::sandbox::policy::Policy;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 
@@ -118,13 +118,8 @@ impl Ripgrep {
         let system: Result<Vec<String>, _> = system.map(OsString::into_string).collect();
         let readable = folder.readable.iter().cloned().chain(system.ok()?);
         Some(Policy {
-            mode: SandboxMode::ReadOnly,
-            network: false,
-            local_sockets: false,
-            writable: Vec::new(),
             readable: Some(readable.collect()),
-            max_abi: None,
-            report: None,
+            ..Policy::default()
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::capture::KeepLimits;
 use super::capture::without_links;
-use super::child::{ProgramOutput, ProgramSpec};
+use super::child::{Leftovers, ProgramOutput, ProgramSpec};
 use super::last_lines::LastLines;
 use super::program::{find_program, is_executable};
 use super::sandbox::session_sandbox::CommandSandbox;
@@ -69,6 +69,7 @@ impl ShellCommand<'_> {
         let mut run = ProgramSpec::new(shell(env)?, ["-c", self.text], variables);
         run.dir = Some(self.dir.to_owned());
         run.limit = self.limit;
+        run.leftovers = Leftovers::KillStarted;
         run.supervisor = self.supervisor.map(Path::to_owned);
         run.sandbox = self.sandbox.map(|sandbox| sandbox.policy.clone());
         let id = crate::base::ids::hex(4);

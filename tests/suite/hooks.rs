@@ -215,11 +215,14 @@ fn status_2_keeps_a_call_and_a_message_and_gives_the_model_the_words() {
         says("DONE"),
     ]);
     let done = home.ask(&working(&server), "work").run().expect(0);
-    done.stdout_has(&["DONE"]);
+    assert!(done.text().ends_with("done\nDONE\n"), "{}", done.text());
     assert!(last_sent(&server, 0).contains("[A hook of the user says: Mind the gap.]"));
     assert!(last_sent(&server, 1).contains("Nothing is removed here."));
     assert_eq!(home.read("work/result"), "done\n");
     assert!(last_sent(&server, 3).contains("Say it louder."));
+    let server = playing([says("one."), says("two.")]);
+    let done = home.chat(&server).stdin("work\n").run().expect(0);
+    done.stdout_has(&["Marvin: one.\nMarvin: two.\n"]);
     let done = home
         .ask("http://127.0.0.1:9/v1", "a secret")
         .run()
@@ -556,10 +559,17 @@ fn the_reply_flow_asks_the_same_hooks() {
         "{told:?}"
     );
     assert_eq!(told.last(), Some(&"SessionEnd"));
-    // Each objection stands behind the answer that it is about.
+    // Each objection stands behind the answer that it is about, in the file too.
     let asked = model.requests().pop().unwrap().json().to_string();
-    let place = |words: &str| asked.find(words).unwrap();
-    assert!(place("At nine.") < place("Say it again."), "{asked}");
+    let id = all[0]["session_id"].as_str().unwrap();
+    let kept = home.marvin().args(["export", id]).run().expect(0).output();
+    for text in [asked, kept] {
+        let place = |words: &str| {
+            let found = text.find(words);
+            found.unwrap_or_else(|| panic!("{words}: {text}"))
+        };
+        assert!(place("At nine.") < place("Say it again."), "{text}");
+    }
 }
 
 #[test]

@@ -97,13 +97,13 @@ fn the_model_is_told_of_skills_and_reads_them() {
 #[test]
 fn the_user_calls_a_skill_by_its_name() {
     let home = home();
-    let server = playing([says("Done.")]);
-    home.ask(&server.url("/v1"), "/release 1.2 please")
-        .run()
-        .expect(0);
-    let sent = last_sent(&server, 0);
-    assert!(sent.starts_with("/release 1.2 please"), "{sent}");
-    assert!(sent.contains("Run the checks"), "{sent}");
+    for line in ["/release 1.2 please", "/skill:release 1.2 please"] {
+        let server = playing([says("Done.")]);
+        home.ask(&server.url("/v1"), line).run().expect(0);
+        let sent = last_sent(&server, 0);
+        assert!(sent.starts_with(line), "{sent}");
+        assert!(sent.contains("Run the checks"), "{sent}");
+    }
     // In a conversation too, where another name is answered at once.
     let server = playing([says("Done.")]);
     let done = home
@@ -118,6 +118,29 @@ fn the_user_calls_a_skill_by_its_name() {
         said.contains("/release") && said.contains("in use"),
         "{said}"
     );
+}
+
+#[test]
+fn what_a_trusted_project_brings_is_used_until_somebody_says_no() {
+    let home = home();
+    home.marvin().arg("trust").run().expect(0);
+    // One that came later is used; what it would allow counts for nobody here.
+    home.write("work/.agents/skills/later/SKILL.md", RELEASE);
+    let server = playing([says("Done.")]);
+    let done = home.ask(&server.url("/v1"), "work").run().expect(0);
+    assert!(system(&server).contains("- later: "));
+    assert!(!done.errors().contains("Not used"), "{}", done.errors());
+    let server = playing([says("Done."), says("Done.")]);
+    home.chat(&server)
+        .arg("--trust-project")
+        .stdin("work\n/trust no\nwork\n")
+        .run()
+        .expect(0);
+    let named = [0, 1].map(|n| {
+        let system = messages(&server, n)[0]["content"].to_string();
+        system.contains("- deploy: ")
+    });
+    assert_eq!(named, [true, false]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl ProjectQuestion {
             let list = question(folder, &items, run);
             self.open = Some((list.clone(), all));
             orders.show(UiUpdate::Offer(list));
-        } else if !extensions::is_fault_told(session) {
+        } else if !extensions::is_folder_trusted(session) {
             // There is nothing to ask about.
             extensions::fault_of(session)
                 .into_iter()

@@ -287,20 +287,23 @@ impl TurnJob {
         }
     }
 
-    /// Has the flow go on as long as a hook keeps the turn from ending; returns its last answer.
-    fn while_hooks_object(
+    /// Has the flow answer as long as a hook keeps the turn from ending; returns its last answer, and adds what was said before it to `said`.
+    fn flow_answer(
         &self,
         ctx: &ToolContext,
         flow: &FlowTurn,
-        input: ReplyInput<'_>,
-        mut end: ReplyEnd,
+        input: &ReplyInput<'_>,
+        said: &mut Vec<Message>,
     ) -> Result<ReplyEnd, Failure> {
         let mut stops = StopHooks::default();
+        let mut end = flow.engine.answer(ctx, &self.target, input)?;
         // Who was told that the turn ended is not asked whether it may.
         while !end.is_stop
             && ctx.session.hooks.end().is_none()
             && let Some(words) = stops.objection(ctx, &end.text)
         {
+            said.push(Message::assistant(scrub(&end.text)));
+            said.push(Message::user(scrub(&words)));
             let input = ReplyInput {
                 text: &words,
                 at: flow.engine.stamp(self.context.clock.now().timestamp()),
@@ -309,7 +312,6 @@ impl TurnJob {
             let next = flow.engine.answer(ctx, &self.target, &input)?;
             end.effects.extend(next.effects);
             end = ReplyEnd {
-                text: format!("{}\n\n{}", end.text.trim_end(), next.text),
                 effects: end.effects,
                 ..next
             };
@@ -332,6 +334,10 @@ impl TurnJob {
 
     /// Puts what a server's prompt says in the place of a line that calls it.
     fn expand_prompt(&mut self) -> Outcome<()> {
+        // `/skill:NAME` looks like a prompt of a server.
+        if skills::is_called(&self.context, &self.message.text) {
+            return Ok(());
+        }
         let servers = self.context.modules.get::<SessionServers>();
         let said = servers.prompt(&self.context, &self.message.text, &self.stop);
         let Some(content) = said.transpose()? else {
@@ -493,9 +499,8 @@ impl TurnJob {
             effort: self.mode.effort,
             person,
         };
-        let answered = flow.engine.answer(ctx, &self.target, &input);
-        let answered = answered.and_then(|end| self.while_hooks_object(ctx, &flow, input, end));
-        let (end, failure) = match answered {
+        let mut said = vec![Message::user(scrub(&text))];
+        let (end, failure) = match self.flow_answer(ctx, &flow, &input, &mut said) {
             Ok(end) => (end, None),
             Err(failure) => {
                 let effects = flow.engine.take_effects();
@@ -513,7 +518,7 @@ impl TurnJob {
             offer,
         } = std::mem::take(&mut self.before);
         if !end.is_stop {
-            messages.push(Message::user(scrub(&text)));
+            messages.append(&mut said);
             if !end.text.trim().is_empty() {
                 messages.push(Message::assistant(scrub(&end.text)));
             }

@@ -10,6 +10,7 @@ use crate::base::variables::{MARVIN_SANDBOX_ACTIVE, MARVIN_SANDBOX_NETWORK_ACTIV
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::ripgrep::Ripgrep;
+use crate::proc::sandbox::policy::Policy;
 use crate::proc::sandbox::{cannot_fence, landlock_abi, words};
 
 pub(super) fn holds(settings: &Settings) -> Finding {
@@ -36,7 +37,7 @@ pub(super) fn searches(settings: &Settings) -> Finding {
 fn tried(settings: &Settings) -> Outcome<String> {
     let abi = landlock_abi().map_err(cannot_fence)?;
     let mut run = ProgramSpec::new("true", [""; 0], command_env(&settings.env));
-    run.sandbox = Some(words::trial());
+    run.sandbox = Some(Policy::default());
     run.limit = Duration::from_secs(5);
     run.run(&Cancel::new())?;
     let (holds, open) = words::held(abi);

@@ -19,6 +19,8 @@ const NOT_OVER: [&str; 5] = [
     "rebase-apply",
     "index.lock",
 ];
+/// Where a repository keeps its branches, and their logs.
+const BRANCHES: [&str; 2] = ["refs/heads", "logs/refs/heads"];
 /// Records of the worktrees that Marvin has made, there.
 const RECORDS: &str = "marvin/worktrees";
 /// Largest record in bytes; it holds a whole task.
@@ -66,40 +68,37 @@ impl LinkedWorktree {
         }
     }
 
-    /// What its commands may change. A link in the place of a folder is none of it.
     /// What its commands may change. A link in the place of a folder is none of it. In a worktree that Marvin made, branches that lie elsewhere than its own
     /// are the user's, who may have one checked out.
     pub(super) fn writable(&self) -> Vec<PathBuf> {
-        let (refs, logs) = match self.branches() {
-            Some(folder) => (
-                self.common.join("refs/heads").join(&folder),
-                self.common.join("logs/refs/heads").join(&folder),
-            ),
-            None => (self.common.join("refs"), self.common.join("logs")),
+        let [refs, logs] = match self.own_folder() {
+            Some(folder) => BRANCHES.map(|above| self.common.join(above).join(&folder)),
+            None => ["refs", "logs"].map(|folder| self.common.join(folder)),
         };
         let all = [self.common.join("objects"), refs, logs, self.own.clone()];
         let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
         all.into_iter().filter(is_folder).collect()
     }
 
-    /// The folder of its branch below `refs/heads`, where Marvin made the worktree. git removes the folder when it packs references.
-    fn branches(&self) -> Option<PathBuf> {
+    /// Makes the folder of its branch again, before its commands run: git removes it when it packs references.
+    pub(super) fn prepare(&self) {
+        let Some(folder) = self.own_folder() else {
+            return;
+        };
+        let above = BRANCHES.map(|above| self.common.join(above));
+        for above in above.iter().filter(|above| above.is_dir()) {
+            // Where it cannot be made no commit can, and git says so.
+            let _ = fs::create_dir_all(above.join(&folder));
+        }
+    }
+
+    /// The folder of its branch below `refs/heads`, where Marvin made the worktree.
+    fn own_folder(&self) -> Option<PathBuf> {
         let branch = self.own_branch()?;
         let folder = Path::new(&branch).parent()?;
-        let is_plain = folder
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if folder.as_os_str().is_empty() || !is_plain {
-            return None;
-        }
-        for above in ["refs/heads", "logs/refs/heads"] {
-            let above = self.common.join(above);
-            if above.is_dir() {
-                // Where it cannot be made no commit can, and git says so.
-                let _ = fs::create_dir_all(above.join(folder));
-            }
-        }
-        Some(folder.to_owned())
+        let mut parts = folder.components();
+        let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
+        (is_plain && folder != Path::new("")).then(|| folder.to_owned())
     }
 
     /// The branch of a worktree that Marvin made, by its record, which no command can change.
@@ -170,6 +169,9 @@ mod tests {
             put(folder.join("w.json"), text.to_string());
         };
         fs::create_dir_all(top.join("main/.git/refs/heads")).unwrap();
+        record(&work, "marvin/x");
+        let before = ["objects", "worktrees/w"].map(|name| top.join("main/.git").join(name));
+        assert_eq!(linked.writable(), before, "asking makes nothing");
         let with_refs = |refs: &str| {
             ["objects", refs, "worktrees/w"].map(|name| top.join("main/.git").join(name))
         };
@@ -180,6 +182,7 @@ mod tests {
             (&work, "../../hooks/x", "refs"),
         ] {
             record(path, branch);
+            linked.prepare();
             assert_eq!(linked.writable(), with_refs(refs), "{branch}");
         }
         // Another folder that points to the same place is not named there.

@@ -48,7 +48,8 @@ fn try_kernel() -> Result<u32, String> {
         return Err("/proc is not mounted".to_owned());
     }
     // What is around this process may refuse any of the steps. They hold the thread that takes them.
-    let trial = thread::Builder::new().spawn(move || kernel::try_steps(&words::trial(), abi));
+    let trial =
+        thread::Builder::new().spawn(move || kernel::try_steps(&policy::Policy::default(), abi));
     match trial.map(thread::JoinHandle::join) {
         Ok(Ok(Err(reason))) => Err(reason),
         // No thread, no trial: the layer tells of what fails then.

@@ -286,10 +286,15 @@ pub(super) fn put_back(
         file.write_all(bytes)?;
         rustix::fs::fchmod(&file, mode)?;
     }
-    // A folder in its place stays, and is told.
-    renameat(&at, &fresh, &at, name).inspect_err(|_| {
-        let _left = unlinkat(&at, &fresh, AtFlags::empty());
-    })?;
+    renameat(&at, &fresh, &at, name)
+        .or_else(|_| {
+            // A folder that was put in its place goes aside, with what is in it.
+            renameat(&at, name, &at, format!("{fresh}-folder"))?;
+            renameat(&at, &fresh, &at, name)
+        })
+        .inspect_err(|_| {
+            let _left = unlinkat(&at, &fresh, AtFlags::empty());
+        })?;
     Ok(())
 }
 

@@ -2,9 +2,14 @@
 //!
 //! Both are gone through line by line, and what is not understood is left out. What is kept git reads as it is read here: no kept line continues on the next.
 
+use crate::base::word_list::WordList;
 use crate::proc::git::allowed::starts_nothing;
 
-/// `text`, of configuration, without settings that may start a program or read more configuration; see git-config(1).
+/// Keys that have git write wherever the configuration says: files of `core.worktree`, without which they are where the repository is, and of `http.cookieFile`.
+const WRITING: WordList = WordList("worktree savecookies");
+
+/// `text`, of configuration, without settings that may start a program, read more configuration or have files
+/// elsewhere; see git-config(1).
 pub(super) fn plain_config(text: &[u8]) -> Vec<u8> {
     let mut section = None;
     plain_lines(text, |line| {
@@ -24,7 +29,8 @@ pub(super) fn plain_config(text: &[u8]) -> Vec<u8> {
         let is_key = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let is_whole = key.chars().all(is_key) && !value.ends_with('\\');
         let name = section.as_ref().map(|section| format!("{section}.{key}"));
-        is_whole && name.is_some_and(|name| starts_nothing(name.as_bytes()))
+        let writes = WRITING.has_in_any_case(key);
+        is_whole && !writes && name.is_some_and(|name| starts_nothing(name.as_bytes()))
     })
 }
 
@@ -78,6 +84,8 @@ mod tests {
         assert_eq!(plain_config(plain.as_bytes()), plain.as_bytes());
         for evil in [
             "fsmonitor = evil",
+            "workTree = /evil",
+            "[http \"x\"]\nsaveCookies = evil",
             "FsMonitor=evil",
             "\tsshCommand = evil # bare = false",
             "bare = false\\\nfsmonitor = evil",

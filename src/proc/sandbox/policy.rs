@@ -51,8 +51,8 @@ impl SandboxMode {
     }
 }
 
-/// What the layer is told, as JSON. A field that it does not know is an error: it must not hold less than was meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What the layer is told, as JSON. A field that it does not know is an error: it must not hold less than was meant. By itself it permits nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
     pub mode: SandboxMode,

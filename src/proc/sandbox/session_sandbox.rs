@@ -222,10 +222,8 @@ impl SessionSandbox {
         let choice = SandboxChoice {
             mode: SandboxMode::WorkspaceWrite,
             network: true,
-            writable: Vec::new(),
-            exclude_tmp: false,
-            local_sockets: false,
             is_default: true,
+            ..SandboxChoice::default()
         };
         Self::new(Some(choice), self.folders.clone()).for_command(dir, env)
     }
@@ -239,6 +237,7 @@ impl SessionSandbox {
             return Ok(None);
         };
         let tmp = private_dir::path()?;
+        let linked = LinkedWorktree::of(dir);
         let mut writable = vec![tmp.clone()];
         let mut caches = tmp.join("cache");
         if choice.mode == SandboxMode::WorkspaceWrite {
@@ -249,6 +248,7 @@ impl SessionSandbox {
                 ))
                 .next("Start Marvin in the project's own folder (or name that with --working-dir), or with --sandbox read-only or danger-full-access (or MARVIN_SANDBOX in its environment)."));
             }
+            linked.iter().for_each(LinkedWorktree::prepare);
             writable.extend(self.writable_in(dir));
             if let Some(own) = self.cache_of(dir) {
                 writable.push(own.clone());
@@ -271,17 +271,10 @@ impl SessionSandbox {
             network: choice.network,
             local_sockets: choice.local_sockets,
             writable,
-            readable: None,
-            max_abi: None,
-            report: None,
+            ..Policy::default()
         };
         Ok(Some(CommandSandbox {
-            set: self.variables(
-                choice,
-                (&tmp, &caches),
-                LinkedWorktree::of(dir).as_ref(),
-                env,
-            ),
+            set: self.variables(choice, (&tmp, &caches), linked.is_some(), env),
             policy,
         }))
     }
@@ -328,7 +321,7 @@ impl SessionSandbox {
         &self,
         choice: &SandboxChoice,
         (tmp, caches): (&Path, &Path),
-        linked: Option<&LinkedWorktree>,
+        is_linked: bool,
         env: &Env,
     ) -> Vec<(String, String)> {
         let mut set = vec![
@@ -346,8 +339,8 @@ impl SessionSandbox {
             // npm would look names up again for half a minute.
             set.push(("npm_config_fetch_retries".to_owned(), "0".to_owned()));
         }
-        for (name, value) in linked.iter().flat_map(|_| REBASE) {
-            set.push((name.to_owned(), value.to_owned()));
+        if is_linked {
+            set.extend(REBASE.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
         for (name, own, beneath_home) in CACHES {
             let named = env.get(name).map(PathBuf::from);
@@ -399,10 +392,7 @@ mod tests {
         SandboxChoice {
             mode,
             network: true,
-            writable: Vec::new(),
-            exclude_tmp: false,
-            local_sockets: false,
-            is_default: false,
+            ..SandboxChoice::default()
         }
     }
 

@@ -76,10 +76,14 @@ impl Policy {
     }
 }
 
-/// What a command is told besides in whose linked worktree git could delete no reference. It need not have failed: git goes on after some of that.
+/// What a command is told besides in whose linked worktree git could delete no reference, or make no worktree. It need not have failed: git goes on after some of that.
 pub(crate) fn references_hint(output: &str) -> Option<&'static str> {
-    output.contains("packed-refs.lock").then_some(
-        "[In the sandbox of a linked worktree git cannot delete or rename branches and tags: it locks packed-refs beside the configuration of the repository. What it says of that at the end of cherry-pick, revert, stash or rebase changes nothing: they are complete. Delete and rename outside the sandbox, or leave it to the user.]",
+    let is_refused = |line: &str| {
+        let is_there = line.contains("packed-refs.lock") || line.contains(".git/worktrees/");
+        is_there && line.contains("Permission denied")
+    };
+    output.lines().any(is_refused).then_some(
+        "[In the sandbox of a linked worktree git cannot delete or rename branches and tags, bisect, or make worktrees: that changes the repository beside its configuration. What it says of packed-refs at the end of checkout, merge, reset, cherry-pick, revert, stash or rebase changes nothing: they are complete. Do the former outside the sandbox, or leave it to the user.]",
     )
 }
 
@@ -107,19 +111,6 @@ pub(crate) fn held(abi: u32) -> (String, String) {
     (part(true).join(", "), open.join(", "))
 }
 
-/// The policy with which `marvin doctor` tries the layer.
-pub(crate) fn trial() -> Policy {
-    Policy {
-        mode: SandboxMode::ReadOnly,
-        network: false,
-        local_sockets: false,
-        writable: Vec::new(),
-        readable: None,
-        max_abi: None,
-        report: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +119,7 @@ mod tests {
     fn a_refusal_near_the_end_of_the_output_brings_a_hint_and_nothing_else_does() {
         let policy = Policy {
             writable: vec!["/work".to_owned()],
-            ..trial()
+            ..Policy::default()
         };
         for output in [
             "touch: cannot touch 'x': Permission denied\nexit code: 1",

@@ -72,7 +72,10 @@ fn is_within(limit: Duration, start: Instant) {
 fn cancelled(script: &str, stop: &Cancel) -> (String, ProgramOutput, Instant) {
     let dir = tempfile::tempdir().unwrap();
     let ready = dir.path().join("ready");
-    let program = sh(&script.replace("{}", ready.to_str().unwrap()));
+    let program = ProgramSpec {
+        leftovers: Leftovers::KillStarted,
+        ..sh(&script.replace("{}", ready.to_str().unwrap()))
+    };
     let own = stop.clone();
     let runner = thread::spawn(move || program.run(&own).unwrap());
     let pid = wait_for(&ready);
@@ -270,6 +273,11 @@ fn cancellation_ends_it_at_once() {
     assert!(done.cancelled && waits_until_dead(&pid));
     assert!(done.unless_cancelled().unwrap_err().is_cancelled());
     assert!(sh("true").run(&stop).unwrap_err().is_cancelled());
+    // Also where it left the group, and is asked in vain.
+    let script = "setsid sh -c 'trap \"\" TERM; echo $$ > {}; while :; do sleep 1; done' & wait";
+    let (pid, _, fired) = cancelled(script, &Cancel::new());
+    is_within(SOON, fired);
+    assert!(waits_until_dead(&pid));
 }
 
 #[test]

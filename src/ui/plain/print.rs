@@ -263,13 +263,14 @@ impl Printer {
                 let end = self.silence.notice_end();
                 self.system(&format!("{words}{end}"));
             }
+            // What comes next is another message.
+            Event::ReplyEnded(_) => self.begin_row(),
             Event::Thinking(_)
             | Event::Progress { .. }
             | Event::Output { .. }
             | Event::CallChanged { .. }
             | Event::Wait(_)
             | Event::Turn(_)
-            | Event::ReplyEnded(_)
             | Event::Compacted { .. }
             | Event::Pipeline(_)
             | Event::ChildLine { .. }

@@ -99,6 +99,23 @@ fn a_link_in_place_of_a_folder_leads_nothing_out() {
 }
 
 #[test]
+fn a_folder_in_place_of_a_file_goes_aside() {
+    let (_dir, path) = repository();
+    let watch = watch_of(&path);
+    for file in [".git/config", ".git/hooks/pre-commit"] {
+        fs::remove_file(path.join(file)).unwrap();
+        fs::create_dir_all(path.join(file).join("kept")).unwrap();
+    }
+    assert!(undo(&watch).is_empty());
+    let config = fs::read_to_string(path.join(".git/config")).unwrap();
+    assert_eq!(config, "[core]\n");
+    let hooks = fs::read_dir(path.join(".git/hooks")).unwrap();
+    let mut aside = hooks.map(|entry| entry.unwrap().path().join("kept"));
+    assert!(aside.any(|kept| kept.is_dir()));
+    assert!(watch.changes().git.is_empty());
+}
+
+#[test]
 fn a_large_folder_hides_nothing_and_worktrees_come_and_go() {
     let (_dir, path) = repository();
     let worktrees = path.join(".git/worktrees");

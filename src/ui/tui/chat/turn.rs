@@ -106,11 +106,12 @@ impl Chat {
                 (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
                 (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             },
+            // What comes next is another message.
+            Event::ReplyEnded(_) => self.settle(),
             Event::Turn(_)
             | Event::ChildLine { .. }
             | Event::ThoughtSigned(_)
             | Event::Denied { .. }
-            | Event::ReplyEnded(_)
             | Event::CallChanged { .. }
             | Event::Compacted { .. }
             | Event::Pipeline(_) => {}
