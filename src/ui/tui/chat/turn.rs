@@ -80,6 +80,12 @@ impl Chat {
                     call.set_state(*state, now);
                 }
             }
+            Event::CallChanged { id, args } => {
+                if let Some((at, call)) = self.find_running(id) {
+                    call.change(args, tools);
+                    self.cached.remove(&at);
+                }
+            }
             Event::ToolDone {
                 id,
                 end,
@@ -111,7 +117,6 @@ impl Chat {
             | Event::ThoughtSigned(_)
             | Event::Denied { .. }
             | Event::ReplyEnded(_)
-            | Event::CallChanged { .. }
             | Event::Compacted { .. }
             | Event::Pipeline(_) => {}
         }
