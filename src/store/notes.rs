@@ -242,6 +242,11 @@ impl NotesDir {
         }
     }
 
+    /// The name of a note that nothing was found for, as it is in the folder.
+    pub(crate) fn name(&self, text: &str) -> String {
+        self.names(text).pop().unwrap_or_default()
+    }
+
     fn file(&self, root: &Root, rel: &RelPath) -> Outcome<Option<RelPath>> {
         let is_file = |rel: &RelPath| -> Outcome<bool> {
             Ok(root.exists(rel)? && root.metadata(rel)?.kind != FileKind::Folder)

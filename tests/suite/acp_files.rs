@@ -44,30 +44,40 @@ fn edits_have_diffs_of_whole_texts() {
 #[test]
 fn an_edit_is_asked_about_with_its_change() {
     let (home, server) = (Home::new(), obedient_model());
-    fs::write(home.work().join("a.txt"), "one\ntwo\n").unwrap();
+    let (file, note) = ("work/a.txt", "work/.marvin/notes/n.md");
+    home.write(file, "one\ntwo\n");
+    home.write(note, "one\ntwo\n");
     let mut editor = Editor::begin(&home, &server);
     let session = editor.open(&home);
     editor.answers(|_| Some(Ok(selects("no"))));
-    editor.prompt(
-        &session,
-        r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
-    );
-    let question = editor.line("a question", |line| {
-        line["method"] == "session/request_permission"
-    });
-    assert_eq!(
-        question["params"]["toolCall"]["content"],
-        json!([{
-            "type": "diff",
-            "path": home.work().join("a.txt").display().to_string(),
-            "oldText": "one\ntwo\n",
-            "newText": "one\n2\n",
-        }])
-    );
-    assert_eq!(
-        fs::read_to_string(home.work().join("a.txt")).unwrap(),
-        "one\ntwo\n"
-    );
+    let calls = [
+        (
+            file,
+            r#"apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
+        ),
+        (
+            note,
+            r#"file_apply_patch {"path": "n", "patch": "@@\n one\n-two\n+2\n"}"#,
+        ),
+        (
+            note,
+            r#"write_note {"path": "n.md", "content": "one\n2\n"}"#,
+        ),
+    ];
+    for (n, (path, call)) in calls.into_iter().enumerate() {
+        editor.prompt(&session, &format!("call {call}"));
+        let lines = editor.lines();
+        let mut questions = lines
+            .iter()
+            .filter(|line| line["method"] == "session/request_permission");
+        let asked = &questions.nth(n).unwrap()["params"]["toolCall"];
+        let whole = home.path().join(path).display().to_string();
+        let diff =
+            json!({"type": "diff", "path": whole, "oldText": "one\ntwo\n", "newText": "one\n2\n"});
+        assert_eq!(asked["content"], json!([diff]), "{call}");
+        assert_eq!(asked["locations"], json!([{"path": whole}]), "{call}");
+        assert_eq!(home.read(path), "one\ntwo\n");
+    }
 }
 
 #[test]

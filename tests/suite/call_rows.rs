@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::hooks::{command, user_hooks};
 use crate::plain_chat::LIMIT;
 use crate::support::conversation::{calls, playing, says};
 use crate::support::home::Home;
@@ -110,6 +111,19 @@ fn an_edit_is_a_numbered_diff_and_a_failed_call_says_why() {
     let created = below(&text, rows[2]);
     assert_eq!(created.len(), 40, "{text}");
     assert!(created.contains(&"    … 161 more lines"), "{text}");
+}
+
+#[test]
+fn a_call_that_a_hook_changes_is_shown_as_it_runs() {
+    let home = Home::new();
+    home.write("work/b.txt", "two\n");
+    let changed = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"path": "b.txt"}}});
+    user_hooks(
+        &home,
+        &json!({"PreToolUse": command(&format!("echo '{changed}'"))}),
+    );
+    let text = talk(&home, vec![vec![("read_file", json!({"path": "a.txt"}))]]);
+    assert_eq!(ends(&text), ["  \u{1f527} read_file  b.txt  ✓"], "{text}");
 }
 
 #[test]

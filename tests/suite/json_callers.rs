@@ -300,8 +300,15 @@ fn what_a_sub_agent_says_and_gets_is_told_under_the_call_that_started_it() {
 #[test]
 fn another_model_answers_from_the_next_request_of_a_turn_on() {
     let home = Home::new();
+    let window = |tokens: u64| json!({"limit": {"context": tokens, "output": 4_000}});
+    let models = json!({"test-model": window(20_000), "other-model": window(30_000)});
+    let models = json!({"openai-compat": {"models": models}});
     let server = playing([run_command("echo found"), says("Done.")]);
     let mut running = driven(&home, &server)
+        .env(
+            "MARVIN_MODELS",
+            home.write("models.json", models.to_string()),
+        )
         .line("--permission-prompt-tool stdio")
         .spawn();
     running.write(&user("look"));
@@ -322,7 +329,10 @@ fn another_model_answers_from_the_next_request_of_a_turn_on() {
         .rfind(|line| line["type"] == "assistant")
         .unwrap();
     assert_eq!(answer["message"]["model"], "other-model");
-    assert_eq!(last(&all)["modelUsage"].as_object().unwrap().len(), 2);
+    let used = &last(&all)["modelUsage"];
+    assert_eq!(used.as_object().unwrap().len(), 2);
+    assert_eq!(used["test-model"]["contextWindow"], 20_000);
+    assert_eq!(used["other-model"]["contextWindow"], 30_000);
 }
 
 #[test]
@@ -337,10 +347,14 @@ fn a_fallback_model_answers_when_the_chosen_one_fails() {
         .marvin()
         .with_model(&server)
         .env("MARVIN_RETRIES", "0")
-        .line("--output-format json --fallback-model other-model --prompt hi")
+        .line("--output-format stream-json --fallback-model other-model --prompt hi")
         .run()
         .expect(0);
-    assert_eq!(last(&lines(&done))["result"], "From the other.");
+    let all = lines(&done);
+    assert_eq!(all[0]["model"], "test-model");
+    let answer = all.iter().find(|line| line["type"] == "assistant").unwrap();
+    assert_eq!(answer["message"]["model"], "other-model");
+    assert_eq!(last(&all)["result"], "From the other.");
     done.stderr_has(&["falling back to other-model"]);
 }
 

@@ -101,7 +101,10 @@ fn a_turn_with_a_call_is_told_block_by_block() {
         ]
     );
     let init = &lines[0];
-    assert_eq!(init["model"], "test-model");
+    assert_eq!(
+        (&init["model"], &init["apiKeySource"]),
+        (&json!("test-model"), &json!("user"))
+    );
     assert_eq!(init["cwd"], home.work().display().to_string());
     assert!(
         init["tools"]
@@ -361,6 +364,77 @@ fn a_run_that_cannot_begin_tells_that_too() {
     }
     let done = home.marvin().line("--output-format xml hi").run().expect(1);
     assert_eq!(done.text(), "");
+    // A program that waits for the answer to its first request gets one.
+    let server = Server::always(says("Yes."));
+    let mut running = driven(&home, &server).line("--settings {}").spawn();
+    running.write(&control("r1", json!({"subtype": "initialize"})));
+    let done = running.wait().expect(1);
+    let answer = last(&lines(&done))["response"].clone();
+    assert_eq!(
+        (&answer["subtype"], &answer["request_id"]),
+        (&json!("error"), &json!("r1"))
+    );
+    assert!(
+        answer["error"].to_string().contains("--settings"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_message_that_cannot_be_sent_is_a_turn_of_its_own() {
+    let server = Server::always(says("Yes."));
+    let home = Home::new();
+    let mut running = driven(&home, &server).spawn();
+    running.write(&user("one"));
+    running.wait_stdout(r#""type":"result""#, LIMIT);
+    let image = json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "%"}}]);
+    let line = json!({"type": "user", "message": {"role": "user", "content": image}});
+    running.write(format!("{line}\n").as_bytes());
+    let lines = lines(&running.wait().expect(1));
+    assert_eq!(
+        kinds(&lines)[2..],
+        [
+            "result success",
+            "system init",
+            "result error_during_execution"
+        ]
+    );
+    let (first, refused) = (&lines[2], last(&lines));
+    assert!(first["total_cost_usd"].as_f64() > Some(0.0), "{first}");
+    assert_eq!(refused["total_cost_usd"], first["total_cost_usd"]);
+    assert_eq!(refused["modelUsage"], first["modelUsage"]);
+    assert_eq!(
+        (&refused["num_turns"], &refused["usage"]["input_tokens"]),
+        (&json!(0), &json!(0))
+    );
+}
+
+#[test]
+fn a_model_that_refuses_tools_is_offered_none_for_the_next_message() {
+    let server = Server::answering(|request, _| match request.json().get("tools") {
+        Some(_) => Answer::status(400).and_json(&openai::error(
+            "test-model does not support tools",
+            "x",
+            None,
+        )),
+        None => says("Yes."),
+    })
+    .lenient();
+    let home = Home::new();
+    let mut running = driven(&home, &server)
+        .without("OPENAI_COMPAT_API_KEY")
+        .spawn();
+    running.write(&user("one"));
+    running.write(&user("two"));
+    let lines = lines(&running.wait().expect(0));
+    assert_eq!(lines[0]["apiKeySource"], "none");
+    assert_eq!(last(&lines)["result"], "Yes.");
+    let requests = server.requests();
+    let offers: Vec<bool> = requests
+        .iter()
+        .map(|request| request.json().get("tools").is_some())
+        .collect();
+    assert_eq!(offers, [true, false, false]);
 }
 
 #[test]

@@ -305,6 +305,15 @@ fn a_project_brings_no_server_that_nobody_agreed_to() {
     let call = ["mcp", "call", "calc", "look"];
     home.marvin().args(call).fails(&["--trust-project-mcp"]);
     assert_eq!(starts(&home), 0);
+    // Nor one that somebody did, in a run that takes nothing of the project.
+    let server = playing([says("Done.")]);
+    let run = home
+        .ask(&server.url("/v1"), "go on")
+        .env("MARVIN_MCP_WAIT", "30");
+    let run = run.line("--trust-project-mcp --setting-sources user");
+    run.run().expect(0);
+    assert!(!has(&offered(&server, 0), "calc__look"));
+    assert_eq!(starts(&home), 0);
     let trusting = home.marvin().arg("--trust-project-mcp").args(call);
     assert!(trusting.run().expect(0).text().contains("it is done"));
 }

@@ -64,6 +64,8 @@ struct Inputs {
     is_closed: bool,
     /// A message has come, or `initialize`.
     has_begun: bool,
+    /// Why `initialize` was refused: without what it wanted no message is answered.
+    refused: Option<String>,
     /// A line could not be read.
     has_bad_line: bool,
     wishes: Wishes,
@@ -212,9 +214,13 @@ impl Caller {
     /// Queues a message.
     pub(super) fn queue(&self, message: NextMessage) {
         let mut inputs = self.inputs();
-        inputs.has_begun = true;
+        inputs.has_begun |= inputs.refused.is_none();
         let is_full = inputs.waiting.len() >= MAX_WAITING;
+        let refused = inputs.refused.clone();
         inputs.waiting.push_back(match message {
+            Ok(_) if let Some(why) = refused => Err(Problem::refused(format!(
+                "The message is not answered, because initialize was refused: {why}"
+            ))),
             Ok(_) if is_full => Err(Problem::limit(format!(
                 "{MAX_WAITING} messages wait already, so this one was not taken."
             ))
@@ -350,7 +356,17 @@ impl Caller {
 
     /// Takes note that the conversation is set up; false when it has begun already.
     pub(super) fn begin(&self) -> bool {
-        !std::mem::replace(&mut self.inputs().has_begun, true)
+        let mut inputs = self.inputs();
+        inputs.refused = None;
+        !std::mem::replace(&mut inputs.has_begun, true)
+    }
+
+    /// Takes note that it cannot be set up as the caller wants.
+    pub(super) fn refuse_beginning(&self, why: &str) {
+        let mut inputs = self.inputs();
+        if !inputs.has_begun {
+            inputs.refused = Some(why.to_owned());
+        }
     }
 
     /// Stops the turn, if one runs or is about to; with `queue` what waits goes too. Returns the ids of the messages that wait.
@@ -471,14 +487,11 @@ impl Caller {
             }
             return say("An answer on standard input is to no open question, and is ignored.");
         };
-        let is_error = response.get("subtype").and_then(Value::as_str) == Some("error");
-        let answer = match is_error {
-            true => Err(response
-                .get("error")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()),
-            false => Ok(response.remove("response").unwrap_or_default()),
+        let text = |key: &str| response.get(key).and_then(Value::as_str);
+        let answer = match text("subtype") {
+            Some("success") => Ok(response.remove("response").unwrap_or_default()),
+            Some("error") => Err(text("error").unwrap_or_default().to_owned()),
+            _ => Err("its answer is neither a success nor an error".to_owned()),
         };
         let _ = open.answer.send(answer);
     }

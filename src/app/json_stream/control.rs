@@ -24,7 +24,9 @@ const fn row(subtype: &'static str, answer: AnswerRequest) -> ControlRequest {
 }
 
 static REQUESTS: &[ControlRequest] = &[
-    row("initialize", initialize),
+    row("initialize", |caller, request| {
+        initialize(caller, request).inspect_err(|why| caller.refuse_beginning(why))
+    }),
     row("interrupt", |caller, request| {
         let queue = request.get("cancel_queued") == Some(&Value::Bool(true));
         Ok(json!({"still_queued": caller.interrupt(queue)}))

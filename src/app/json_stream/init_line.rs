@@ -20,7 +20,7 @@ pub(super) struct InitFacts<'a> {
     pub(super) servers: &'a Value,
     pub(super) model: &'a str,
     pub(super) permission_mode: &'a str,
-    /// The provider's key was found, or it needs none.
+    /// The provider's key was found.
     pub(super) has_key: bool,
     /// What holds the commands.
     pub(super) sandbox: &'a SessionSandbox,

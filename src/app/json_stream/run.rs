@@ -32,6 +32,7 @@ use crate::base::variables::MARVIN_MCP_WAIT;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
 use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::{catalog, choose};
 use crate::mcp::session::SessionServers;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::CallerPrompt;
@@ -394,7 +395,7 @@ impl JsonRun {
                 servers: &self.server_states(caller),
                 model: &target.model,
                 permission_mode: self.session.permissions.mode().word(),
-                has_key: target.provider.is_model() && !target.local,
+                has_key: self.has_key(target),
                 sandbox: &self.session.sandbox,
                 left_out: self.session.trust.left_out(),
                 skills: &skills,
@@ -402,6 +403,13 @@ impl JsonRun {
             },
         );
         told
+    }
+
+    /// A key was found; what has none by its nature is signed in to.
+    fn has_key(&self, target: &ModelTarget) -> bool {
+        let row = catalog::row(target.provider.name());
+        let is_keyed = |row| choose::remote(&self.settings.env, row).key.is_some();
+        target.provider.is_model() && row.is_none_or(is_keyed)
     }
 
     fn images_of(

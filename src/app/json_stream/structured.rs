@@ -119,8 +119,10 @@ impl StructuredAnswer {
         let tried = match whole.map(serde_json::from_str) {
             Some(Ok(value)) => self.take(value),
             Some(Err(error)) => self.failed(format!("The arguments are no JSON: {error}.")),
-            None if self.is_wrapped => self.take(args.get(WRAPPED).cloned().unwrap_or_default()),
-            None => self.take(Value::Object(args.clone())),
+            None => match args.get(WRAPPED).filter(|_| self.is_wrapped) {
+                Some(value) => self.take(value.clone()),
+                None => self.take_whole(Value::Object(args.clone())),
+            },
         };
         match tried {
             NextTry::Done(_) => {
@@ -135,6 +137,16 @@ impl StructuredAnswer {
                 };
                 Ok(told.and(Effect::Answered))
             }
+        }
+    }
+
+    /// One try whose arguments are the answer; also those that a model did not wrap, where they fit.
+    fn take_whole(&self, args: Value) -> NextTry {
+        match self.is_wrapped && !self.schema.check(&args).is_empty() {
+            true => self.failed(format!(
+                "The answer does not fit the schema:\n{WRAPPED}: required, but missing"
+            )),
+            false => self.take(args),
         }
     }
 
@@ -323,5 +335,37 @@ mod tests {
         let args = Map::from_iter([("value".to_owned(), json!([1]))]);
         assert!(wrapped.call(&args).is_ok());
         assert_eq!(wrapped.after(""), NextTry::Done(json!([1])));
+    }
+
+    #[test]
+    fn a_value_that_is_not_wrapped_is_the_answer_where_it_fits_and_never_null() {
+        let number = json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let args = json!({"n": 3});
+        for (schema, args, value) in [
+            (
+                json!({"anyOf": [{"type": "null"}, number]}),
+                &args,
+                Some(&args),
+            ),
+            (json!(true), &args, Some(&args)),
+            (json!({"type": ["array", "null"]}), &args, None),
+            (json!({"type": ["array", "null"]}), &json!({}), None),
+            (
+                json!({"type": ["array", "null"]}),
+                &json!({"value": null}),
+                Some(&Value::Null),
+            ),
+        ] {
+            let answer = StructuredAnswer::new(&schema, 100).unwrap();
+            match (answer.call(args.as_object().unwrap()), value) {
+                (Ok(_), Some(value)) => {
+                    assert_eq!(answer.after(""), NextTry::Done(value.clone()));
+                }
+                (Err(problem), None) => {
+                    assert!(problem.what.contains("value: required"), "{problem}");
+                }
+                (called, _) => panic!("{schema} {args}: {called:?}"),
+            }
+        }
     }
 }

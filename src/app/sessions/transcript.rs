@@ -71,7 +71,8 @@ pub(crate) fn entries(replay: &Replay, clock: &Clock) -> Vec<TranscriptEntry> {
         let notice = match &row.item {
             TranscriptItem::Message(n) => match replay.message(*n) {
                 Some(Message::User(user)) => {
-                    out.push(entry(TranscriptContent::User(user.text.clone())));
+                    let said = user.text_and_markers().into_owned();
+                    out.push(entry(TranscriptContent::User(said)));
                     continue;
                 }
                 Some(Message::Assistant(said)) => {

@@ -313,7 +313,10 @@ pub(super) static FLAGS: &[Flag] = &[
         ValueMode::Value("MODE"),
         "adaptive, or disabled for no thoughts where the model can do without.",
         |args, value| match text(value, "--thinking")?.as_str() {
-            "adaptive" | "enabled" => Ok(()),
+            "adaptive" | "enabled" => {
+                args.model.thinks = true;
+                Ok(())
+            }
             "disabled" => {
                 args.model.effort = Some(Effort::None);
                 Ok(())

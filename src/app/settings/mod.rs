@@ -186,6 +186,7 @@ impl ModelSettings {
             model,
             tiers,
             effort,
+            thinks,
             max_cost,
         } = flags;
         let set = |variable: Text| variable.read(env).map(str::to_owned);
@@ -198,7 +199,8 @@ impl ModelSettings {
             tiers,
             effort: effort
                 .map(|effort| effort.word().to_owned())
-                .or_else(|| set(MARVIN_EFFORT)),
+                .or_else(|| set(MARVIN_EFFORT))
+                .or_else(|| thinks.then(|| Effort::of_mode(true).word().to_owned())),
             prices: set(MARVIN_PRICES).map(PathBuf::from),
             models: set(MARVIN_MODELS).map(PathBuf::from),
             max_cost,
@@ -265,6 +267,8 @@ pub(crate) struct ModelFlags {
     /// `--model TIER=MODEL`.
     pub tiers: TierOverrides,
     pub effort: Option<Effort>,
+    /// `--thinking adaptive`: the model is to think even where nobody chose an effort.
+    pub thinks: bool,
     pub max_cost: Option<f64>,
 }
 
@@ -335,6 +339,23 @@ mod tests {
             settings(args(""), &vars).access.tools.as_deref(),
             Some("git")
         );
+    }
+
+    #[test]
+    fn whoever_wants_thoughts_gets_them_with_the_effort_that_was_chosen() {
+        for (thinks, flag, variable, effort) in [
+            (false, None, None, None),
+            (true, None, None, Some("high")),
+            (true, None, Some("low"), Some("low")),
+            (true, Some(Effort::None), Some("low"), Some("none")),
+        ] {
+            let mut args = CliArgs::default();
+            args.model.thinks = thinks;
+            args.model.effort = flag;
+            let variable = variable.map(|word| ("MARVIN_EFFORT", word));
+            let settings = settings(args, variable.as_slice());
+            assert_eq!(settings.model.effort.as_deref(), effort);
+        }
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::base::problem::Outcome;
+use crate::disk::beneath::RelPath;
 use crate::net::services::Service;
+use crate::store::notes::NotesDir;
 
 /// The strongest side effect of a tool. It decides which processes may use the tool and which calls of a round run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,9 @@ impl SideEffect {
     }
 }
 
+/// Finds the note or the folder of notes that a path means.
+pub(crate) type MeantNote = fn(&NotesDir, &str) -> Outcome<RelPath>;
+
 /// Properties of a tool besides its parameters, built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 #[must_use]
@@ -87,6 +93,8 @@ pub struct Rules {
     pub displayed: &'static [&'static str],
     /// It changes files only through `project_text`, so that its change can be shown before it is made.
     pub previewed: bool,
+    /// Its path is one of the notes; this says which note is meant.
+    pub(crate) note: Option<MeantNote>,
     /// It changes files of the user, the system's scheduler or a repository, and the sandbox does not hold it, unlike others of its effect.
     pub saves_files: bool,
     /// When a planned step may run it, where the effect does not decide.
@@ -168,6 +176,7 @@ impl Rules {
             of_conversation: false,
             displayed: &[],
             previewed: false,
+            note: None,
             saves_files: false,
             planned: None,
             destructive: None,
@@ -250,6 +259,12 @@ impl Rules {
     /// The result's display shows these arguments.
     pub const fn displays(mut self, arguments: &'static [&'static str]) -> Self {
         self.displayed = arguments;
+        self
+    }
+
+    /// Its path is one of the notes, which `meant` finds.
+    pub(crate) const fn of_note(mut self, meant: MeantNote) -> Self {
+        self.note = Some(meant);
         self
     }
 

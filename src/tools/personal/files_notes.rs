@@ -4,7 +4,7 @@ use super::notes::{fit_to_context, may_write, open_notes_dir};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::formats::patch::{self, EditedText, Section};
-use crate::store::notes::{MAX_NOTE_BYTES, lock};
+use crate::store::notes::{MAX_NOTE_BYTES, NotesDir, lock};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
 use crate::tools::output::file_edit;
@@ -12,7 +12,7 @@ use crate::tools::{READ, ToolOk, USER_FILES};
 
 tools! { "files-notes";
     /// Read numbered lines from a note.
-    file_read_lines(FileReadLines; READ.seconds(5)) {
+    file_read_lines(FileReadLines; READ.seconds(5).of_note(NotesDir::existing)) {
         /// file inside ~/Notes
         path: String, example: "ideas/garden.md", alias: &["filename", "file"];
         /// first line
@@ -22,7 +22,7 @@ tools! { "files-notes";
     } => read_lines;
 
     /// Edit a note by unified diff or line commands.
-    file_apply_patch(FileApplyPatch; USER_FILES.seconds(5).displays(&["patch"])) {
+    file_apply_patch(FileApplyPatch; USER_FILES.seconds(5).displays(&["patch"]).of_note(NotesDir::existing).previewed()) {
         /// existing file inside ~/Notes
         path: String, example: "ideas/garden.md", alias: &["filename", "file"];
         /// unified diff hunks, or blocks separated by --- of REPLACE n / INSERT after-n / DELETE n [count]; every n is a line before the patch
@@ -77,7 +77,10 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
     let root = home.root()?;
     root.check_write(rel.as_str())?;
     may_write(ctx, &home, &rel)?;
-    let _lock = lock(&ctx.session.paths, &ctx.stop)?;
+    let writes = !ctx.is_preview;
+    let _lock = writes
+        .then(|| lock(&ctx.session.paths, &ctx.stop))
+        .transpose()?;
     let shown = home.shown(&rel);
     let before = String::from_utf8(root.read(&rel, MAX_NOTE_BYTES)?)
         .map_err(|_| Problem::input(format!("{shown} is not UTF-8 text.")))?;
@@ -87,7 +90,9 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
         (_, true) => format!("{shown} is unchanged; it already has the contents of the patch."),
         (true, false) => format!("Would change {shown} (nothing was written)."),
         (false, false) => {
-            root.replace(&rel, done.text.as_bytes())?;
+            if !ctx.is_preview {
+                root.replace(&rel, done.text.as_bytes())?;
+            }
             format!("Changed {shown}.")
         }
     };

@@ -246,6 +246,7 @@ impl Printer {
             Event::Thinking(piece) if self.shows_thinking => self.think(&piece),
             Event::ToolsStarted(calls) => self.begin_calls(&calls, registry),
             Event::CallState { id, state } => self.calls.set_state(&id, state, Instant::now()),
+            Event::CallChanged { id, args } => self.calls.change(&id, &args, registry),
             Event::ToolDone {
                 id,
                 name,
@@ -268,7 +269,6 @@ impl Printer {
             Event::Thinking(_)
             | Event::Progress { .. }
             | Event::Output { .. }
-            | Event::CallChanged { .. }
             | Event::Wait(_)
             | Event::Turn(_)
             | Event::Compacted { .. }

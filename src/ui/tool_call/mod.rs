@@ -45,6 +45,12 @@ impl CallHeading {
         }
     }
 
+    /// The call runs with other arguments.
+    pub(crate) fn change(&mut self, args: &str, registry: &Registry) {
+        let call = ToolCall::new("", self.name.as_str(), args);
+        self.key_arguments = key_arguments::of(&call, registry);
+    }
+
     /// Name and key arguments.
     pub(crate) fn line(&self) -> String {
         format!("{}  {}", self.name, self.key_arguments)

@@ -86,6 +86,11 @@ impl ToolCallCell {
         self.timer.set(state, now);
     }
 
+    /// It runs with other arguments.
+    pub(super) fn change(&mut self, args: &str, registry: &Registry) {
+        self.heading.change(args, registry);
+    }
+
     /// The program that it runs has written these last lines.
     pub(super) fn set_output(&mut self, lines: &str) {
         self.output = lines.lines().map(clean_line).collect();

@@ -1,7 +1,7 @@
 //! A caller whose lines are given one by one, and what is written back.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, Write};
 
 use super::*;
 use crate::app::json_stream::control;
@@ -127,6 +127,32 @@ fn initialize_comes_once_and_before_the_first_message() {
     let mut empty = Peer::new();
     empty.orders(json!({"subtype": "initialize", "systemPrompt": [""]}));
     assert_eq!(empty.caller.wishes().prompt, CallerPrompt::default());
+}
+
+#[test]
+fn messages_are_refused_after_an_initialize_that_was_until_a_good_one() {
+    let mut peer = Peer::new();
+    let bad = json!({"subtype": "initialize", "jsonSchema": {"type": "foo"}});
+    let next = |peer: &Peer| peer.caller.next(&Cancel::new()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(peer.orders(bad.clone())["subtype"], "error");
+        peer.says(user("one"));
+        let refused = next(&peer).unwrap_err().one_line();
+        assert!(
+            refused.contains("initialize was refused: The JSON schema"),
+            "{refused}"
+        );
+    }
+    assert_eq!(
+        peer.orders(json!({"subtype": "initialize"}))["subtype"],
+        "success"
+    );
+    peer.says(user("two"));
+    assert_eq!(next(&peer).unwrap().text, "two");
+    // One that comes late changes nothing.
+    assert_eq!(peer.orders(bad)["subtype"], "error");
+    peer.says(user("three"));
+    assert_eq!(next(&peer).unwrap().text, "three");
 }
 
 #[test]
@@ -311,6 +337,17 @@ fn a_question_gets_its_own_answer() {
         assert_eq!(two.join().unwrap().unwrap(), json!({"n": 2}));
         answer("marvin-1", json!({"subtype": "error", "error": "no\u{1b}"}));
         let refused = one.join().unwrap().unwrap_err().one_line();
+        for word in [json!("weird"), json!(null), json!(1)] {
+            let three = scope.spawn(|| ask("three"));
+            open(1);
+            let id = peer.caller.questions().open.keys().next().unwrap().clone();
+            answer(
+                &id,
+                json!({"subtype": word, "response": {"behavior": "allow"}}),
+            );
+            let problem = three.join().unwrap().unwrap_err();
+            assert!(problem.what.contains("neither"), "{problem}");
+        }
         assert!(
             refused.contains("could not answer: no") && !refused.contains('\u{1b}'),
             "{refused}"
@@ -352,4 +389,34 @@ fn a_question_is_withdrawn_with_the_turn_and_refused_without_a_caller() {
         withdrawn[1],
         json!({"type": "control_cancel_request", "request_id": "marvin-1"})
     );
+}
+
+#[test]
+fn an_interrupt_behind_other_requests_reaches_a_caller_that_does_not_read() {
+    let (mut reader, mut pipe) = io::pipe().unwrap();
+    let writer = LineWriter::to(pipe.try_clone().unwrap(), Cancel::new());
+    let writer = Arc::new(writer);
+    let session = SessionContext::new(Env::default(), ToolPolicy::default());
+    let caller = Caller::new(Arc::clone(&writer), Arc::new(session), control::answer);
+    let answers = AnswerQueue::new(Arc::clone(&writer)).unwrap();
+    assert!(caller.answers.set(answers).is_ok());
+    // Nothing more fits into the pipe.
+    thread::spawn(move || pipe.write_all(&[b'\n'; 1 << 22]));
+    let stop = Cancel::new();
+    let (fired, on_fire) = bounded(1);
+    let _guard = stop.on_fire(move || fired.send(()).unwrap());
+    caller.set_turn(Some(stop));
+    let asking = thread::spawn(move || {
+        let order = |subtype: &str| {
+            let line = json!({"type": "control_request", "request_id": "r", "request": {"subtype": subtype}});
+            caller.line(line.to_string().as_bytes());
+        };
+        (0..100).for_each(|_| order("mcp_status"));
+        order("interrupt");
+    });
+    // Were each answer waited for, it would take ten seconds.
+    let heard = on_fire.recv_timeout(Duration::from_secs(5));
+    thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
+    asking.join().unwrap();
+    assert!(heard.is_ok());
 }

@@ -125,7 +125,15 @@ pub(super) fn apply(
             let start = event
                 .message
                 .and_then(|raw| serde_json::from_str::<MessageStart>(raw.get()).ok());
-            count(draft, start.and_then(|start| start.usage));
+            // What came until then is not the reply: one that is cut is estimated.
+            let usage = start.and_then(|start| start.usage);
+            count(
+                draft,
+                usage.map(|usage| AnthropicUsage {
+                    output_tokens: LenientCount::default(),
+                    ..usage
+                }),
+            );
         }
         "content_block_start" => {
             if let Some(block) = &event.content_block {

@@ -224,10 +224,12 @@ impl Serialize for Messages<'_> {
                     if images.peek().is_some()
                         && let Content::Text(text) = content
                     {
-                        content = Content::Parts(vec![CompletionPart::Text {
+                        let text = Some(text).filter(|text| !text.is_empty());
+                        let text = text.map(|text| CompletionPart::Text {
                             text: text.into(),
                             cache_control: None,
-                        }]);
+                        });
+                        content = Content::Parts(text.into_iter().collect());
                     }
                     if let Content::Parts(parts) = &mut content {
                         parts.extend(images);

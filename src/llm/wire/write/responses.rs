@@ -158,10 +158,13 @@ fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
             }
             Message::User(user) => {
                 let mut parts = std::mem::take(&mut notes);
-                parts.push(ContentPart::InputText {
-                    text: user.text_and_missing(),
-                });
+                let text = user.text_and_missing();
+                let images = parts.len();
                 parts.extend(user.sent_images().map(image));
+                // Some servers refuse an empty text.
+                if !text.is_empty() || parts.len() == images {
+                    parts.insert(images, ContentPart::InputText { text });
+                }
                 items.push(from_input("user", parts));
             }
             Message::Assistant(assistant) => {

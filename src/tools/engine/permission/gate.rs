@@ -15,7 +15,9 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::event::{CallState, DenialReason, Event, Level};
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_NOTES;
 use crate::formats::patch::{self, Section};
+use crate::store::notes::NotesDir;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -26,6 +28,7 @@ use crate::tools::engine::hooks::output::HookDecision;
 use crate::tools::engine::hooks::turns;
 use crate::tools::engine::hooks::verdict::as_told;
 use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::rules::MeantNote;
 
 #[derive(Debug)]
 pub(crate) struct ClearedCall {
@@ -484,7 +487,10 @@ fn subject(session: &SessionContext, tool: &ToolRef, args: &ParsedArguments) -> 
     };
     let root = session.working_dir.root();
     let root = root.filter(|_| tool.rules().coding);
-    let path = |given: String| call_path(root.as_deref(), given);
+    let path = |given: String| match tool.rules().note {
+        Some(meant) => note_path(session, meant, given),
+        None => call_path(root.as_deref(), given),
+    };
     match args {
         ParsedArguments::Whole(text) => match changed_files(text) {
             Some(files) if kind == SubjectKind::Path => {
@@ -534,8 +540,40 @@ fn call_path(root: Option<&Root>, given: String) -> CallPath {
         is_direct: relative.is_some() && through_link == Some(false),
         given,
         relative,
-        real,
+        others: real.into_iter().collect(),
     }
+}
+
+/// The path of a note: in a project that of a file in it.
+fn note_path(session: &SessionContext, meant: MeantNote, given: String) -> CallPath {
+    let project = session.project();
+    let Ok(dir) = NotesDir::open(&session.paths, project.clone()) else {
+        return call_path(None, given);
+    };
+    let name = match meant(&dir, &given) {
+        Ok(rel) => rel.as_str().to_owned(),
+        // The tool makes it, or fails.
+        Err(_) => dir.name(&given),
+    };
+    let mut path = match &project {
+        Some(project) => call_path(Some(project), format!("{PROJECT_NOTES}/{name}")),
+        None => {
+            let whole = session.paths.notes().map(|notes| notes.join(&name));
+            CallPath {
+                given: whole.map_or_else(|_| given.clone(), |whole| whole.display().to_string()),
+                ..call_path(None, name.clone())
+            }
+        }
+    };
+    let names = [format!("{name}.md"), name, given];
+    let names = names.iter().filter_map(|name| normalised(name));
+    for name in names {
+        if project.is_some() {
+            path.others.push(format!("{PROJECT_NOTES}/{name}"));
+        }
+        path.others.push(name);
+    }
+    path
 }
 
 /// Where the links in a path lead, relative to `dir`. The last part need not exist.

@@ -163,7 +163,7 @@ impl Rule {
             (Some(Content::Path(glob)), CallSubject::Paths(paths)) => {
                 paths.is_empty()
                     || paths.iter().any(|path| {
-                        let mut forms = path.relative.iter().chain(&path.real);
+                        let mut forms = path.relative.iter().chain(&path.others);
                         path.relative.is_none() || forms.any(|form| glob.matches(form))
                     })
             }

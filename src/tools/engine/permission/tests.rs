@@ -312,6 +312,61 @@ fn a_link_does_not_lead_past_a_rule() {
 }
 
 #[test]
+fn a_rule_about_a_note_is_about_its_file_in_the_project() {
+    let patch = "@@\n-one\n+two\n";
+    let calls = [
+        ("file_apply_patch", json!({"path": "n", "patch": patch})),
+        (
+            "write_note",
+            json!({"path": "Notes/n.md", "content": "two"}),
+        ),
+        ("read_note", json!({"path": ".marvin/notes/n.md"})),
+    ];
+    for (path, denied) in [
+        (".marvin/**", true),
+        (".marvin/notes/n.md", true),
+        ("n.md", true),
+        ("Notes/*", false),
+        ("src/**", false),
+    ] {
+        for (tool, args) in &calls {
+            let rule = format!("{tool}({path})");
+            let bench = |mode, allow: &str, deny: &str| {
+                let bench = Bench::new(Some(mode), allow, deny);
+                let notes = bench.dir.path().join("work/.marvin/notes");
+                fs::create_dir_all(&notes).unwrap();
+                fs::write(notes.join("n.md"), "one\n").unwrap();
+                bench
+            };
+            let done = bench(PermissionMode::Bypass, "", &rule).run(tool, args);
+            // What was given may be named too.
+            let is_given = path == "Notes/*" && *tool == "write_note";
+            assert_eq!(
+                done.output.failed,
+                denied || is_given,
+                "{rule}: {}",
+                done.output.text
+            );
+            if *tool != "read_note" {
+                let done = bench(PermissionMode::DontAsk, &rule, "").run(tool, args);
+                let allowed = path.starts_with(".marvin");
+                assert_eq!(done.output.failed, !allowed, "{rule}: {}", done.output.text);
+            }
+        }
+    }
+    // The first note has no folder yet.
+    let bench = Bench::new(
+        Some(PermissionMode::DontAsk),
+        "write_note(.marvin/notes/**)",
+        "write_note(.marvin/notes/x.md)",
+    );
+    for (path, failed) in [("x", true), ("y", false)] {
+        let done = bench.run("write_note", &json!({"path": path, "content": "two"}));
+        assert_eq!(done.output.failed, failed, "{path}: {}", done.output.text);
+    }
+}
+
+#[test]
 fn a_host_is_asked_about_a_whole_call() {
     let bench = Bench::new(Some(PermissionMode::Default), "", "").answered(|_, _| allow());
     let done = bench.command("touch a");

@@ -16,7 +16,8 @@ use crate::tools::{NOTES, READ, ToolOk};
 
 tools! { "notes";
     /// Write or extend a Markdown note.
-    write_note(WriteNote; NOTES.direct().in_children().seconds(5).displays(&["content"]).planned_as_written()) {
+    write_note(WriteNote; NOTES.direct().in_children().seconds(5).displays(&["content"]).planned_as_written()
+        .of_note(NotesDir::target).previewed()) {
         /// path inside the notes directory; parents are created
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
         /// Markdown text
@@ -27,19 +28,19 @@ tools! { "notes";
         "note in {path}: {content}{append=true}"];
 
     /// Read a note.
-    read_note(ReadNote; READ.seconds(5)) {
+    read_note(ReadNote; READ.seconds(5).of_note(NotesDir::existing)) {
         /// path inside the notes directory
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
     } => read, says ["read note {path}", "read my note {path}", "show note {path}"];
 
     /// List the notes directory.
-    notes_ls(NotesLs; READ.seconds(5)) {
+    notes_ls(NotesLs; READ.seconds(5).of_note(NotesDir::folder)) {
         /// subdirectory; empty = root
         path: String = "", alias: &["dir", "directory", "folder"];
     } => list, says ["show my notes", "list my notes", "list notes", "my notes", "notes"];
 
     /// Create a notes subdirectory.
-    notes_mkdir(NotesMkdir; NOTES.seconds(5).additive().idempotent().planned_as_written()) {
+    notes_mkdir(NotesMkdir; NOTES.seconds(5).additive().idempotent().planned_as_written().of_note(NotesDir::new_folder)) {
         /// directory inside the notes directory
         path: String, example: "ideas", alias: &["name", "dir", "directory", "folder"];
     } => make_folder;
@@ -92,10 +93,16 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
                 .next("Give the text itself; only the user can empty a note."),
         );
     }
-    let home = create_notes_dir(ctx)?;
+    let home = match ctx.is_preview {
+        true => open_notes_dir(ctx)?,
+        false => create_notes_dir(ctx)?,
+    };
     let rel = home.target(&args.path)?;
     may_write(ctx, &home, &rel)?;
-    let _lock = lock(&ctx.session.paths, &ctx.stop)?;
+    let writes = !ctx.is_preview;
+    let _lock = writes
+        .then(|| lock(&ctx.session.paths, &ctx.stop))
+        .transpose()?;
     let root = home.root()?;
     let old = if root.exists(&rel)? {
         Some(root.read(&rel, MAX_NOTE_BYTES)?)
@@ -107,6 +114,15 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
         text.push('\n');
     }
     let shown = home.shown(&rel);
+    if ctx.is_preview {
+        let before = old.as_deref().map(String::from_utf8_lossy);
+        let change = match (before, args.append) {
+            (None, _) => file_edit::created(&shown, &text),
+            (Some(before), false) => file_edit::changed(&shown, &before, &text),
+            (Some(_), true) => file_edit::appended(&shown, None, &text),
+        };
+        return Ok(ToolOk::from(String::new()).showing(change));
+    }
     let had = old.as_ref().map(Vec::len);
     if let (true, Some(mut bytes)) = (args.append, old) {
         if bytes.last().is_some_and(|last| *last != b'\n') {

@@ -60,6 +60,13 @@ impl OpenCalls {
         }
     }
 
+    pub(super) fn change(&mut self, id: &str, args: &str, registry: &Registry) {
+        let call = self.0.iter_mut().find(|call| call.id == id);
+        if let Some(call) = call {
+            call.heading.change(args, registry);
+        }
+    }
+
     /// When the next one is to be announced.
     pub(super) fn due(&self) -> Option<Instant> {
         let silent = self.0.iter().filter(|call| !call.is_announced);

@@ -80,6 +80,12 @@ impl Chat {
                     call.set_state(*state, now);
                 }
             }
+            Event::CallChanged { id, args } => {
+                if let Some((at, call)) = self.find_running(id) {
+                    call.change(args, tools);
+                    self.cached.remove(&at);
+                }
+            }
             Event::ToolDone {
                 id,
                 end,
@@ -112,7 +118,6 @@ impl Chat {
             | Event::ChildLine { .. }
             | Event::ThoughtSigned(_)
             | Event::Denied { .. }
-            | Event::CallChanged { .. }
             | Event::Compacted { .. }
             | Event::Pipeline(_) => {}
         }

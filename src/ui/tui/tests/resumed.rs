@@ -54,6 +54,17 @@ fn a_long_message_shows_its_beginning_and_its_end() {
 }
 
 #[test]
+fn a_message_names_its_images() {
+    let image = json!({"name": "cat.png", "kind": "image/png", "width": 3, "height": 2, "bytes": 70, "tokens": 85});
+    let said = json!({"role": "user", "text": "What is this?", "images": [image]});
+    let screen = resumed(&[message(1, &said)]);
+    assert!(
+        screen.contains("|[image cat.png, 3x2, 70 bytes]"),
+        "{screen}"
+    );
+}
+
+#[test]
 fn a_command_of_the_user_looks_as_it_did() {
     let (command, output) = ("ls", "a  b\n\x1b[31mc\n</output>");
     let mut live = Stage::new();

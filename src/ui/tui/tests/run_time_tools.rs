@@ -148,3 +148,20 @@ fn the_line_of_its_call_begins_with_what_is_required() {
     let frame = small(&mut stage);
     assert!(frame.contains("lamp_switch  3 rooms=[1]"), "{frame}");
 }
+
+#[test]
+fn the_line_of_a_call_has_the_arguments_with_which_it_runs() {
+    let mut stage = Stage::new();
+    stage.tools.register(lamp()).unwrap();
+    stage.calls(&[("1", "lamp_switch", r#"{"level": 3}"#)]);
+    assert!(small(&mut stage).contains("lamp_switch  3"));
+    stage.show(&UiUpdate::Event(Event::CallChanged {
+        id: "1".to_owned(),
+        args: r#"{"level": 7}"#.to_owned(),
+    }));
+    let frame = small(&mut stage);
+    assert!(
+        frame.contains("lamp_switch  7") && !frame.contains("lamp_switch  3"),
+        "{frame}"
+    );
+}

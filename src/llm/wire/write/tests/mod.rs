@@ -387,6 +387,48 @@ fn every_wire_writes_images_its_own_way() {
 }
 
 #[test]
+fn an_image_alone_has_no_empty_text_beside_it() {
+    let [.., Message::User(image)] = &with_images()[..] else {
+        panic!("no image");
+    };
+    let image = [Message::User(User {
+        text: String::new(),
+        ..image.clone()
+    })];
+    for (provider, model, wire, place) in [
+        (
+            "groq",
+            "llama-4-scout",
+            Wire::Completions,
+            "/messages/1/content",
+        ),
+        (
+            "openrouter",
+            "openai/gpt-5.5",
+            Wire::Completions,
+            "/messages/1/content",
+        ),
+        ("openai", "gpt-5.5", Wire::Responses, "/input/0/content"),
+        (
+            "anthropic",
+            "claude-opus-4-5",
+            Wire::Anthropic,
+            "/messages/0/content",
+        ),
+    ] {
+        let body: Value = asked(
+            (provider, model),
+            &image,
+            &Offer::none(),
+            |dialect, request| json_of(dialect.over(wire), &request),
+        );
+        let parts = body.pointer(place).and_then(Value::as_array);
+        let parts = parts.unwrap_or_else(|| panic!("{provider}: {body}"));
+        assert_eq!(parts.len(), 1, "{provider}: {parts:?}");
+    }
+}
+
+#[test]
 fn every_wire_has_a_place_for_the_images_of_a_result() {
     const DATA: &str = "iVBORw==";
     let url = format!("data:image/png;base64,{DATA}");

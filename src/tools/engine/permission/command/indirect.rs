@@ -19,6 +19,9 @@ const WRAPPERS: WordList = WordList(
 /// Wrappers that fill in words that are not in their arguments.
 const FILLING: [&str; 3] = ["find", "parallel", "xargs"];
 
+/// What stands before a command among the arguments of find.
+const FIND_STARTS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+
 /// Programs that run a script: that of `-c`, else a file, else their standard input.
 const SHELLS: WordList = WordList(
     "ash bash csh dash elvish fish ksh mksh nu oksh osh pdksh posh pwsh rbash rksh rzsh sh tcsh \
@@ -79,6 +82,30 @@ impl SimpleCommand {
     pub(super) fn starts(&self) -> Range<usize> {
         let is_wrapper = name(self, 0).is_some_and(runs_its_words);
         0..if is_wrapper { self.words.len() } else { 1 }
+    }
+}
+
+impl SimpleCommand {
+    /// Whether it holds another command of which nothing stands in its first `said` words.
+    pub(super) fn passes_on(&self, said: usize) -> bool {
+        let Some(name) = name(self, 0) else {
+            return false;
+        };
+        let words = || self.words.iter().enumerate().skip(1);
+        let is_other = |word: &Word| !is_option(word) && !is_assignment(&word.text);
+        let is_after = |is: &dyn Fn(&Word) -> bool| {
+            let mut after = words().skip_while(|(at, _)| *at < said);
+            after.any(|(_, word)| is(word))
+        };
+        if name == "find" {
+            return is_after(&|word| FIND_STARTS.contains(&word.text.as_str()));
+        }
+        if SHELLS.has(name) {
+            return is_after(&|word| has_letter(word, 'c'));
+        }
+        (WRAPPERS.has(name) || name == "eval")
+            && !words().any(|(at, word)| at < said && is_other(word))
+            && (is_after(&is_other) || starts_shell(self, name))
     }
 }
 

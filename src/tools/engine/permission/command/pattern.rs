@@ -48,7 +48,7 @@ impl CommandPattern {
         let command = command.trim();
         match self.is_prefix {
             false => command == self.text,
-            true => self.begins(command) && !holds_another(command),
+            true => self.begins(command) && !holds_another(command) && !self.leaves_open(command),
         }
     }
 
@@ -64,6 +64,16 @@ impl CommandPattern {
                 .commands
                 .iter()
                 .any(|command| command.starts().any(|at| self.is_at(command, at)))
+    }
+
+    /// Whether `command` holds another one that the rule does not name: `find:*` means no `-exec`, and `env:*` no program.
+    fn leaves_open(&self, command: &str) -> bool {
+        let said = self.words.as_ref().map_or(1, Vec::len);
+        let script = split(command);
+        script
+            .commands
+            .first()
+            .is_some_and(|command| command.passes_on(said))
     }
 
     fn begins(&self, command: &str) -> bool {
@@ -143,6 +153,24 @@ mod tests {
             ("cargo test:*", "cargo test ';'", true),
             ("cargo test:*", "cargo test \";\"", false),
             ("cargo test:*", "cargo test > out", false),
+            ("find:*", "find . -name x", true),
+            ("find:*", "find . -exec rm x +", false),
+            ("find .:*", "find . -type f -okdir rm x", false),
+            ("find . -exec grep:*", "find . -exec grep x {} +", true),
+            ("env:*", "env", true),
+            ("env:*", "/usr/bin/env", false),
+            ("env:*", "env X=1 rm x", false),
+            ("env:*", "env '-Srm x'", false),
+            ("env -u X:*", "env -u X rm", true),
+            ("env X=1:*", "env X=1 rm", false),
+            ("timeout:*", "timeout 5 rm x", false),
+            ("timeout 5 cargo:*", "timeout 5 cargo test", true),
+            ("xargs:*", "xargs -n 1 rm", false),
+            ("eval:*", "eval rm x", false),
+            ("bash:*", "bash x.sh", true),
+            ("bash:*", "bash -ec 'rm x'", false),
+            ("bash -c:*", "bash -c 'rm x'", true),
+            ("sudo:*", "sudo -s", false),
             ("make && make test", "make && make test", true),
             ("make && make test", "make && make", false),
             ("make && make:*", "make && make test", false),

@@ -41,7 +41,7 @@ fn path(given: &str) -> CallPath {
         given: given.to_owned(),
         is_direct: relative.is_some(),
         relative,
-        real: None,
+        others: Vec::new(),
     }
 }
 
@@ -246,7 +246,7 @@ fn a_path_behind_a_link_is_never_allowed_and_denied_where_it_leads() {
         given: "docs/link/a".to_owned(),
         relative: Some("docs/link/a".to_owned()),
         is_direct: false,
-        real: Some("src/a".to_owned()),
+        others: vec!["src/a".to_owned()],
     };
     let call = call("create_file", CallSubject::Paths(vec![link]));
     let rule = |text: &str| rules(text).remove(0);
