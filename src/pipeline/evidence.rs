@@ -39,7 +39,10 @@ impl CallLine {
 
     /// Whether it was carried out: a program that fails was run, one that was refused was not.
     fn counts(&self) -> bool {
-        let is_carried_out = !matches!(self.end, CallEnd::Failure | CallEnd::Declined);
+        // The shell ends with these when it finds no program, or may not start it.
+        let is_missing = matches!(self.end, CallEnd::ExitCode(126 | 127));
+        let is_carried_out =
+            !is_missing && !matches!(self.end, CallEnd::Failure | CallEnd::Declined);
         is_carried_out && (!RUNS.contains(&self.tool.as_str()) || runs_something(self.command()))
     }
 }
