@@ -78,8 +78,13 @@ impl Policy {
 
 /// What a command is told besides in whose linked worktree git could delete no reference. It need not have failed: git goes on after some of that.
 pub(crate) fn references_hint(output: &str) -> Option<&'static str> {
+    if output.contains("refs/stash.lock") {
+        return Some(
+            "[git stash is shared with the worktree of the user, so it is closed here, and nothing was put aside. Commit on the branch of this worktree instead.]",
+        );
+    }
     output.contains("packed-refs.lock").then_some(
-        "[In the sandbox of a linked worktree git cannot delete or rename branches and tags: it locks packed-refs beside the configuration of the repository. What it says of that at the end of cherry-pick, revert, stash or rebase changes nothing: they are complete. Delete and rename outside the sandbox, or leave it to the user.]",
+        "[In the sandbox of a linked worktree git cannot delete or rename branches and tags: it locks packed-refs beside the configuration of the repository. What it says of that at the end of cherry-pick, revert or rebase changes nothing: they are complete. Delete and rename outside the sandbox, or leave it to the user.]",
     )
 }
 
