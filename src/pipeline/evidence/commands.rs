@@ -5,11 +5,11 @@ const NOTHING_RUN: &[&str] = &[
     ".", ":", "[", "[[", "apt", "apt-get", "awk", "basename", "break", "brew", "cat", "cd",
     "chmod", "chown", "cmp", "column", "continue", "cp", "cut", "date", "df", "diff", "dirname",
     "du", "echo", "egrep", "exit", "export", "false", "fgrep", "file", "find", "gawk", "git",
-    "grep", "head", "hexdump", "jobs", "jq", "kill", "less", "ln", "ls", "mkdir", "mktemp", "more",
-    "mv", "nl", "od", "pip", "pip3", "printf", "ps", "pwd", "read", "readlink", "realpath",
-    "return", "rg", "rm", "rmdir", "sed", "set", "shift", "sleep", "sort", "source", "stat",
-    "strings", "tail", "tee", "test", "tk", "touch", "tr", "trap", "tree", "true", "type", "uname",
-    "uniq", "unset", "wait", "wc", "which", "xxd",
+    "grep", "head", "hexdump", "jobs", "jq", "kill", "less", "ln", "ls", "md5sum", "mkdir",
+    "mktemp", "more", "mv", "nl", "od", "pip", "pip3", "printf", "ps", "pwd", "read", "readlink",
+    "realpath", "return", "rg", "rm", "rmdir", "sed", "set", "sha1sum", "shift", "sleep", "sort",
+    "source", "stat", "strings", "tail", "tee", "test", "tk", "touch", "tr", "trap", "tree",
+    "true", "type", "uname", "uniq", "unset", "wait", "wc", "which", "xxd",
 ];
 /// Programs and words of the shell before the program that they start.
 const BEFORE_ANOTHER: &[&str] = &[
@@ -251,6 +251,7 @@ mod tests {
             "find . -name '*.py' | xargs -n 1 cat",
             "timeout 5s cat a",
             "env",
+            "md5sum a; sha1sum b",
             "command -v python3 && command -V node",
             "python3 -m pip list; python3 -m py_compile wordcount.py",
             "python3 -c pass && python -c 'print(1)'",
