@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-/// `marvin pipeline` with `words`, about what is in the folder `dir`: whoever copies it may be anywhere.
-pub(crate) fn of_pipeline(words: &[&str], dir: &Path) -> String {
+/// `marvin` with `words`, about what is in the folder `dir`: whoever copies it may be anywhere.
+pub(crate) fn about(dir: &Path, words: &[&str]) -> String {
     let dir = dir.to_string_lossy();
-    let all = ["marvin", "pipeline"]
-        .into_iter()
-        .chain(words.iter().copied());
+    let all = ["marvin"].iter().chain(words).copied();
     // A shell has no words with the one character that this refuses, nor has a path.
     shlex::try_join(all.chain(["--working-dir", &dir])).unwrap_or_default()
 }
@@ -19,8 +17,8 @@ mod tests {
     #[test]
     fn a_command_names_the_folder_and_can_be_copied() {
         assert_eq!(
-            of_pipeline(&["merge", "a b", "--all"], Path::new("/home/ann/my work")),
-            "marvin pipeline merge 'a b' --all --working-dir '/home/ann/my work'"
+            about(Path::new("/home/ann/my work"), &["merge", "a b", "--all"]),
+            "marvin merge 'a b' --all --working-dir '/home/ann/my work'"
         );
     }
 }

@@ -186,6 +186,11 @@ fn take_flags(
     let mut left = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
+        if word == "--" {
+            left.push(word);
+            left.extend(words);
+            break;
+        }
         let text = word.to_str().and_then(|word| word.strip_prefix("--"));
         let (name, inline) = match text.map(|text| text.split_once('=').unwrap_or((text, ""))) {
             Some((name, value)) if text != Some(name) => (name, Some(OsString::from(value))),

@@ -127,10 +127,11 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
          report [--html FILE] [--feature NAME] [--working-dir DIR] [--json]\teach requirement with its design, tests, commits and findings, and what it cost\n\
          log [PHASE] [--feature NAME] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named\n\
          merge [NAME] [--squash|--all] [--force] [--working-dir DIR]\tbring the work of its worktree into your branch, as one commit unless all are wanted\n\
-         merge [NAME] --resolve [--working-dir DIR]\thave a child resolve what conflicts, in the worktree\n\
+         merge [NAME] --resolve [--model TIER=MODEL] [--working-dir DIR]\thave a child resolve what conflicts, in the worktree\n\
          worktrees [--remove NAME [--force]] [--working-dir DIR]\tlist the worktrees of runs and reviews, or remove one",
     )
-    .flags(&["working-dir", "feature", "provider", "model", "max-cost"]),
+    .flags(&["working-dir", "feature", "provider", "model", "max-cost"])
+    .flags_among_words(),
     subcommand(
         "mcp",
         "Use others' MCP servers, and offer Marvin's tools as one.",

@@ -170,7 +170,7 @@ fn taken(dir: &Path, ticket: &str, pid: Option<u32>) -> Problem {
     .next("Wait until it has ended, or name another ticket.")
     .next(format!(
         "What works where: {}",
-        own_command::of_pipeline(&["worktrees"], dir)
+        own_command::about(dir, &["pipeline", "worktrees"])
     ))
 }
 

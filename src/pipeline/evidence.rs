@@ -26,6 +26,8 @@ struct CallLine {
     end: CallEnd,
     #[serde(default)]
     args: String,
+    #[serde(default)]
+    result: String,
     /// The whole command, where the arguments do not show it.
     #[serde(default)]
     command: Option<String>,
@@ -39,7 +41,11 @@ impl CallLine {
 
     /// Whether it was carried out: a program that fails was run, one that was refused was not.
     fn counts(&self) -> bool {
-        let is_carried_out = !matches!(self.end, CallEnd::Failure | CallEnd::Declined);
+        // The shell ends with these when it finds no program, or may not start it; Python finds no script.
+        let is_missing = matches!(self.end, CallEnd::ExitCode(126 | 127))
+            || self.result.contains("python3: can't open file");
+        let is_carried_out =
+            !is_missing && !matches!(self.end, CallEnd::Failure | CallEnd::Declined);
         is_carried_out && (!RUNS.contains(&self.tool.as_str()) || runs_something(self.command()))
     }
 }
@@ -68,4 +74,33 @@ fn used(run: &Run, report: &ChildReport) -> BTreeSet<String> {
         .filter(CallLine::counts)
         .filter_map(|line| Some(registry.find_canonical(&line.tool)?.name().to_owned()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_not_found_was_not_run() {
+        let counts = |end: &str, result: &str| {
+            let line = format!(
+                r#"{{"tool": "run_command", "args": "command=./a", "end": {end}, "result": "{result}"}}"#
+            );
+            serde_json::from_str::<CallLine>(&line).unwrap().counts()
+        };
+        for end in [r#""success""#, r#"{"exit_code": 2}"#] {
+            assert!(counts(end, "x"), "{end}");
+        }
+        for end in [
+            r#""failure""#,
+            r#"{"exit_code": 126}"#,
+            r#"{"exit_code": 127}"#,
+        ] {
+            assert!(!counts(end, "x"), "{end}");
+        }
+        assert!(!counts(
+            r#"{"exit_code": 2}"#,
+            "python3: can't open file '/a'"
+        ));
+    }
 }

@@ -7,7 +7,7 @@ use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
 use super::tier::Tier;
-use super::{limits, phase_record, prompts, repository, test_command};
+use super::{limits, nothing_to_change, phase_record, prompts, repository, test_command};
 use crate::base::problem::Outcome;
 
 const PHASE: &str = "3";
@@ -31,13 +31,15 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
     child::run(
         run,
         &ChildTask {
-            check: &|_| {
+            check: &|report| {
                 let now = files::states(run.root(), &run.ctx.stop);
                 // A task by itself may be to find something out, and a phase that is done again may find everything done.
-                match run.is_staged && files::changed(before, &now).is_empty() && !is_there(run) {
-                    true => Err("No file of the project has changed.".to_owned()),
-                    false => Ok(()),
-                }
+                let is_done = !run.is_staged || !files::changed(before, &now).is_empty();
+                nothing_to_change::check(
+                    report,
+                    is_done || is_there(run),
+                    "No file of the project has changed.",
+                )
             },
             ..writer_task(
                 run,

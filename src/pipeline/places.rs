@@ -76,12 +76,9 @@ impl RunPlaces {
     /// A command about the run: `words` follow `marvin pipeline`.
     pub(crate) fn command(&self, words: &[&str]) -> String {
         let feature = self.feature().map(|name| ["--feature", name]);
-        let words: Vec<&str> = words
-            .iter()
-            .copied()
-            .chain(feature.into_iter().flatten())
-            .collect();
-        own_command::of_pipeline(&words, self.root.path())
+        let all = ["pipeline"].iter().chain(words).copied();
+        let all: Vec<&str> = all.chain(feature.into_iter().flatten()).collect();
+        own_command::about(self.root.path(), &all)
     }
 
     /// The folder of documents, histories and state.

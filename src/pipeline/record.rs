@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::places::RunPlaces;
 use super::{feature, phase, state};
 use crate::base::cancel::Cancel;
-use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::{DirEntry, Root};
 use crate::disk::lock::{self, Lock, LockState};
@@ -310,7 +309,7 @@ pub(crate) fn lock(places: &RunPlaces, stop: &Cancel) -> Outcome<RunLock> {
             })
             .next(format!(
                 "Wait until it has ended, or watch it with: {}",
-                own_command::of_pipeline(&["status"], places.root.path())
+                places.command(&["status"])
             ))
         }
         _ => problem,

@@ -15,9 +15,6 @@ use crate::proc::git::{Git, head, repository};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::{git_index, scratch};
 
-/// The most uncommitted files that a message names.
-const NAMED: usize = 10;
-
 /// Newest commits of a run that are looked through.
 const MAX_COMMITS: u64 = 1_000;
 
@@ -97,10 +94,7 @@ pub(crate) fn prepare(
     }
     refuse_ignored(&open, dir)?;
     if let Some(what) = open.unfinished() {
-        return Err(
-            Problem::refused(format!("A {what} is in progress in this repository."))
-                .next("Finish or abort it first, then start again."),
-        );
+        return Err(worktree::start::unfinished(what));
     }
     if open.drops_signatures() {
         run.warn("Your git signs commits (commit.gpgSign); the commits of the run are not signed, because no other program runs for them. To sign them afterwards: git rebase --exec 'git commit --amend --no-edit -n -S' COMMIT");
@@ -202,27 +196,14 @@ fn refuse_uncommitted(run: &Run, paths: &[String], why: &str) -> Outcome<()> {
     // The documents of another feature may be a draft of the user's.
     let own = format!("{}/", run.places.folder());
     let is_of_another = |path: &str| places::is_of_feature(path) && !path.starts_with(&own);
-    let theirs: Vec<&str> = paths
-        .iter()
-        .map(String::as_str)
-        .filter(|path| is_users(path) || is_of_another(path))
-        .collect();
+    let mut theirs = paths.to_vec();
+    theirs.retain(|path| is_users(path) || is_of_another(path));
     if theirs.is_empty() {
         return Ok(());
     }
-    let mut named = theirs
-        .iter()
-        .take(NAMED)
-        .map(|path| format!("  {}", crate::base::text::escape_controls(path)))
-        .collect::<Vec<_>>()
-        .join("\n");
-    if theirs.len() > NAMED {
-        named.push_str(&format!("\n  and {} more", theirs.len() - NAMED));
-    }
-    let mut problem = Problem::refused(why)
-        .next("Commit or stash them, or let the first checkpoint take them: --allow-dirty");
-    problem.facts = Some(named);
-    Err(problem)
+    Err(Problem::refused(why)
+        .facts(worktree::remove::names(&theirs))
+        .next("Commit or stash them, or let the first checkpoint take them: --allow-dirty"))
 }
 
 /// Switches to the run's own branch, which is made at the current commit when there is none of that name.

@@ -95,7 +95,7 @@ pub(super) enum GateDecision {
 ///
 /// # Errors
 /// It has not: then there is nothing to do again.
-pub(super) fn check_from(from: &str, recorded: Option<&str>) -> Outcome<()> {
+pub(crate) fn check_from(from: &str, recorded: Option<&str>) -> Outcome<()> {
     let before = phase::position(from).and_then(|at| PHASES.get(at.checked_sub(1)?));
     let is_reached = before.is_none_or(|before| state::reaches(recorded, before.name));
     if is_reached && recorded.is_some() {

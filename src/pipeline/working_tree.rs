@@ -58,7 +58,7 @@ pub(crate) fn hold(root: &Root, stop: &Cancel) -> Outcome<Option<Lock>> {
         )
         .next(format!(
             "Start again when it has ended. How far a pipeline is: {}; a review: review_status",
-            own_command::of_pipeline(&["status"], root.path())
+            own_command::about(root.path(), &["pipeline", "status"])
         )),
         _ => problem,
     })

@@ -135,6 +135,12 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
             ),
             ("e5", "git_commit", json!({"message": "Add a and b"})),
             (
+                "f1",
+                "git_checkout",
+                json!({"target": "more", "create_branch": true}),
+            ),
+            ("f2", "git_checkout", json!({"target": "HEAD~0"})),
+            (
                 "e6",
                 "run_command",
                 json!({"command": "git checkout -q main"}),
@@ -161,6 +167,9 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
     assert!(home.has("work/b.txt"));
     result(&server, "e5")
         .assert_has(&["\"elsewhere\" is checked out now", "on the branch \"main\""]);
+    for id in ["f1", "f2"] {
+        result(&server, id).assert_has(&["on the branch \"main\", and on no other"]);
+    }
     repo.git(&["log", "-1", "--format=%B", "main"])
         .assert_has(&[&format!("Ticket: {}\nTicket: top-1", made.trim())]);
 }

@@ -208,11 +208,23 @@ fn restrictions_hold_in_the_schema_and_at_dispatch() {
         result.contains("read-only") && !home.has("work/x"),
         "{result}"
     );
-    let line: serde_json::Value =
-        serde_json::from_str(home.read("log.jsonl").lines().next().unwrap()).unwrap();
+    let direct = home.marvin().args(["tool", "nosuchtool", "a=b"]);
+    direct.env("MARVIN_SUBAGENT_LOG", &log).run().expect(1);
+    let logged = home.read("log.jsonl");
+    let logged: Vec<_> = logged
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            (line["tool"].to_string(), line["args"].to_string())
+        })
+        .collect();
+    let line = |tool: &str, args: &str| (format!("\"{tool}\""), format!("\"{args}\""));
     assert_eq!(
-        (line["tool"].as_str(), line["args"].as_str()),
-        (Some("create_file"), Some("path=x, content=y"))
+        logged,
+        [
+            line("create_file", "path=x, content=y"),
+            line("nosuchtool", "a=b")
+        ]
     );
 }
 

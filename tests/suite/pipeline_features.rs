@@ -168,7 +168,15 @@ fn of_several_features_the_one_that_is_not_done_is_meant() {
     status.assert_has(&[&approve, "Feature: 003-three"]);
     status.assert_lacks(&["001-one"]);
     said(&home, dir, &["report"]).assert_has(&["Task: Task 002-two"]);
-    said(&home, dir, &["approve"]).assert_has(&["design (phase 1b_review) is approved"]);
+    // Of two that wait neither is meant, and each has its command.
+    repo.file(".marvin/logs/003-three/pipeline-approvals.json", &waits);
+    let several = home.marvin().dir(dir).args(["pipeline", "approve"]).run();
+    several.expect(1).stderr_has(&[&approve, "003-three"]);
+    fs::remove_file(dir.join(".marvin/logs/003-three/pipeline-approvals.json")).unwrap();
+    said(&home, dir, &["approve"]).assert_has(&[
+        "design (phase 1b_review) is approved",
+        "for: Task 002-two. Run",
+    ]);
     // One that runs is what `status` means, and not what waits.
     repo.file(".marvin/logs/002-two/pipeline-approvals.json", &waits);
     repo.file(".marvin/logs/pipeline.lock", "4242424   \n");

@@ -185,6 +185,17 @@ fn flags_of_the_run_may_stand_before_the_command() {
     before.stdout_has(&["opus, ollama:qwen3:8b", "--max-cost $0.01"]);
     assert_eq!(before.text(), of(&[], &flags).text());
     // What the run would refuse.
-    let plan = plan(&home, &["--prompt", "x", "--from", "3", "--until", "1b"]);
-    plan.run().expect(1).stderr_has(&["leave nothing to do"]);
+    for (words, reason) in [
+        (&["--until", "1b"][..], "leave nothing to do"),
+        (&[], "has not come to phase 3. Nothing is done yet."),
+    ] {
+        let plan = plan(&home, &["--prompt", "x", "--from", "3"]).args(words.iter().copied());
+        plan.run().expect(1).stderr_has(&[reason]);
+    }
+    Repo::at(&home.work()).file(".marvin/pipeline_state", "5");
+    let again = plan(&home, &["--from", "4b", "--json"]).stdin("As it is piped.\n");
+    let again = json(&again.run().expect(0));
+    assert_eq!(again["task"], "As it is piped.");
+    let done = ["done"; 8].join(" ");
+    assert_eq!(states(&again), format!("{done} to_do to_do to_do"));
 }

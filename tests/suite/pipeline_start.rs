@@ -236,6 +236,22 @@ fn a_bare_repository_is_refused() {
 }
 
 #[test]
+fn a_start_that_is_refused_leaves_no_worktree() {
+    let home = Home::new();
+    let repo = repo_with_commit();
+    repo.file(".tickets", "no folder").commit("tickets");
+    let before = refs(&repo);
+    let done = start(&home, repo.path()).run();
+    refused(&done, &[".tickets", "Removed the worktree"]);
+    assert_eq!(refs(&repo), before);
+    assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
+    let name = std::os::unix::ffi::OsStrExt::from_bytes(b"in\xff");
+    let dir = home.path().join::<&std::ffi::OsStr>(name);
+    fs::create_dir(&dir).unwrap();
+    refused(&start(&home, &dir).run(), &["is not UTF-8"]);
+}
+
+#[test]
 fn a_second_run_in_the_same_folder_is_refused_with_the_process_of_the_first() {
     let home = Home::new();
     let repo = repo_with_commit();

@@ -353,7 +353,7 @@ fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
     let with_model = home
         .marvin()
         .dir(repo.path())
-        .line("--provider openai-compat --model all=test-model pipeline merge --force --resolve")
+        .line("pipeline merge --force --resolve --provider openai-compat --model all=test-model")
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .env("OPENAI_COMPAT_API_KEY", "test-key");
     let said_of = ended(&with_model.run(), 0);

@@ -1,9 +1,12 @@
 //! Parses the words of `marvin tool NAME …` and `/tool NAME …`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::values;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::CallEnd;
+use crate::tools::engine::call_log;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::ToolRef;
 
@@ -78,9 +81,13 @@ impl DirectCommand {
     /// There is no such tool or parameter.
     pub(crate) fn resolve(&self, session: &SessionContext) -> Outcome<DirectRequest> {
         let registry = session.registry();
-        let tool = registry
-            .find(&self.name)
-            .ok_or_else(|| registry.unknown(&self.name, &session.policy))?;
+        let tool = registry.find(&self.name).ok_or_else(|| {
+            let problem = registry.unknown(&self.name, &session.policy);
+            let end = (problem.what.as_str(), CallEnd::Failure);
+            let args = self.json.clone().unwrap_or_else(|| self.pairs.join(", "));
+            call_log::record(session, &self.name, &args, end, Duration::ZERO);
+            problem
+        })?;
         if self.asks_help {
             return Ok(DirectRequest::Help(tool));
         }

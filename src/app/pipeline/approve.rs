@@ -7,7 +7,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::lock::LockState;
 use crate::pipeline::approval::{self, Approvals};
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::record;
+use crate::pipeline::{first_line, record};
 
 /// Approves the work of the phase that `point` means, or of the one that waits. Returns what came of it, as a sentence.
 ///
@@ -40,9 +40,12 @@ pub(crate) fn approve(
         LockState::Held(_) => "The run goes on.",
         LockState::Free => "Run the pipeline's command again to go on.",
     };
+    let task = record::known(places)?.map(|run| run.task);
     Ok(format!(
-        "{name} (phase {phase}) is approved, {} ({}). {next}",
-        own.how, own.at
+        "{name} (phase {phase}) is approved, {} ({}), for: {}. {next}",
+        own.how,
+        own.at,
+        first_line(&task.unwrap_or_default())
     ))
 }
 

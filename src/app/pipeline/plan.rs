@@ -21,7 +21,7 @@ use crate::pipeline::places::RunPlaces;
 use crate::pipeline::plan::{self, PlannedChild, Range, RoundLimits};
 use crate::pipeline::record::{self, RunRecord};
 use crate::pipeline::tier::TierModels;
-use crate::pipeline::{epic, files, first_line, next_task, state};
+use crate::pipeline::{epic, files, first_line, next_task, phase, state, steering};
 
 /// Rules, tools and the system prompt of a child's request, in tokens.
 const RULES: Range = (6_000, 10_000);
@@ -149,7 +149,14 @@ pub(crate) fn plan(
     // Another task after one that is over begins anew.
     let is_next = places.feature().is_none()
         && next_task::begins(&task, earlier.as_ref(), state_word.as_deref());
-    let is_done = |phase: &Phase| Ok(!is_next && state::is_done(places, phase.name)?);
+    let again = flags.from.and_then(phase::position);
+    if let Some(from) = flags.from {
+        steering::check_from(from, state_word.as_deref().filter(|_| !is_next))?;
+    }
+    let is_done = |phase: &Phase| {
+        let is_again = again.is_some_and(|from| phase::position(phase.name) >= Some(from));
+        Ok(!is_next && !is_again && state::is_done(places, phase.name)?)
+    };
     let limits = limits(settings, warn);
     let mut phases = Vec::new();
     let mut total = Forecast::default();

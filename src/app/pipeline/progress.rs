@@ -71,6 +71,8 @@ pub(crate) struct RunTimes {
     pub started: Option<Duration>,
     /// When the last event came.
     pub latest: Duration,
+    /// How far the clock was set back meanwhile; the times of everything since then are later by it.
+    pub set_back: Duration,
 }
 
 /// A phase of a run.

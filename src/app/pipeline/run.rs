@@ -12,17 +12,18 @@ use crate::app::stream::{say, write_out};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::escape_controls;
 use crate::chat::event::EventSink;
 use crate::disk::beneath::Root;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot;
 use crate::pipeline::feature::FeatureName;
 use crate::pipeline::places::RunPlaces;
-use crate::pipeline::record;
+use crate::pipeline::record::{self, RunRecord};
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::steering::{Pause, RunOutcome, Steering};
 use crate::pipeline::tier::{OwnModel, TierModels};
-use crate::pipeline::worktree::{features, start};
+use crate::pipeline::worktree::{features, remove, start};
 use crate::pipeline::{approval, repository};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -69,6 +70,7 @@ pub(crate) fn run(
             start::for_run(&quiet, &root, &task, feature, may_make)?
         }
     };
+    let is_new = workplace.as_ref().is_some_and(|place| place.is_new);
     let (worktree, places) = match (workplace, feature) {
         (Some(place), _) => {
             for note in &place.notes {
@@ -87,7 +89,6 @@ pub(crate) fn run(
     if worktree.is_none() && !flags.in_place && flags.branch.is_none() {
         start::check_merged(&places, &task, flags.from.is_some())?;
     }
-    let root = Arc::clone(&places.root);
     let request = RunRequest {
         places: places.clone(),
         task,
@@ -114,9 +115,18 @@ pub(crate) fn run(
         Ok(RunOutcome::Paused(pause)) => Some(pause),
         _ => None,
     };
+    let recorded = RunRecord::read(&places).ok().flatten();
+    if let (Err(_), None, Some(made)) = (&outcome, &recorded, worktree.as_ref().filter(|_| is_new))
+    {
+        // It was refused before it began.
+        match remove::unmake(made, &session.env) {
+            Ok(words) => say(&words),
+            Err(problem) => say(&problem.one_line()),
+        }
+    }
     let written = write_out(&sinks.summary(&SummaryFacts {
         problem: outcome.as_ref().err(),
-        branch: repository::branch(&ctx, &root),
+        branch: recorded.map(|record| record.branch),
         worktree: worktree.as_ref(),
         next: pause.map_or_else(Vec::new, |pause| next_steps(settings, &places, pause)),
         pause,
@@ -127,6 +137,13 @@ pub(crate) fn run(
 
 /// Refuses to build in the root of the file system, and to make a repository of the home folder: its first commit would take everything there.
 fn refuse_place(ctx: &ToolContext, root: &Root) -> Outcome<()> {
+    if root.path().to_str().is_none() {
+        return Err(Problem::refused(format!(
+            "The name of this folder is not UTF-8: {}",
+            escape_controls(&root.path().to_string_lossy())
+        ))
+        .next("Give it another name: commands, tickets and records name it as text."));
+    }
     let is_root = root.path() == Path::new("/");
     let home = ctx.session.paths.home().ok();
     let home = home.and_then(|home| home.canonicalize().ok());

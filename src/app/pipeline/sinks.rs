@@ -23,7 +23,6 @@ pub(crate) type MakeDisplay = fn(&Settings) -> Box<dyn EventSink>;
 pub(crate) struct PipelineSinks {
     session: Arc<SessionContext>,
     places: RunPlaces,
-    stop: Cancel,
     began: Instant,
     state: Mutex<SinkState>,
     notices: Option<PushNotices>,
@@ -51,7 +50,6 @@ impl PipelineSinks {
         Arc::new(Self {
             session: Arc::clone(session),
             places: places.clone(),
-            stop: stop.clone(),
             began: Instant::now(),
             state: Mutex::new(SinkState {
                 progress: RunProgress::default(),
@@ -68,7 +66,7 @@ impl PipelineSinks {
         match state.progress.times.started {
             Some(_) => {
                 let documents = summary::documents(&self.places);
-                let commits = summary::commits(&self.places, &self.session.env, &self.stop);
+                let commits = summary::commits(&self.places, &self.session.env);
                 let findings = findings::read(&self.places).unwrap_or_default();
                 let facts = SummaryFacts {
                     findings: findings::summary(&findings, &state.progress.ticket),

@@ -219,7 +219,7 @@ pub(crate) fn status(places: &RunPlaces, env: &Env, now: Duration) -> Outcome<Ru
     };
     // What did not end itself ended with the last that was heard of it.
     let now = match state {
-        RunState::Running => now,
+        RunState::Running => now.saturating_add(progress.times.set_back),
         RunState::Done
         | RunState::Paused
         | RunState::Failed
@@ -274,7 +274,7 @@ pub(super) fn no_run(root: &Root, what: &str) -> Problem {
             ))
             .next(format!(
                 "See all of them with: {}",
-                own_command::of_pipeline(&["worktrees"], root.path())
+                own_command::about(root.path(), &["pipeline", "worktrees"])
             ));
     }
     problem
@@ -302,6 +302,10 @@ fn recorded_phases(places: &RunPlaces) -> Outcome<Vec<PhaseStatus>> {
 fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
     let (usage, total) = (progress.own_usage(), progress.all_usage());
     let phase = progress.current().or_else(|| progress.stopped_in());
+    let latest = progress
+        .times
+        .latest
+        .saturating_sub(progress.times.set_back);
     let newest = progress.warnings.newest.len().saturating_sub(MAX_WARNINGS);
     RunStatus {
         state,
@@ -311,10 +315,7 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
         times: RunTimesStatus {
             resumed: progress.resumed,
             started: progress.times.started.and_then(utc),
-            last_event: progress
-                .times
-                .started
-                .and_then(|_| utc(progress.times.latest)),
+            last_event: progress.times.started.and_then(|_| utc(latest)),
             seconds: progress.elapsed(now).as_secs(),
             end: progress.end.as_ref().map(|end| end.words.clone()),
             waiting: None,

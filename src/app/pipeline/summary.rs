@@ -42,8 +42,9 @@ pub(crate) struct SummaryFacts<'a> {
     pub next: Vec<String>,
 }
 
-/// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
-pub(super) fn commits(places: &RunPlaces, env: &Env, stop: &Cancel) -> Vec<String> {
+/// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say. What stopped the run
+/// does not stop this.
+pub(super) fn commits(places: &RunPlaces, env: &Env) -> Vec<String> {
     let log = || -> Outcome<Option<String>> {
         let Some(record) = RunRecord::read(places)? else {
             return Ok(None);
@@ -52,7 +53,8 @@ pub(super) fn commits(places: &RunPlaces, env: &Env, stop: &Cancel) -> Vec<Strin
         if record.base.len() < 40 || !record.base.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(None);
         }
-        let git = Git::open(places.root.path(), env, stop)?;
+        let stop = Cancel::new();
+        let git = Git::open(places.root.path(), env, &stop)?;
         match git.count_since(&record.base)?.min(MAX_COMMITS) {
             0 => Ok(None),
             count => git.log(count, true).map(Some),
@@ -347,6 +349,7 @@ mod tests {
             times: RunTimes {
                 started: Some(at(10)),
                 latest: at(100),
+                ..RunTimes::default()
             },
             end: Some(RunEnd {
                 done,

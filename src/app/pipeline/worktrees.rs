@@ -177,36 +177,52 @@ fn is_over(places: &RunPlaces) -> bool {
     record.is_ok_and(|record| record.is_none_or(|one| one.finished || one.merged))
 }
 
-/// The run whose work somebody in `root` approves: as [`places_of`], but one that waits for it.
+/// The run whose work somebody in `root` approves: as [`places_of`], but one that waits for it, and for the approval of `point`, if that is given.
 ///
 /// # Errors
 /// There is no such feature; several runs wait, and none is named.
-pub(crate) fn to_approve(root: &Arc<Root>, name: Option<&FeatureName>) -> Outcome<RunPlaces> {
+pub(crate) fn to_approve(
+    root: &Arc<Root>,
+    name: Option<&FeatureName>,
+    point: Option<&str>,
+) -> Outcome<RunPlaces> {
     let meant = places_of(Arc::clone(root), name)?;
-    if name.is_some() || own_run(root).is_some() || waiting(&meant).is_some() {
+    if name.is_some() || own_run(root).is_some() {
         return Ok(meant);
     }
+    let point = point.map(approval::point).transpose()?;
+    let waiting = |places: &RunPlaces| {
+        let waiting = waiting(places)?;
+        point
+            .is_none_or(|point| point == waiting)
+            .then_some(waiting)
+    };
     let others = worktrees(root).into_iter().map(|(_, places)| places);
     let all = [RunPlaces::of_project(Arc::clone(root))].into_iter();
     let all = all.chain(others).chain(features(root));
     let mut waits: Vec<RunPlaces> = all.filter(|places| waiting(places).is_some()).collect();
+    let is_of_folder = |one: &RunPlaces| one.feature().is_none() && one.root.path() == root.path();
     match waits.len() {
         0 => Ok(meant),
         1 => Ok(waits.remove(0)),
+        // Its folder and the point are all that it is named by.
+        _ if point.is_some() && waits.iter().any(is_of_folder) => {
+            Ok(RunPlaces::of_project(Arc::clone(root)))
+        }
         _ => {
             let problem = Problem::input("Several runs wait for an approval; which one is meant?");
             Err(waits.iter().fold(problem, |problem, places| {
                 let point = waiting(places).unwrap_or_default();
-                problem.next(places.command(&["approve", &point]))
+                problem.next(places.command(&["approve", approval::name_of(&point)]))
             }))
         }
     }
 }
 
-/// The point of approval for which a run waits.
+/// The phase whose approval a run waits for.
 fn waiting(places: &RunPlaces) -> Option<String> {
     let waiting = approval::read(places).ok()?.waiting;
-    (!waiting.is_empty()).then(|| approval::name_of(&waiting).to_owned())
+    (!waiting.is_empty()).then_some(waiting)
 }
 
 /// The run whose worktree the folder is.

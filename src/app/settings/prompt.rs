@@ -29,18 +29,22 @@ pub(crate) struct PromptSource {
 impl PromptSource {
     /// The prompt of a non-interactive run: from a flag, a file, the arguments or standard input.
     pub(crate) fn required(&self, stdin_is_terminal: bool) -> Outcome<String> {
-        match self.first()? {
-            Some(prompt) => Ok(prompt),
-            None if stdin_is_terminal || self.is_leashed => Err(missing()),
-            None => {
-                let prompt = text(read_stdin()?, "standard input")?;
-                if prompt.trim().is_empty() {
-                    Err(missing())
-                } else {
-                    Ok(prompt)
-                }
-            }
+        self.given(stdin_is_terminal)?.ok_or_else(missing)
+    }
+
+    /// The same where none is needed.
+    ///
+    /// # Errors
+    /// The prompt file or standard input cannot be read.
+    pub(crate) fn given(&self, stdin_is_terminal: bool) -> Outcome<Option<String>> {
+        if let Some(prompt) = self.first()? {
+            return Ok(Some(prompt));
         }
+        if stdin_is_terminal || self.is_leashed {
+            return Ok(None);
+        }
+        let prompt = text(read_stdin()?, "standard input")?;
+        Ok(Some(prompt).filter(|prompt| !prompt.trim().is_empty()))
     }
 
     /// The first prompt of an interactive session, if the command line has one.

@@ -47,9 +47,6 @@ struct PipelineArgs {
     command: Option<String>,
     /// What follows the command.
     phase: Option<String>,
-    dir: Option<PathBuf>,
-    /// The feature that is meant.
-    feature: Option<FeatureName>,
     json: bool,
     /// Where the page of a report goes.
     html: Option<PathBuf>,
@@ -67,10 +64,11 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     {
         return worktrees::run(command, words, settings);
     }
-    let mut args = PipelineArgs::read(words)?;
-    args.feature = args.feature.or_else(|| feature_before(settings).cloned());
-    let root = Arc::new(Root::open(dir(args.dir.as_ref(), settings)?)?);
-    let places = || runs::places_of(Arc::clone(&root), args.feature.as_ref());
+    let args = PipelineArgs::read(words)?;
+    let feature = feature(settings);
+    let point = args.phase.as_deref();
+    let root = Arc::new(Root::open(dir(settings)?)?);
+    let places = || runs::places_of(Arc::clone(&root), feature);
     if args.html.is_some() && args.command.as_deref() != Some("report") {
         return Err(usage("--html is for the report."));
     }
@@ -78,7 +76,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         Some("status") if args.phase.is_none() => {
             let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
             let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
-            let status = runs::status(&root, args.feature.as_ref(), &settings.env, now)?;
+            let status = runs::status(&root, feature, &settings.env, now)?;
             if args.json {
                 print_json(&status)?;
             } else {
@@ -89,8 +87,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
             }
         }
         Some("approve") if !args.json => {
-            let places = runs::to_approve(&root, args.feature.as_ref())?;
-            let words = run_approval::approve(&places, settings, args.phase.as_deref())?;
+            let places = runs::to_approve(&root, feature, point)?;
+            let words = run_approval::approve(&places, settings, point)?;
             print(&format!("{words}\n"))?;
         }
         Some("approve") => return Err(usage("An approval has no --json.")),
@@ -112,9 +110,9 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     Ok(0)
 }
 
-/// The project: `given`, else that of the settings, else the current directory.
-fn dir<'a>(given: Option<&'a PathBuf>, settings: &'a Settings) -> Outcome<&'a Path> {
-    let dir = given.or(settings.working_dir.as_ref());
+/// The project: that of the settings, else the current directory.
+fn dir(settings: &Settings) -> Outcome<&Path> {
+    let dir = settings.working_dir.as_ref();
     let dir = dir.or(settings.process.current.as_ref());
     dir.map(PathBuf::as_path).ok_or_else(|| {
         Problem::missing("The current directory no longer exists.")
@@ -130,15 +128,15 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
     let json = words.iter().enumerate().any(is_json);
     let kept = words.iter().enumerate().filter(|pair| !is_json(*pair));
     let mut args = vec![OsString::from("--design-first"), "--working-dir".into()];
-    args.push(dir(None, settings)?.into());
-    args.extend(flags_before(settings));
+    args.push(dir(settings)?.into());
+    args.extend(flags_taken(settings));
     args.extend(kept.map(|(_, word)| word.into()));
     let settings = Settings::new(
         parse::of_run(args)?,
         settings.env.clone(),
         settings.process.clone(),
     );
-    let root = Arc::new(Root::open(dir(None, &settings)?)?);
+    let root = Arc::new(Root::open(dir(&settings)?)?);
     let flags = settings.pipeline.clone().unwrap_or_default();
     let steering = Steering {
         until: flags.until,
@@ -155,7 +153,11 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
         },
         places => places?,
     };
-    let task = settings.prompt.first()?;
+    let task = match &flags.feature {
+        // It may know its task.
+        Some(_) => settings.prompt.first()?,
+        None => settings.prompt.given(settings.process.stdin_is_terminal)?,
+    };
     let task = task.map(|task| task.replace("\r\n", "\n"));
     let places = match &task {
         // Another one is no more of that run.
@@ -173,23 +175,20 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
     Ok(0)
 }
 
-/// The feature that was named before the subcommand.
-fn feature_before(settings: &Settings) -> Option<&FeatureName> {
+/// The feature that is meant.
+fn feature(settings: &Settings) -> Option<&FeatureName> {
     settings.pipeline.as_ref()?.feature.as_ref()
 }
 
-/// The flags of a run that may stand before the subcommand, as if they stood behind it.
-fn flags_before(settings: &Settings) -> Vec<OsString> {
+/// The flags that the subcommand took, for a run.
+fn flags_taken(settings: &Settings) -> Vec<OsString> {
     let model = &settings.model;
     let flag = |name: &str, value: String| OsString::from(format!("--{name}={value}"));
     let given = [
         ("provider", model.choice.provider.clone()),
         ("model", model.choice.model.clone()),
         ("max-cost", model.max_cost.map(|cost| cost.to_string())),
-        (
-            "feature",
-            feature_before(settings).map(FeatureName::to_string),
-        ),
+        ("feature", feature(settings).map(FeatureName::to_string)),
     ];
     let tiers = model.tiers.words().map(|tier| flag("model", tier));
     given
@@ -232,25 +231,11 @@ impl PipelineArgs {
         while let Some(word) = words.next() {
             if word == "--json" {
                 args.json = true;
-            } else if word == "--working-dir" {
-                let dir = words
-                    .next()
-                    .ok_or_else(|| usage("--working-dir needs a value."))?;
-                args.dir = Some(PathBuf::from(dir));
-            } else if word == "--feature" {
-                let name = words
-                    .next()
-                    .ok_or_else(|| usage("--feature needs a name."))?;
-                args.feature = Some(FeatureName::parse(name)?);
-            } else if let Some(name) = word.strip_prefix("--feature=") {
-                args.feature = Some(FeatureName::parse(name)?);
             } else if word == "--html" {
                 let file = words.next().ok_or_else(|| usage("--html needs a file."))?;
                 args.html = Some(PathBuf::from(file));
             } else if let Some(file) = word.strip_prefix("--html=") {
                 args.html = Some(PathBuf::from(file));
-            } else if let Some(dir) = word.strip_prefix("--working-dir=") {
-                args.dir = Some(PathBuf::from(dir));
             } else if word.starts_with('-') {
                 return Err(usage(&format!(
                     "There is no flag \"{}\" here.",

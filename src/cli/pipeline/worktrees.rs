@@ -1,7 +1,6 @@
 //! `marvin pipeline merge` and `marvin pipeline worktrees`.
 
-use std::path::{Path, PathBuf};
-
+use super::{dir, feature};
 use crate::app::pipeline::merge::{self, MergeWords};
 use crate::app::pipeline::summary::time;
 use crate::app::settings::Settings;
@@ -11,6 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{counted, one_line, plural};
 use crate::cli::out::print_words;
 use crate::cli::subcommands;
+use crate::pipeline::feature::FeatureName;
 use crate::pipeline::worktree::merge::MergeForm;
 use crate::pipeline::worktree::remove;
 use crate::pipeline::worktree::state::{UserTree, WorktreeStatus};
@@ -21,22 +21,18 @@ pub(super) const COMMANDS: [&str; 2] = ["merge", "worktrees"];
 /// The words after the command.
 #[derive(Debug, Default)]
 struct WorktreeArgs {
-    dir: Option<PathBuf>,
     merge: MergeWords,
     remove: Option<String>,
     force: bool,
 }
 
-/// `marvin pipeline COMMAND …`; `dir` is the folder unless one is named.
+/// `marvin pipeline COMMAND …`.
 pub(super) fn run(command: &str, words: &[String], settings: &Settings) -> Outcome<u8> {
-    let args = WorktreeArgs::read(command, words)?;
-    let dir = args
-        .dir
-        .as_deref()
-        .or(settings.working_dir.as_deref())
-        .or(settings.process.current.as_deref())
-        .unwrap_or(Path::new("."));
+    let mut args = WorktreeArgs::read(command, words)?;
+    let dir = dir(settings)?;
     if command == "merge" {
+        let named = feature(settings).map(FeatureName::to_string);
+        args.merge.name = args.merge.name.or(named);
         let said = merge::run(settings, dir, &args.merge)?;
         print_words(&(said + "\n"))?;
         return Ok(0);
@@ -78,12 +74,10 @@ impl WorktreeArgs {
                 next.ok_or_else(|| usage(&format!("{name} needs a value.")))
             };
             match name {
-                "--working-dir" => args.dir = Some(PathBuf::from(value_of(name)?)),
                 "--remove" if !is_merge => args.remove = Some(value_of(name)?),
                 "--squash" if is_merge => args.merge.form = MergeForm::Squash,
                 "--all" if is_merge => args.merge.form = MergeForm::All,
                 "--resolve" if is_merge => args.merge.resolve = true,
-                "--feature" if is_merge => args.merge.name = Some(value_of(name)?),
                 "--force" => (args.force, args.merge.force) = (true, true),
                 _ if name.starts_with('-') => {
                     return Err(usage(&format!(

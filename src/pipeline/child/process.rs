@@ -19,6 +19,7 @@ use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
+use crate::pipeline::whole_seconds;
 use crate::pipeline::{Run, record, worktree};
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::pump::OutputStream;
@@ -69,7 +70,7 @@ impl EndedChild {
             id: self.id.clone(),
             done,
             words: words.into(),
-            seconds: self.took.as_secs(),
+            seconds: whole_seconds(self.took),
         });
     }
 }
@@ -213,7 +214,7 @@ pub(super) fn run_child(
                 id,
                 done: false,
                 words: problem.what.clone(),
-                seconds: took.as_secs(),
+                seconds: whole_seconds(took),
             });
             return Err(problem);
         }

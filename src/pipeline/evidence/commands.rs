@@ -5,11 +5,11 @@ const NOTHING_RUN: &[&str] = &[
     ".", ":", "[", "[[", "apt", "apt-get", "awk", "basename", "break", "brew", "cat", "cd",
     "chmod", "chown", "cmp", "column", "continue", "cp", "cut", "date", "df", "diff", "dirname",
     "du", "echo", "egrep", "exit", "export", "false", "fgrep", "file", "find", "gawk", "git",
-    "grep", "head", "hexdump", "jobs", "jq", "kill", "less", "ln", "ls", "mkdir", "mktemp", "more",
-    "mv", "nl", "od", "pip", "pip3", "printf", "ps", "pwd", "read", "readlink", "realpath",
-    "return", "rg", "rm", "rmdir", "sed", "set", "shift", "sleep", "sort", "source", "stat",
-    "strings", "tail", "tee", "test", "tk", "touch", "tr", "trap", "tree", "true", "type", "uname",
-    "uniq", "unset", "wait", "wc", "which", "xxd",
+    "grep", "head", "hexdump", "jobs", "jq", "kill", "less", "ln", "ls", "md5sum", "mkdir",
+    "mktemp", "more", "mv", "nl", "od", "pip", "pip3", "printf", "ps", "pwd", "read", "readlink",
+    "realpath", "return", "rg", "rm", "rmdir", "sed", "set", "sha1sum", "shift", "sleep", "sort",
+    "source", "stat", "strings", "tail", "tee", "test", "tk", "touch", "tr", "trap", "tree",
+    "true", "type", "uname", "uniq", "unset", "wait", "wc", "which", "xxd",
 ];
 /// Programs and words of the shell before the program that they start.
 const BEFORE_ANOTHER: &[&str] = &[
@@ -31,14 +31,25 @@ const HARMLESS_USES: &[(&str, &[&str])] = &[
     ("go", &["build", "env", "fmt", "list", "mod", "vet"]),
     ("npm", &["ci", "i", "install", "ls", "pkg", "view"]),
     ("pnpm", &["i", "install", "ls"]),
+    ("python", PYTHON),
+    ("python3", PYTHON),
     ("uv", &["pip", "sync", "venv"]),
     ("yarn", &["install", "list"]),
+];
+const PYTHON: &[&str] = &[
+    "-m compileall",
+    "-m ensurepip",
+    "-m pip",
+    "-m py_compile",
+    "-m venv",
 ];
 /// Programs that run others, or make them, and say of themselves which version they are.
 const INTERPRETERS: &[&str] = &[
     "bash", "bun", "cargo", "deno", "gcc", "go", "java", "make", "node", "npm", "npx", "perl",
     "php", "pnpm", "python", "python3", "ruby", "rustc", "sh", "uv", "yarn",
 ];
+/// What code on the command line cannot do without when it is to run something of the project.
+const LOADS: &[&str] = &["import", "open", "exec", "system"];
 const VERSIONS: &[&str] = &["--version", "-V", "-v", "-version", "version"];
 
 /// Whether one of its simple commands starts something.
@@ -69,19 +80,35 @@ fn is_a_run(words: &[String]) -> bool {
         if NO_PROGRAM.contains(&name) {
             return false;
         }
-        match BEFORE_ANOTHER.contains(&name) {
-            true => is_behind_another = true,
-            false => break name,
+        if !BEFORE_ANOTHER.contains(&name) {
+            break name;
+        }
+        is_behind_another = true;
+        if name == "command"
+            && words
+                .clone()
+                .next()
+                .is_some_and(|word| word.starts_with(['-']))
+        {
+            // It says where a program is.
+            return false;
         }
     };
-    let first = words.next();
-    let is_harmless = HARMLESS_USES
-        .iter()
-        .any(|(program, uses)| *program == name && first.is_some_and(|use_| uses.contains(&use_)));
-    let is_version = INTERPRETERS.contains(&name)
-        && first.is_some_and(|word| VERSIONS.contains(&word))
-        && words.next().is_none();
-    !(name.is_empty() || is_harmless || is_version || NOTHING_RUN.contains(&name))
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    let both = format!("{first} {}", second.unwrap_or_default());
+    let is_harmless = HARMLESS_USES.iter().any(|(program, uses)| {
+        *program == name && (uses.contains(&first) || uses.contains(&both.as_str()))
+    });
+    let is_interpreter = INTERPRETERS.contains(&name);
+    let is_version = is_interpreter && second.is_none() && VERSIONS.contains(&first);
+    let is_idle = is_interpreter
+        && first == "-c"
+        && second.is_some_and(|code| match name.ends_with("sh") {
+            true => !runs_something(code),
+            false => !LOADS.iter().any(|word| code.contains(word)),
+        });
+    let is_look = is_harmless || is_version || is_idle || NOTHING_RUN.contains(&name);
+    !(name.is_empty() || is_look)
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -224,6 +251,11 @@ mod tests {
             "find . -name '*.py' | xargs -n 1 cat",
             "timeout 5s cat a",
             "env",
+            "md5sum a; sha1sum b",
+            "command -v python3 && command -V node",
+            "python3 -m pip list; python3 -m py_compile wordcount.py",
+            "python3 -c pass && python -c 'print(1)'",
+            "bash -c 'ls; cat a' && sh -c true",
             "npm ci && cargo build",
             "",
             "'",
@@ -237,6 +269,11 @@ mod tests {
             "cd app && python3 -m app < input.txt",
             "echo 3 | PORT=1 target/debug/app",
             "cargo run",
+            "command ./program",
+            "python3 -c 'import wordcount; wordcount.main()'",
+            "python3 -m wordcount",
+            "bash -c './program a'",
+            "bash run.sh",
             "./program --version",
             "timeout 10 ./program",
             "echo \"$(./program a)\"",

@@ -83,6 +83,15 @@ fn a_task_without_documents_and_tests_is_one_child() {
 }
 
 #[test]
+fn an_implementer_that_says_where_everything_is_changes_nothing() {
+    let stage = Stage::new(
+        "case \"$NAME\" in implementer-*) printf 'In src/main.rs.\nNOTHING_TO_CHANGE\n';; *) report REVIEW_CLEAN;; esac",
+    );
+    implementation::implement(&stage.run).unwrap();
+    assert_eq!(stage.prompts("implementer").len(), 1);
+}
+
+#[test]
 fn an_implementation_that_changes_nothing_fails() {
     let stage = Stage::new("echo It is all there.");
     let problem = implementation::implement(&stage.run)

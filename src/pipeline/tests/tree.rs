@@ -30,7 +30,7 @@ fn a_branch_that_was_switched_gets_no_commit() {
     let problem = repository::checkpoint(&stage.run, "A step").unwrap_err();
     assert_has(
         &problem.to_string(),
-        &["\"own-work\" is checked out now", "git checkout "],
+        &["\"own-work\" is checked out now", " checkout "],
     );
     assert_eq!(git(&stage, &["rev-parse", "HEAD"]), before);
     assert_eq!(git(&stage, &["status", "--porcelain"]).trim(), "?? b.txt");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::own_files;
 use super::record::{self, WorktreeKind};
 use super::remove::{clear, names, refuse_running, shown};
-use super::start::branch_is_gone;
+use super::start::{branch_is_gone, unfinished};
 use super::state::{UserTree, WorkState, WorktreeStatus};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::counted;
@@ -53,10 +53,7 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
         return Err(branch_is_gone(tree.env, tree.stop, record));
     };
     if let Some(what) = tree.git.unfinished() {
-        return Err(
-            Problem::refused(format!("A {what} is in progress in this repository."))
-                .next("Finish or abort it first."),
-        );
+        return Err(unfinished(what));
     }
     let (branch, _) = tree.git.head()?;
     let (Some(branch), Some(head)) = (branch, tree.git.head_commit()?) else {
@@ -177,19 +174,19 @@ fn merged_tree(
     branch: &str,
     (head, tip): (&str, &str),
 ) -> Outcome<(String, String)> {
-    let (id, paths) = match tree.git.merge_trees(head, tip)? {
-        MergeResult::Tree(id) => return Ok((id, String::new())),
-        MergeResult::Conflicts { tree, paths } => (tree, paths),
-    };
-    let settled = own_files::settle(tree, order.status, (head, tip), (&id, &paths))?;
-    let Some(settled) = settled else {
-        return Err(conflict(order, branch, &paths));
-    };
-    let earlier = format!(
-        "\nThe documents of the run that was merged before are in {} now.",
-        settled.earlier
-    );
-    Ok((settled.tree, earlier))
+    let (result, settled) = own_files::merge(tree, order.status, (head, tip))?;
+    match result {
+        MergeResult::Conflicts { paths } => Err(conflict(order, branch, &paths)),
+        MergeResult::Tree(id) => {
+            let said = settled.map(|settled| {
+                format!(
+                    "\nThe documents of the run that was merged before are in {} now.",
+                    settled.earlier
+                )
+            });
+            Ok((id, said.unwrap_or_default()))
+        }
+    }
 }
 
 /// Keeps the logs, and removes what is merged.

@@ -91,7 +91,7 @@ impl WorktreeRecord {
 
     /// A command about it: `words` follow `marvin pipeline`.
     pub(crate) fn command(&self, words: &[&str]) -> String {
-        own_command::of_pipeline(words, &self.origin)
+        own_command::about(&self.origin, &[&["pipeline"], words].concat())
     }
 
     /// Writes it.

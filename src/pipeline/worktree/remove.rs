@@ -3,8 +3,10 @@
 use std::fs;
 
 use super::instructions;
-use super::record;
+use super::record::{self, WorktreeRecord};
 use super::state::{UserTree, WorkState, WorktreeStatus};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{counted, escape_controls, plural};
 use crate::disk::paths::PROJECT_FOLDER;
@@ -52,6 +54,16 @@ pub(crate) fn remove(tree: &UserTree<'_>, status: &WorktreeStatus, force: bool) 
     }
     let _lock = record::lock(tree.git.common(), tree.stop)?;
     clear(tree, status, true)
+}
+
+/// Removes a worktree of which a run was refused before it began; returns what to say.
+///
+/// # Errors
+/// Another run works there meanwhile; git failed.
+pub(crate) fn unmake(record: &WorktreeRecord, env: &Env) -> Outcome<String> {
+    let stop = Cancel::new();
+    let tree = UserTree::open(&record.origin, env, &stop)?;
+    remove(&tree, &tree.named(Some(&record.name))?, true)
 }
 
 /// Removes folder, record and, if it is to go, the branch; returns what to say.

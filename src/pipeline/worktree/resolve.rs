@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::merge::{self, MergeOrder};
+use super::own_files;
 use super::state::UserTree;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
@@ -30,7 +31,7 @@ pub(crate) fn resolve(
     order: &MergeOrder<'_>,
 ) -> Outcome<(String, TestRun)> {
     let record = &order.status.record;
-    let (_, head) = merge::check(tree, order)?;
+    let (tip, head) = merge::check(tree, order)?;
     if !record.is_there(tree.git.common()) {
         return Err(Problem::missing(format!(
             "The folder of {} was removed, and the merge is resolved there.",
@@ -46,6 +47,8 @@ pub(crate) fn resolve(
     let branch = branch.unwrap_or_default();
     let _lock = run_record::lock(&run.places, &run.ctx.stop)?;
     let there = || Git::open(&record.path, tree.env, tree.stop);
+    let (_, settled) = own_files::merge(tree, order.status, (&head, &tip))?;
+    let head = settled.map_or(head, |settled| settled.commit);
     let conflicts = there()?.begin_merge(&head)?;
     let resolved = match conflicts.is_empty() {
         true => Ok(()),

@@ -35,6 +35,8 @@ pub(crate) struct Workplace {
     pub places: RunPlaces,
     /// What the user should know of it, a sentence each.
     pub notes: Vec<String>,
+    /// It was made just now.
+    pub is_new: bool,
 }
 
 /// The worktree for `task`, which is started in the folder `root`: that of an unfinished run of the same task or feature, else a new one. `None` where it
@@ -322,6 +324,7 @@ fn make(
         record,
         places,
         notes,
+        is_new: true,
     })
 }
 
@@ -405,6 +408,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
             places: open_places(&record)?,
             record,
             notes,
+            is_new: false,
         });
     }
     let forget = format!(
@@ -452,6 +456,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         record,
         places,
         notes,
+        is_new: false,
     })
 }
 

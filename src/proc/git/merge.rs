@@ -16,8 +16,8 @@ const NEEDED_VERSION: &str = "2.38";
 pub(crate) enum MergeResult {
     /// The id of a tree.
     Tree(String),
-    /// A tree with marks at what conflicts, and the paths of that, from the top of the repository.
-    Conflicts { tree: String, paths: Vec<String> },
+    /// The paths of what conflicts, from the top of the repository.
+    Conflicts { paths: Vec<String> },
 }
 
 impl Git<'_> {
@@ -44,11 +44,10 @@ impl Git<'_> {
         let mut parts = parts.into_iter();
         match (done.success(), done.code, parts.next()) {
             (true, _, Some(tree)) => Ok(MergeResult::Tree(tree.trim().to_owned())),
-            (false, Some(CONFLICTS), Some(tree)) => {
-                let tree = tree.trim().to_owned();
+            (false, Some(CONFLICTS), Some(_)) => {
                 let mut paths: Vec<String> = parts.collect();
                 paths.dedup();
-                Ok(MergeResult::Conflicts { tree, paths })
+                Ok(MergeResult::Conflicts { paths })
             }
             _ => Err(self.no_merge(done)),
         }

@@ -36,6 +36,8 @@ pub(super) fn git_output(dir: &Path, output: ProgramOutput) -> Outcome<String> {
         no_repository(dir)
     } else if words.contains("would be overwritten") {
         problem.next("Commit these changes first, or restore the files.")
+    } else if words.contains(".lock': File exists") {
+        problem.next("If no git works there, one that was killed has left this file: remove it.")
     } else if words.contains("did not match any file") {
         problem.next("git_branch lists the branches, git_log the commits.")
     } else {
@@ -47,9 +49,15 @@ pub(super) fn git_output(dir: &Path, output: ProgramOutput) -> Outcome<String> {
 /// the file whose lines it quotes may be a symlink.
 fn without_quoted_lines(words: &str) -> String {
     const FILE: &str = "packed-refs";
-    let lines = words.lines().map(|line| match line.find(FILE) {
-        Some(at) => text::head(line, at + FILE.len()),
-        None => line,
+    let lines = words.lines().map(|line| {
+        let mut ends = line.match_indices(FILE).map(|(at, _)| at + FILE.len());
+        // Its lock is another file.
+        let end = ends.find(|end| {
+            !line
+                .get(*end..)
+                .is_some_and(|rest| rest.starts_with(".lock'"))
+        });
+        end.map_or(line, |end| text::head(line, end))
     });
     lines.collect::<Vec<_>>().join("\n")
 }

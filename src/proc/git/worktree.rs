@@ -104,7 +104,12 @@ impl Git<'_> {
 
     /// The commit of a branch; `None` when there is no such branch.
     pub(crate) fn branch_commit(&self, branch: &str) -> Outcome<Option<String>> {
-        let name = format!("refs/heads/{branch}^{{commit}}");
+        self.commit_named(&format!("refs/heads/{branch}"))
+    }
+
+    /// The commit that git means by a name; `None` when it means none.
+    pub(crate) fn commit_named(&self, name: &str) -> Outcome<Option<String>> {
+        let name = format!("{name}^{{commit}}");
         let found = self.run(&["rev-parse", "--verify", "--quiet", &name])?;
         let id = found.stdout.text().trim().to_owned();
         Ok(found.success().then_some(id))
@@ -138,6 +143,9 @@ impl Git<'_> {
     /// Why what is committed now would not come on the branch `wanted`, as a sentence, and how it is checked out again; `None` when it would.
     pub(crate) fn off_branch(&self, wanted: &str) -> Outcome<Option<(String, String)>> {
         let (now, has_commit) = self.head()?;
+        // Whoever reads it may be in another worktree.
+        let top = self.top()?.to_string_lossy();
+        let git = format!("git -C {}", shlex::try_quote(&top).unwrap_or_default());
         let there = match now {
             // Without its commits a branch that had some was deleted: a commit would begin it anew, without its history.
             Some(name) if name == wanted => {
@@ -145,7 +153,7 @@ impl Git<'_> {
                 return Ok(deleted.map(|last| {
                     (
                         format!("The branch \"{wanted}\" was deleted while this run worked on it."),
-                        format!("Bring it back with: git branch {wanted} {last}"),
+                        format!("Bring it back with: {git} branch {wanted} {last}"),
                     )
                 }));
             }
@@ -154,7 +162,7 @@ impl Git<'_> {
         };
         Ok(Some((
             format!("This run works on the branch \"{wanted}\", but {there}."),
-            format!("Go back with: git checkout {wanted}"),
+            format!("Go back with: {git} checkout {wanted}"),
         )))
     }
 

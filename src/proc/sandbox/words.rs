@@ -78,6 +78,11 @@ impl Policy {
 
 /// What a command is told besides in whose linked worktree git could delete no reference, or make no worktree. It need not have failed: git goes on after some of that.
 pub(crate) fn references_hint(output: &str) -> Option<&'static str> {
+    if output.contains("refs/stash.lock") {
+        return Some(
+            "[git stash is shared with the worktree of the user, so it is closed here, and nothing was put aside. Commit on the branch of this worktree instead.]",
+        );
+    }
     let is_refused = |line: &str| {
         let is_there = line.contains("packed-refs.lock") || line.contains(".git/worktrees/");
         is_there && line.contains("Permission denied")

@@ -177,6 +177,15 @@ fn branches(ctx: &ToolContext, _: GitBranch) -> Outcome<String> {
 
 fn checkout(ctx: &ToolContext, args: GitCheckout) -> Outcome<String> {
     let root = ctx.root()?;
+    if let Some(own) = MARVIN_BRANCH.read(&ctx.session.env)
+        && args.target != own
+        && (args.create_branch || git(ctx, &root)?.commit_named(&args.target)?.is_some())
+    {
+        return Err(Problem::refused(format!(
+            "This run works on the branch \"{own}\", and on no other."
+        ))
+        .next("Stay on it. git_checkout restores a file that is named by its path, such as ./README.md."));
+    }
     if args.create_branch {
         return git(ctx, &root)?.create_branch(&args.target);
     }

@@ -103,7 +103,8 @@ fn sheet(ctx: &ToolContext, job: &ReviewJob) -> String {
         let _ = write!(out, "\nWorktree: {}", job.worktree);
         if job.status == JobStatus::Completed {
             let dir = ctx.root().map(|root| root.path().to_owned());
-            let merge = own_command::of_pipeline(&["merge", &job.branch], &dir.unwrap_or_default());
+            let words = ["pipeline", "merge", &job.branch];
+            let merge = own_command::about(&dir.unwrap_or_default(), &words);
             let _ = write!(out, "\nTo bring it into your branch: {merge}");
         }
     }

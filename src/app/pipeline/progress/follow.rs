@@ -11,6 +11,15 @@ use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 impl RunProgress {
     /// Takes an event that came at `at`.
     pub(crate) fn apply(&mut self, event: &PipelineEvent, at: Duration) {
+        let is_start = matches!(event, PipelineEvent::RunStarted { .. });
+        let mut at = at;
+        if !is_start {
+            let RunTimes {
+                latest, set_back, ..
+            } = &mut self.times;
+            *set_back = latest.saturating_sub(at).max(*set_back);
+            at = at.saturating_add(*set_back);
+        }
         match event {
             PipelineEvent::RunStarted {
                 task,
@@ -36,7 +45,7 @@ impl RunProgress {
                     },
                     times: RunTimes {
                         started: Some(at),
-                        latest: Duration::ZERO,
+                        ..RunTimes::default()
                     },
                     ..Self::default()
                 };

@@ -122,6 +122,22 @@ fn usage_counts_once_a_child_and_also_after_its_end() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_loses_only_the_time_between_two_events() {
+    let mut progress = RunProgress::default();
+    progress.apply(&started("t", false), at(1_000));
+    progress.apply(&phase_started("1a"), at(1_010));
+    progress.apply(&child("w"), at(500));
+    let end = PipelineEvent::RunEnded {
+        done: false,
+        words: "Stopped.".to_owned(),
+    };
+    progress.apply(&end, at(525));
+    let stopped = &progress.stopped_in().unwrap().state;
+    assert_eq!(*stopped, PhaseState::Stopped(25));
+    assert_eq!(progress.elapsed(at(0)), at(35));
+}
+
+#[test]
 fn what_runs_when_the_run_ends_is_stopped() {
     let mut progress = RunProgress::default();
     for event in [started("t", false), phase_started("1a"), child("w")] {

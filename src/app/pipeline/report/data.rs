@@ -422,13 +422,20 @@ fn traced(
     let trace = |requirement: Requirement| {
         let matcher = Matcher::new(&requirement);
         let about = |title: &str, text: &str| matcher.names(text) || matcher.shares(title);
+        // A plan of tests says in which file a requirement is tested.
+        let planned = sections.iter().flat_map(|section| section.text.lines());
+        let planned: Vec<&str> = planned.filter(|line| matcher.names(line)).collect();
         let sections = sections
             .iter()
             .filter(|section| about(&section.heading, &section.text))
             .map(|section| section.heading.clone());
         let own_tests: Vec<&TestCase> = tests
             .iter()
-            .filter(|test| about(&test.name, &format!("{} {}", test.name, test.text)))
+            .filter(|test| {
+                let file = test.file.rsplit('/').next().unwrap_or_default();
+                about(&test.name, &format!("{} {}", test.name, test.text))
+                    || planned.iter().any(|line| line.contains(file))
+            })
             .collect();
         let tests = own_tests.iter().map(|test| match test.name.as_str() {
             "" => test.file.clone(),

@@ -104,9 +104,10 @@ fn project(children: usize) -> tempfile::TempDir {
     );
     put(
         ".marvin/design.md",
-        &format!("# Design\n## Wheels {HOSTILE}\nFor REQ-1.\n"),
+        &format!("# Design\n## Wheels {HOSTILE}\nFor REQ-1.\n- REQ-1: `tests/plan.rs`\n"),
     );
     put("tests/clock.rs", "#[test]\nfn req_1_ticks() {}\n");
+    put("tests/plan.rs", "#[test]\nfn it_is() {}\n");
     let finding = |id: u64, state: &str| {
         serde_json::json!({"id": id.to_string(), "ticket": "cl-1", "phase": "3", "subject": "code", "round": 1,
             "reviewer": "main", "severity": "blocker", "text": format!("REQ-1 is slow {HOSTILE}"), "state": state, "of_the_future": [1]})
@@ -182,7 +183,10 @@ fn a_requirement_is_followed_to_its_end_and_sums_are_those_of_the_children() {
     };
     assert_eq!(first.requirement.id, "REQ-1");
     assert!(first.sections[0].starts_with("Wheels"));
-    assert_eq!(first.tests, ["tests/clock.rs: req_1_ticks"]);
+    assert_eq!(
+        first.tests,
+        ["tests/clock.rs: req_1_ticks", "tests/plan.rs: it_is"]
+    );
     assert_eq!(first.findings, [0]);
     assert_eq!(report.findings[0].state, "resolved");
     assert!(second.sections.is_empty() && second.tests.is_empty());

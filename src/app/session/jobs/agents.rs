@@ -306,7 +306,7 @@ impl Agents {
                 match dir.filter(|_| has_worktree) {
                     Some(dir) => format!(
                         " What was done so far is kept: {}",
-                        own_command::of_pipeline(&["worktrees"], dir)
+                        own_command::about(dir, &["pipeline", "worktrees"])
                     ),
                     None => String::new(),
                 }

@@ -381,6 +381,49 @@ fn documents_of_two_runs_side_by_side_are_no_conflict() {
 }
 
 #[test]
+fn a_child_that_resolves_what_conflicts_gets_no_files_of_marvins_own() {
+    let project = Project::new();
+    let places = ["Count words", "Count lines"].map(|task| {
+        let place = project.workplace(task);
+        project.specify(&place, task).unwrap();
+        place
+    });
+    let [_, second] = &places;
+    let there = second.places.root.path();
+    let own = fs::read_to_string(there.join(".marvin/spec.md")).unwrap();
+    fs::write(there.join("notes.txt"), "theirs\n").unwrap();
+    git(there, &["commit", "-q", "-a", "-m", "a step"]);
+    project.put("notes.txt", "ours\n");
+    project.commit("of the user");
+    project
+        .merge_with(Some("count-words"), MergeForm::Squash, true)
+        .unwrap();
+    let merge = || project.merge_with(Some("count-lines"), MergeForm::Squash, true);
+    let problem = words(&merge().unwrap_err());
+    assert_has(&problem, &["in 1 file", "notes.txt"]);
+    let tree = project.tree();
+    let status = tree.named(Some("count-lines")).unwrap();
+    let mut stage = Stage::new(WORKERS);
+    stage.run.places = second.places.clone();
+    stage.run.branch.clone_from(&second.record.branch);
+    let order = MergeOrder {
+        status: &status,
+        form: MergeForm::Squash,
+        message: "",
+        force: true,
+    };
+    let (said, _) = resolve::resolve(&stage.run, &tree, &order).unwrap();
+    assert_has(&said, &["1 file had conflicts"]);
+    let prompt = stage.prompts("merger").pop().unwrap();
+    assert!(!prompt.contains("pipeline_state"), "{prompt}");
+    merge().unwrap();
+    assert_eq!(project.stage.read("notes.txt"), "both\n");
+    assert_eq!(project.stage.read(".marvin/spec.md"), own);
+    let earlier = project.git(&["ls-files", ".marvin/earlier"]);
+    assert_has(&earlier, &["/spec.md"]);
+}
+
+#[test]
 fn a_merge_that_was_killed_behind_its_commit_makes_no_second_one() {
     for is_recorded in [false, true] {
         let project = Project::new();

@@ -141,9 +141,7 @@ fn a_merge_is_computed_without_a_file_and_names_its_conflicts() {
     fs::write(tree.join("a.txt"), "branch\n").unwrap();
     there().checkpoint("theirs").unwrap();
     let (ours, theirs) = (head(&repo), there().head_commit().unwrap().unwrap());
-    let MergeResult::Conflicts { tree: id, paths } =
-        repo.git().merge_trees(&ours, &theirs).unwrap()
-    else {
+    let MergeResult::Conflicts { paths } = repo.git().merge_trees(&ours, &theirs).unwrap() else {
         panic!("both changed the same line");
     };
     assert_eq!(paths, ["a.txt"]);
@@ -156,7 +154,7 @@ fn a_merge_is_computed_without_a_file_and_names_its_conflicts() {
         ("b ü.txt".to_owned(), None),
         ("not/there.txt".to_owned(), None),
     ]);
-    let id = git.tree_with(&id, &files).unwrap();
+    let id = git.tree_with(&git.tree_of(&ours).unwrap(), &files).unwrap();
     let commit = git.commit_tree(&id, &[&ours], "Both").unwrap();
     assert_eq!(git.tree_of(&commit).unwrap(), id);
     repo.sh(&format!(
