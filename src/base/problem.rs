@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::text::{capitalize, did_you_mean};
+use super::text::{capitalize, did_you_mean, uncapitalize};
 
 /// The kind of a [`Problem`]; independent of its wording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,10 +224,7 @@ impl Error for Problem {
 pub(crate) fn io_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect()
-    })
+    uncapitalize(text)
 }
 
 /// A `Result` whose error is a [`Problem`].

@@ -119,6 +119,21 @@ pub(crate) fn capitalize(text: &str) -> String {
     })
 }
 
+/// `text` with its first letter in lower case.
+pub(crate) fn uncapitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
+}
+
+/// `text` without anything that HTML or XML takes for markup between tags.
+pub(crate) fn escape_markup(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
 /// The number of edits (insert, delete, replace, swap of adjacent characters) between two words.
 pub(crate) fn edits(one: &str, other: &str) -> usize {
     let chars = |text: &str| text.chars().collect::<Vec<char>>();
@@ -217,6 +232,11 @@ mod tests {
         assert_eq!(clip("größe", 3), "grö…");
         assert_eq!(clip("größe", 5), "größe");
         assert_eq!((head("größe", 3), tail("größe", 3)), ("gr", "ße"));
+    }
+
+    #[test]
+    fn markup_is_shown_literally() {
+        assert_eq!(escape_markup("<b>&</b>"), "&lt;b&gt;&amp;&lt;/b&gt;");
     }
 
     #[test]

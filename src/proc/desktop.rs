@@ -7,7 +7,7 @@ use super::child::ProgramSpec;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, escape_controls};
+use crate::base::text::{clip, escape_controls, escape_markup};
 use crate::proc::child_env;
 
 /// Shows a notification that stays until it is closed. Title and body are text, never markup, options or shell.
@@ -22,10 +22,11 @@ pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outco
         let args = words.into_iter().chain([title, without_nul(body)]);
         ProgramSpec::new("osascript", args, child_env::command_env(env))
     } else {
+        // Many servers read the body as markup.
         let words = ["-a", "Marvin", "-u", "critical", "--"].map(str::to_owned);
         let args = words
             .into_iter()
-            .chain([title, escaped(&without_nul(body))]);
+            .chain([title, escape_markup(&without_nul(body))]);
         ProgramSpec::new("notify-send", args, desktop_env(env))
     };
     run.limit = Duration::from_secs(5);
@@ -60,21 +61,6 @@ fn desktop_env(env: &Env) -> Vec<(String, String)> {
     vars
 }
 
-/// Many servers read the body as markup.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
 fn without_nul(text: &str) -> String {
     text.replace('\0', "")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn markup_is_shown_literally() {
-        assert_eq!(super::escaped("<b>&</b>"), "&lt;b&gt;&amp;&lt;/b&gt;");
-    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{escape_controls, nearest};
+use crate::base::text::{escape_controls, nearest, uncapitalize};
 use crate::disk::atomic;
 use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::disk::lock::Lock;
@@ -159,7 +159,7 @@ impl NotesDir {
             Ok(_) => Ok(path),
             Err(mut problem) => {
                 if problem.kind == ProblemKind::Missing {
-                    problem.what = format!("Not found: {}", lower_first(&problem.what));
+                    problem.what = format!("Not found: {}", uncapitalize(&problem.what));
                     let hinted = problem.next.iter().any(|hint| hint.starts_with("Did you"));
                     if let Some(near) = similar_name(root, &path).filter(|_| !hinted) {
                         problem = problem.next(format!("Did you mean \"{near}\"?"));
@@ -353,13 +353,6 @@ fn has_ending(name: &str) -> bool {
             && (1..=ENDING).contains(&end.len())
             && end.chars().all(|c| c.is_ascii_alphanumeric())
             && end.chars().any(|c| c.is_ascii_alphabetic())
-    })
-}
-
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect()
     })
 }
 

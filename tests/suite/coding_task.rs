@@ -4,10 +4,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::agents::results;
 use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::repo::Repo;
-use crate::support::server::{Answer, Exchange, Request, Server};
+use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -22,23 +23,6 @@ fn fixture() -> Repo {
         )
         .commit("A project with a bug");
     repo
-}
-
-/// The tool results of a request by call id.
-fn results(request: &Request) -> Vec<(String, String)> {
-    let body: Value = serde_json::from_slice(&request.body).unwrap();
-    body["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|message| message["role"] == "tool")
-        .map(|message| {
-            (
-                message["tool_call_id"].as_str().unwrap().to_owned(),
-                message["content"].as_str().unwrap().to_owned(),
-            )
-        })
-        .collect()
 }
 
 #[test]

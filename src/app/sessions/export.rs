@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::list::local_time;
 use super::transcript::{PastCall, TranscriptContent, entries};
 use crate::base::clock::Clock;
-use crate::base::text::{clip, one_line};
+use crate::base::text::{clip, escape_markup, one_line};
 use crate::chat::change::FileChange;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
@@ -87,8 +87,8 @@ fn call(out: &mut String, past: &PastCall) {
     let _ = write!(
         out,
         "\n<details><summary>🔧 {} <code>{}</code>{end}</summary>\n\n{}",
-        escaped(&one_line(&call.name)),
-        escaped(&args),
+        escape_markup(&one_line(&call.name)),
+        escape_markup(&args),
         fenced("json", &call.args)
     );
     let display = record.as_ref().and_then(|record| record.display.as_ref());
@@ -147,12 +147,6 @@ fn longest_run(text: &str) -> usize {
     runs.max().unwrap_or_default()
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +156,5 @@ mod tests {
         assert_eq!(fenced("", "a\n```\nb\n"), "````\na\n```\nb\n````\n");
         assert_eq!(fenced("json", "{}"), "```json\n{}\n```\n");
         assert_eq!(code_span("a`b"), "``a`b``");
-        assert_eq!(escaped("<b>&"), "&lt;b&gt;&amp;");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::base::text::{clip, plural};
+use crate::base::text::{capitalize, clip, plural};
 use crate::reply::report::{ModelCall, ReplyReport};
 
 /// Characters of the user's message that are repeated.
@@ -19,7 +19,7 @@ pub(super) fn table(report: &ReplyReport) -> String {
     let mut out = format!(
         "{}\n{} in {}, with {}.\n",
         wrapped("", &format!("\"{}\"", clip(&report.query, MAX_QUERY_CHARS))),
-        sentence_case(report.end.words()),
+        capitalize(report.end.words()),
         time(report.took),
         plural(report.calls.len(), "model call")
     );
@@ -171,13 +171,6 @@ fn time(took: Duration) -> String {
         ..999.5 => format!("{milliseconds:.0} ms"),
         _ => format!("{:.1} s", took.as_secs_f64()),
     }
-}
-
-fn sentence_case(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }
 
 #[cfg(test)]

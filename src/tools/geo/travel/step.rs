@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::route::name;
 use crate::base::json::JsonExt;
+use crate::base::text::uncapitalize;
 use crate::tools::output::measures::compass;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub(super) fn instruction(step: &Value, end: LegEnd) -> String {
             StepModifier::Side("slightly ", side) => format!("Keep {side} at the fork{onto}"),
             way => format!("Keep{} at the fork{onto}", way.plain()),
         },
-        "end of road" => format!("At the end of the road {}{onto}", lower(&way.turn())),
+        "end of road" => format!("At the end of the road {}{onto}", uncapitalize(&way.turn())),
         "use lane" => match way {
             StepModifier::None => format!("Stay in your lane{on}"),
             way => format!("Use the lane{}{on}", way.lane()),
@@ -77,7 +78,7 @@ pub(super) fn instruction(step: &Value, end: LegEnd) -> String {
         "exit roundabout" => format!("Leave the roundabout{onto}"),
         "rotary" => circle(&rotary()),
         "exit rotary" => format!("Leave {}{onto}", rotary()),
-        "roundabout turn" => format!("At the roundabout {}{onto}", lower(&way.turn())),
+        "roundabout turn" => format!("At the roundabout {}{onto}", uncapitalize(&way.turn())),
         "exit roundabout turn" => format!("Leave the roundabout{}{onto}", way.plain()),
         "notification" if step.text("mode") == Some("ferry") => {
             return format!("Take the ferry{on}");
@@ -103,13 +104,6 @@ fn road(step: &Value) -> Option<String> {
         (Some(called), Some(number)) if called != number => Some(format!("{called} ({number})")),
         (called, number) => called.or(number),
     }
-}
-
-fn lower(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect()
-    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
