@@ -566,7 +566,7 @@ fn broken_lines_are_told_and_the_run_goes_on_with_status_one() {
 fn the_model_changes_for_the_next_message() {
     let server = Server::always(says("Yes."));
     let home = Home::new();
-    let mut running = driven(&home, &server).spawn();
+    let mut running = driven(&home, &server).line("--thinking adaptive").spawn();
     running.write(&user("one"));
     running.wait_stdout("\"type\":\"result\"", LIMIT);
     running.write(&control(
@@ -575,6 +575,7 @@ fn the_model_changes_for_the_next_message() {
     ));
     running.write(&user("two"));
     let done = running.wait().expect(0);
+    assert_eq!(server.request(0).json()["reasoning_effort"], "high");
     assert_eq!(server.request(1).json()["model"], "other-model");
     let usage = last(&lines(&done))["modelUsage"].clone();
     assert_eq!(usage.as_object().unwrap().len(), 2, "{usage}");
