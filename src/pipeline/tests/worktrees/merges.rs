@@ -415,7 +415,7 @@ fn a_child_that_resolves_what_conflicts_gets_no_files_of_marvins_own() {
     let (said, _) = resolve::resolve(&stage.run, &tree, &order).unwrap();
     assert_has(&said, &["1 file had conflicts"]);
     let prompt = stage.prompts("merger").pop().unwrap();
-    assert!(!prompt.contains("pipeline_state"), "{prompt}");
+    assert_has(&prompt, &["on one side:\n\nnotes.txt\n\nResolve them:"]);
     merge().unwrap();
     assert_eq!(project.stage.read("notes.txt"), "both\n");
     assert_eq!(project.stage.read(".marvin/spec.md"), own);
