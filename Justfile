@@ -14,6 +14,10 @@ test:
 machines *names:
     scripts/machines.sh {{names}}
 
+# Kills a run of the pipeline again and again, and looks at what comes out.
+kills count="50":
+    PIPELINE_KILLS={{count}} cargo test --test suite a_run_that_is_killed_again
+
 # Formats the source.
 fmt:
     cargo fmt

@@ -122,7 +122,10 @@ fn a_run_that_waits_for_approval_is_approved_once_from_anywhere() {
     let run = run().spawn();
     run.wait_stderr("Phase 2a started", std::time::Duration::from_secs(30));
     run.signal(rustix::process::Signal::INT);
-    run.wait();
+    // What stopped it does not stop what is said of it: commits have their ids.
+    run.wait()
+        .stdout_has(&["Branch: main\n", " Before the pipeline\n"])
+        .stdout_lacks(&["- Before the pipeline"]);
 }
 
 #[test]

@@ -90,7 +90,15 @@ impl Git<'_> {
     /// # Errors
     /// One of these files would be overwritten; nothing is changed then.
     pub(crate) fn fast_forward(&self, commit: &str) -> Outcome<()> {
-        self.run_slowly(["merge", "--ff-only", "--quiet", "--no-stat", commit])
+        let before = self.head_commit()?;
+        let moved = self.run_slowly(["merge", "--ff-only", "--quiet", "--no-stat", commit]);
+        if let (Err(_), Some(before)) = (&moved, before)
+            && self.head_commit()?.as_ref() == Some(&before)
+        {
+            // git writes the files before it moves the branch, which a lock may keep it from. Where it wrote none, this changes none.
+            let _ = self.run_slowly(["read-tree", "-m", "-u", commit, &before]);
+        }
+        moved
     }
 
     /// Merges `commit` into the files of the branch here without committing, conflicts included; returns the paths that conflict.

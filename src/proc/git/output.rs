@@ -36,8 +36,6 @@ pub(super) fn git_output(dir: &Path, output: ProgramOutput) -> Outcome<String> {
         no_repository(dir)
     } else if words.contains("would be overwritten") {
         problem.next("Commit these changes first, or restore the files.")
-    } else if words.contains(".lock': File exists") {
-        problem.next("If no git works there, one that was killed has left this file: remove it.")
     } else if words.contains("did not match any file") {
         problem.next("git_branch lists the branches, git_log the commits.")
     } else {

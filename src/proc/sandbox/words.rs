@@ -78,7 +78,7 @@ impl Policy {
 
 /// What a command is told besides in whose linked worktree git could delete no reference, or make no worktree. It need not have failed: git goes on after some of that.
 pub(crate) fn references_hint(output: &str) -> Option<&'static str> {
-    if output.contains("refs/stash.lock") {
+    if output.contains("Cannot save the current status") {
         return Some(
             "[git stash is shared with the worktree of the user, so it is closed here, and nothing was put aside. Commit on the branch of this worktree instead.]",
         );
@@ -175,6 +175,28 @@ mod tests {
         assert!(of(true).contains("there is network. "), "{}", of(true));
         let early = format!("Permission denied\n{}", "é\n".repeat(LOOKED_AT_BYTES / 2));
         assert_eq!(policy.hint(&early), None);
+    }
+
+    #[test]
+    fn a_stash_that_was_refused_is_told_from_a_reference_that_stays() {
+        for (output, told) in [
+            (
+                "Cannot save the current status\n",
+                Some("git stash is shared"),
+            ),
+            (
+                "'/r/packed-refs.lock': Permission denied",
+                Some("cannot delete"),
+            ),
+            ("Saved working directory", None),
+        ] {
+            let hint = references_hint(output);
+            assert_eq!(hint.is_some(), told.is_some(), "{output}");
+            assert!(
+                told.is_none_or(|told| hint.unwrap().contains(told)),
+                "{output}"
+            );
+        }
     }
 
     #[test]

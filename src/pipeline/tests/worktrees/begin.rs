@@ -282,7 +282,7 @@ fn a_branch_that_is_deleted_in_mid_run_gets_no_commit_and_can_be_brought_back() 
     let last = project.git(&["rev-parse", branch]);
     project.git(&["update-ref", "-d", &format!("refs/heads/{branch}")]);
     let problem = project.run(&place, FIRST).unwrap_err();
-    let restore = format!("git branch {branch} {last}");
+    let restore = format!(" branch {branch} {last}");
     assert_has(
         &words(&problem),
         &["was deleted while this run worked on it", &restore],

@@ -132,6 +132,21 @@ fn a_merge_does_not_touch_files_that_are_not_committed() {
 }
 
 #[test]
+fn a_branch_that_cannot_be_moved_changes_no_file() {
+    let project = Project::new();
+    project.finished(FIRST, "made.txt", "made\n");
+    project.put("notes.txt", "begun\n");
+    project.put("staged.txt", "staged\n");
+    project.git(&["add", "staged.txt"]);
+    let lock = project.top().join(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    refused(&project, false, &["main.lock", "File exists"]);
+    fs::remove_file(lock).unwrap();
+    project.merge(None, MergeForm::Squash).unwrap();
+    assert_eq!(project.stage.read("made.txt"), "made\n");
+}
+
+#[test]
 fn a_base_that_was_rebased_is_told_with_the_way_on() {
     let project = Project::new();
     project.put("notes.txt", "to be rebased\n");
@@ -415,7 +430,7 @@ fn a_child_that_resolves_what_conflicts_gets_no_files_of_marvins_own() {
     let (said, _) = resolve::resolve(&stage.run, &tree, &order).unwrap();
     assert_has(&said, &["1 file had conflicts"]);
     let prompt = stage.prompts("merger").pop().unwrap();
-    assert!(!prompt.contains("pipeline_state"), "{prompt}");
+    assert_has(&prompt, &["on one side:\n\nnotes.txt\n\nResolve them:"]);
     merge().unwrap();
     assert_eq!(project.stage.read("notes.txt"), "both\n");
     assert_eq!(project.stage.read(".marvin/spec.md"), own);
