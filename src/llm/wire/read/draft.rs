@@ -189,6 +189,16 @@ impl ReplyDraft {
         })
     }
 
+    /// Half a character whose other half never came; in the arguments of a call nobody misses it.
+    pub(super) fn end_half(&mut self) {
+        if self.pending_surrogate.take() && self.calls.slots().is_empty() {
+            match self.text.is_empty() && !self.reasoning.is_empty() {
+                true => self.think("\u{fffd}"),
+                false => self.say("\u{fffd}"),
+            }
+        }
+    }
+
     /// Keeps the latest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every
     /// chunk, or never.
     pub(super) fn count(&mut self, usage: RawUsage) {

@@ -153,6 +153,7 @@ impl BodyReader {
 
     pub(super) fn finish(&mut self) -> Result<(), ProtocolError> {
         let read = if self.draft.done { Ok(()) } else { self.end() };
+        self.draft.end_half();
         self.draft.end_text();
         read
     }

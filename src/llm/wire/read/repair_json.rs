@@ -7,6 +7,13 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PendingSurrogate(Option<u32>);
 
+impl PendingSurrogate {
+    /// Whether there is one; then there is none any more.
+    pub(super) fn take(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+}
+
 /// `data` with invalid bytes and lone surrogate escapes replaced by U+FFFD; `None` when there are none. A pair that is split between two payloads
 /// becomes its character, in the second one.
 pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u8>> {

@@ -209,7 +209,7 @@ fn text_that_only_its_encoding_breaks_is_mended() {
     let body =
         b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb \\ud83d\"}}]}\n\ndata: [DONE]\n\n";
     let reply = read_in(Wire::Completions, "openai-compat", body, usize::MAX).unwrap();
-    assert_eq!(reply.text, "a\u{fffd}b ");
+    assert_eq!(reply.text, "a\u{fffd}b \u{fffd}");
 }
 
 proptest! {

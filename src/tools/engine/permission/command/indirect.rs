@@ -92,6 +92,11 @@ impl SimpleCommand {
             return false;
         };
         let words = || self.words.iter().enumerate().skip(1);
+        // That only says where it is.
+        let asks_where = |(_, word): (usize, &Word)| matches!(word.text.as_str(), "-v" | "-V");
+        if name == "command" && words().next().is_some_and(asks_where) {
+            return false;
+        }
         let is_other = |word: &Word| !is_option(word) && !is_assignment(&word.text);
         let is_after = |is: &dyn Fn(&Word) -> bool| {
             let mut after = words().skip_while(|(at, _)| *at < said);

@@ -171,6 +171,8 @@ mod tests {
             ("bash:*", "bash -ec 'rm x'", false),
             ("bash -c:*", "bash -c 'rm x'", true),
             ("sudo:*", "sudo -s", false),
+            ("command -v:*", "command -v rm", true),
+            ("command:*", "command rm x", false),
             ("make && make test", "make && make test", true),
             ("make && make test", "make && make", false),
             ("make && make:*", "make && make test", false),
