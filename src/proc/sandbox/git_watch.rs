@@ -4,14 +4,15 @@
 //! Landlock knows no exceptions inside a folder that is writable, and without a writable `.git` no command could commit.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::linked_worktree::{LinkedWorktree, pointer};
 use super::noted_files::{
-    Noted, NotedFiles, Noting, Role, contents, difference, keep_copies, names, open_base, put_back,
-    remove_new,
+    Noted, NotedFiles, Noting, Role, contents, difference, entries, keep_copies, names, open_base,
+    put_back, remove_new,
 };
 use super::plain_git_text::{plain_config, plain_todo};
 use super::repositories::{Elsewhere, MAX_FOLDERS, RepositorySearch, beneath, led_to, named_by};
@@ -36,6 +37,15 @@ const WORKTREE_FILES: [(&str, Role); 4] = [
     ("commondir", Role::CommonDir),
     ("gitdir", Role::WorktreeFiles),
     ("rebase-merge/git-rebase-todo", Role::RebaseTodo),
+];
+/// Folders of a repository in which git writes to files that are there, as it does at its top.
+const WRITTEN: [&str; 6] = [
+    "logs",
+    "refs",
+    "info",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
 ];
 /// Where a repository keeps what belongs to its linked worktrees.
 const WORKTREES: &str = "worktrees";
@@ -126,7 +136,7 @@ impl GitWatch {
             .filter_map(|path| beneath(&places.dir, path))
             .collect();
         let linked = LinkedWorktree::of(&places.dir);
-        let own = linked.iter().map(|linked| &linked.own);
+        let own = linked.iter().flat_map(|it| [&it.own, &it.common]);
         let bases = own.chain(&places.added).chain([&places.dir]);
         let bases = bases.filter_map(|base| Some((base.clone(), open_base(base).ok()?)));
         let mut watch = Self {
@@ -379,6 +389,7 @@ impl GitWatch {
         }
         if let Some(linked) = &self.linked {
             note_worktree(&mut noting, &linked.own);
+            note_links(&mut noting, &linked.common);
         }
         for program in &self.places.programs {
             let found = fs::symlink_metadata(self.places.dir.join(program));
@@ -432,6 +443,7 @@ fn note_repository(noting: &mut Noting<'_>, repository: &Path) {
 }
 
 fn note_own(noting: &mut Noting<'_>, repository: &Path) {
+    note_links(noting, repository);
     for (name, role) in FILES {
         noting.file(&repository.join(name), role);
     }
@@ -444,7 +456,30 @@ fn note_own(noting: &mut Noting<'_>, repository: &Path) {
     }
 }
 
+/// Notes links through which git would write elsewhere: what it logs of a branch whose name is a command would run in a shell's start file. References may be
+/// links to others; see `core.preferSymlinkRefs` in git-config(1).
+fn note_links(noting: &mut Noting<'_>, repository: &Path) {
+    let mut folders = vec![repository.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let is_written = |name: &OsStr| WRITTEN.iter().any(|written| name == *written);
+        for (name, kind) in entries(&noting.dir.join(&folder)).into_iter().flatten() {
+            let path = folder.join(&name);
+            if kind.is_symlink() && !leads_to_reference(&noting.dir.join(&path)) {
+                noting.file(&path, Role::Whole);
+            } else if kind.is_dir() && (folder != repository || is_written(&name)) {
+                folders.push(path);
+            }
+        }
+    }
+}
+
+fn leads_to_reference(link: &Path) -> bool {
+    let target = fs::read_link(link).unwrap_or_default();
+    target.starts_with("refs") && !target.components().any(|part| part == Component::ParentDir)
+}
+
 fn note_worktree(noting: &mut Noting<'_>, own: &Path) {
+    note_links(noting, own);
     for (name, role) in WORKTREE_FILES {
         noting.file(&own.join(name), role);
     }

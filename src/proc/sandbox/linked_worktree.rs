@@ -31,7 +31,7 @@ pub(super) struct LinkedWorktree {
     /// Its top.
     top: PathBuf,
     /// The repository that it shares with other worktrees.
-    common: PathBuf,
+    pub(super) common: PathBuf,
     /// The folder there that is its own.
     pub(super) own: PathBuf,
 }

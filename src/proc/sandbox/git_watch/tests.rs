@@ -99,6 +99,46 @@ fn a_link_in_place_of_a_folder_leads_nothing_out() {
 }
 
 #[test]
+fn a_link_through_which_git_would_write_elsewhere_is_removed() {
+    let (_dir, path) = repository();
+    let outside = tempfile::tempdir().unwrap();
+    let real = outside.path().canonicalize().unwrap();
+    let linked = real.join("linked");
+    let common = path.join(".git");
+    let own = common.join("worktrees/w");
+    for folder in [&linked, &own, &common.join("logs/refs/heads")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+    let back = format!("{}\n", linked.join(".git").display());
+    fs::write(own.join("gitdir"), back).unwrap();
+    fs::write(own.join("commondir"), "../..\n").unwrap();
+    symlink(&real, common.join("rr-cache")).unwrap();
+    let elsewhere = [
+        "COMMIT_EDITMSG",
+        "logs/HEAD",
+        "logs/refs/heads/main",
+        "refs",
+        "worktrees/w/FETCH_HEAD",
+    ];
+    // The repository around a linked worktree is watched from there too.
+    for dir in [&path, &linked] {
+        let watch = watch_of(dir);
+        for link in elsewhere {
+            symlink(real.join("file"), common.join(link)).unwrap();
+        }
+        symlink("refs/heads/main", common.join("HEAD")).unwrap();
+        assert_eq!(watch.changes().git.len(), elsewhere.len());
+        assert!(undo(&watch).is_empty());
+        for link in elsewhere {
+            assert!(fs::symlink_metadata(common.join(link)).is_err(), "{link}");
+        }
+        assert!(common.join("rr-cache").is_dir());
+        fs::remove_file(common.join("HEAD")).unwrap();
+    }
+}
+
+#[test]
 fn a_folder_in_place_of_a_file_goes_aside() {
     let (_dir, path) = repository();
     let watch = watch_of(&path);
