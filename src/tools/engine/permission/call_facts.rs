@@ -55,7 +55,8 @@ pub(crate) struct CallPath {
     pub relative: Option<String>,
     /// It is one of the working directory, and no part of it is a symbolic link: it cannot lead to another file.
     pub is_direct: bool,
-    /// What else it is called by: where symbolic links lead, relative to the working directory, or the name of a note among the notes. Only what denies reads it.
+    /// What else it is called by: where symbolic links lead, relative to the working directory, or the name of a note among the notes.
+    /// Only what denies reads it.
     pub others: Vec<String>,
 }
 
