@@ -227,6 +227,17 @@ pub(crate) fn io_words(error: &std::io::Error) -> String {
     uncapitalize(text)
 }
 
+/// `text` without the white space around it.
+///
+/// # Errors
+/// Nothing is left of `what`; `next` says what belongs there.
+pub(crate) fn not_empty<'a>(what: &str, text: &'a str, next: &str) -> Outcome<&'a str> {
+    match text.trim() {
+        "" => Err(Problem::input(format!("The {what} is empty.")).next(next)),
+        text => Ok(text),
+    }
+}
+
 /// A `Result` whose error is a [`Problem`].
 pub(crate) type Outcome<T> = Result<T, Problem>;
 

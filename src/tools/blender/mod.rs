@@ -12,7 +12,7 @@ mod screenshot;
 use serde_json::{Value, json};
 
 use crate::base::params::choice;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
@@ -194,10 +194,8 @@ fn set_material(ctx: &ToolContext, args: BlenderSetMaterial) -> Outcome<String> 
 }
 
 fn execute_code(ctx: &ToolContext, args: BlenderExecuteCode) -> Outcome<String> {
-    if args.code.trim().is_empty() {
-        return Err(Problem::input("The code is empty.")
-            .next("For example: print([o.name for o in bpy.data.objects])"));
-    }
+    let example = "For example: print([o.name for o in bpy.data.objects])";
+    not_empty("code", &args.code, example)?;
     if args.code.len() > MAX_CODE_BYTES {
         return Err(Problem::limit(format!(
             "The code is longer than {} KB.",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::geocode;
 use super::osm::overpass::{self, Element};
 use super::osm::{query, wanted};
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, plural, thousands};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
 use crate::tools::READ;
@@ -73,10 +73,8 @@ fn run(ctx: &ToolContext, args: OverpassQuery) -> Outcome<String> {
         ))
         .next("Ask for one area and a few kinds."));
     }
-    if args.query.trim().is_empty() {
-        return Err(Problem::input("The query is empty.")
-            .next("For example node[amenity=cafe](around:500,50.94,6.96);out center;"));
-    }
+    let example = "For example node[amenity=cafe](around:500,50.94,6.96);out center;";
+    not_empty("query", &args.query, example)?;
     let reply = overpass::run(ctx, &query::with_settings(&args.query)?, QUERY_TIMEOUT)?;
     let total = reply.elements.len();
     let mut out = match total {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::store::places::{Place, SavedPlaces, label_key};
 use crate::tools::engine::context::ToolContext;
@@ -63,9 +63,7 @@ fn coordinates(lat: Option<f64>, lng: Option<f64>) -> Outcome<(Option<f64>, Opti
 
 fn save(ctx: &ToolContext, args: SavePlace) -> Outcome<String> {
     let label = label_key(&args.label);
-    if label.is_empty() {
-        return Err(Problem::input("The label is empty.").next("For example home."));
-    }
+    not_empty("label", &label, "For example home.")?;
     if label.chars().any(char::is_control) {
         return Err(Problem::input("The label holds control characters.")
             .next("Give a short word, for example home."));

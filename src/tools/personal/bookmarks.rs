@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::base::params::{Param, Type};
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, escape_controls, thousands};
 use crate::store::bookmarks::{self, Bookmark, BookmarkPage, Bookmarks};
 use crate::tools::engine::context::ToolContext;
@@ -138,10 +138,7 @@ fn list(ctx: &ToolContext, args: BookmarkList) -> Outcome<String> {
 }
 
 fn search(ctx: &ToolContext, args: BookmarkSearch) -> Outcome<String> {
-    let query = args.query.trim();
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.").next("Give the words to look for."));
-    }
+    let query = not_empty("query", &args.query, "Give the words to look for.")?;
     let words = bookmarks::pattern(query)?;
     let fits = |one: &Bookmark| one.contains(&words);
     let page = all(ctx)?.newest(args.limit, Some(&words), fits, &ctx.stop)?;

@@ -1,7 +1,7 @@
 //! Module `files-notes`: reads and edits lines of a note in the folder that the notes tools use.
 
 use super::notes::{fit_to_context, may_write, open_notes_dir};
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::plural;
 use crate::formats::patch::{self, EditedText, Section};
 use crate::store::notes::{MAX_NOTE_BYTES, NotesDir, lock};
@@ -68,10 +68,8 @@ fn read_lines(ctx: &ToolContext, args: FileReadLines) -> Outcome<String> {
 }
 
 fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
-    if args.patch.trim().is_empty() {
-        return Err(Problem::input("The patch is empty.")
-            .next("Give hunks that begin with @@, or commands such as REPLACE 3."));
-    }
+    let forms = "Give hunks that begin with @@, or commands such as REPLACE 3.";
+    not_empty("patch", &args.patch, forms)?;
     let home = open_notes_dir(ctx)?;
     let rel = home.existing(&args.path)?;
     let root = home.root()?;

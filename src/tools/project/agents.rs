@@ -1,6 +1,6 @@
 //! Module `agents`: work for child Marvins.
 
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, not_empty};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask, CheckedTask};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
@@ -89,8 +89,6 @@ fn research(ctx: &ToolContext, args: LaunchResearchAgent) -> Outcome<String> {
 }
 
 fn not_blank(text: String, field: &str, next: &str) -> Outcome<String> {
-    if text.trim().is_empty() {
-        return Err(Problem::input(format!("The {field} is empty.")).next(next));
-    }
+    not_empty(field, &text, next)?;
     Ok(text)
 }

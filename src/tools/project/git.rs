@@ -1,6 +1,6 @@
 //! Module `git`: the repository in the working directory.
 
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text;
 use crate::base::variables::{MARVIN_BRANCH, MARVIN_TICKET};
 use crate::disk::beneath::Root;
@@ -89,11 +89,7 @@ fn diff(ctx: &ToolContext, args: GitDiff) -> Outcome<String> {
 }
 
 fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
-    if args.message.trim().is_empty() {
-        return Err(
-            Problem::input("The commit message is empty.").next("Say what changed and why.")
-        );
-    }
+    not_empty("commit message", &args.message, "Say what changed and why.")?;
     let message = with_tickets(ctx, &args.message);
     let root = ctx.root()?;
     if args.add_all && root.path().join(PROJECT_FOLDER).is_dir() {

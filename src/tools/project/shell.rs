@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem, ProblemKind, not_empty};
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::{CallEnd, CallState};
 use crate::proc::child_env::NO_BYTE_CODE;
@@ -37,11 +37,8 @@ tools! { "shell", in_children;
 const DELETE_COMMANDS: [&str; 3] = ["rm", "rmdir", "unlink"];
 
 fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
-    let command = args.command.trim();
+    let command = not_empty("command", &args.command, "For example: cargo test")?;
     let first = command.split_whitespace().next().unwrap_or_default();
-    if first.is_empty() {
-        return Err(Problem::input("The command is empty.").next("For example: cargo test"));
-    }
     if DELETE_COMMANDS.contains(&first) {
         return Err(Problem::refused(format!("{first} as the first word of a command is refused, because agents have deleted the wrong files with it."))
             .next("Restore files with git_checkout, or leave them and say so."));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::base::json::JsonExt;
 use crate::base::params::choice;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::net::service::ServiceResponse;
 use crate::net::services::{Service, THEMEALDB};
@@ -66,9 +66,7 @@ enum Meals {
 
 fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
     let query = single_spaced(&args.query);
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
-    }
+    not_empty("query", &query, "Give a dish or an ingredient.")?;
     let ask = ctx
         .service(&THEMEALDB)
         .path(ROOT)
@@ -150,11 +148,7 @@ fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
         Problem::missing(format!("TheMealDB has no recipe with the id \"{shown}\"."))
             .next("recipe_search finds ids, such as 52771.")
     };
-    if id.is_empty() {
-        return Err(
-            Problem::input("The id is empty.").next("recipe_search finds ids, such as 52771.")
-        );
-    }
+    not_empty("id", id, "recipe_search finds ids, such as 52771.")?;
     let answer = ctx.service(&THEMEALDB).path(ROOT).path("lookup.php");
     let found = match meals(
         &answer

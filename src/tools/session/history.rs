@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::clock::Clock;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, not_empty};
 use crate::base::shared_sort::SharedSort as _;
 use crate::base::text::{clip, counted, escape_controls, plural, tail, thousands};
 use crate::chat::budget;
@@ -230,11 +230,8 @@ fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
 }
 
 fn search(ctx: &ToolContext, args: SearchHistoryBackups) -> Outcome<String> {
-    let query = args.query.trim().to_lowercase();
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.")
-            .next("Give a word or phrase of the lost message."));
-    }
+    let what = "Give a word or phrase of the lost message.";
+    let query = not_empty("query", &args.query, what)?.to_lowercase();
     let max = args.max_results as usize;
     let mut hits = Vec::new();
     let mut troubles = Vec::new();

@@ -6,7 +6,7 @@ use super::ask::{deadline, escaped, reply};
 use super::words::{credit, life, titled};
 use super::{Entity, MusicSearch};
 use crate::base::json::JsonExt;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::net::service::encoded;
 use crate::tools::engine::context::ToolContext;
@@ -18,9 +18,7 @@ use crate::tools::output::found::{count, joined, name, numbered, objects, shown_
 /// An empty query; errors of MusicBrainz.
 pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
     let query = escaped(&args.query);
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.").next("Give an artist, album or song."));
-    }
+    not_empty("query", &query, "Give an artist, album or song.")?;
     let kind = args.entity;
     let path = format!(
         "{}/?query={}&limit={}&fmt=json",

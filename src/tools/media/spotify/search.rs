@@ -9,7 +9,7 @@ use super::api::{Api, artists, uri, web};
 use super::link::isrc;
 use super::{CatalogType, SpotifySearch};
 use crate::base::json::JsonExt;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{joined, name, numbered, shown_of, track_length};
@@ -27,9 +27,7 @@ pub(super) const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
 /// An empty query; errors of Spotify.
 pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> {
     let requested = single_spaced(&args.query);
-    if requested.is_empty() {
-        return Err(Problem::input("The query is empty.").next("Give a title, an artist or both."));
-    }
+    not_empty("query", &requested, "Give a title, an artist or both.")?;
     let kind = args.search_type;
     let query = match isrc(&requested) {
         Some(code) if kind == CatalogType::Track => format!("isrc:{code}"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::price::GamePrice;
 use super::{COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamSearch, pause_if_limited, platforms, reply};
 use crate::base::json::JsonExt;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, not_empty};
 use crate::net::services::STEAM_STORE;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::found::{count, numbered, shown_of, text_at};
@@ -13,10 +13,7 @@ use crate::tools::output::labeled::quoted;
 use crate::tools::output::web_links;
 
 pub(super) fn run(ctx: &ToolContext, args: SteamSearch) -> Outcome<String> {
-    let query = args.query.trim();
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.").next("Give a title, for example Portal."));
-    }
+    let query = not_empty("query", &args.query, "Give a title, for example Portal.")?;
     let answer = ctx
         .service(&STEAM_STORE)
         .path("/api/storesearch/")

@@ -7,7 +7,7 @@ mod web_fallback;
 use std::time::Duration;
 
 use crate::base::params::choice;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::net::service::ServiceResponse;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, OMDB, RAWG, Service};
 use crate::tools::READ;
@@ -63,12 +63,11 @@ const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The query, trimmed.
 fn requested<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
-    let query = query.trim();
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.")
-            .next(format!("Give a title, for example {example}.")));
-    }
-    Ok(query)
+    not_empty(
+        "query",
+        query,
+        &format!("Give a title, for example {example}."),
+    )
 }
 
 /// The problem with a service that fails, or sends a page instead of data.

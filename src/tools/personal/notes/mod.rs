@@ -4,7 +4,7 @@ mod find;
 
 use std::fmt::Write as _;
 
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, not_empty};
 use crate::base::text::{clip, counted, escape_controls, plural};
 use crate::disk::beneath::{DirEntry, FileKind, RelPath, Root};
 use crate::store::notes::{MAX_NOTE_BYTES, NotesDir, lock};
@@ -263,10 +263,7 @@ fn make_folder(ctx: &ToolContext, args: NotesMkdir) -> Outcome<String> {
 }
 
 fn search(ctx: &ToolContext, args: SearchNotes) -> Outcome<String> {
-    let query = args.query.trim();
-    if query.is_empty() {
-        return Err(Problem::input("The query is empty.").next("Give the words to look for."));
-    }
+    let query = not_empty("query", &args.query, "Give the words to look for.")?;
     let home = open_notes_dir(ctx)?;
     let none = |more: &str| {
         format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem, ProblemKind, not_empty};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::net::services::{NTFY, Service};
 use crate::store::subscriptions::{LastSeen, MessageReader, Subscription, is_name};
@@ -199,10 +199,7 @@ fn unsubscribe(ctx: &ToolContext, args: NtfyUnsubscribe) -> Outcome<String> {
 }
 
 fn publish(ctx: &ToolContext, args: NtfyPublish) -> Outcome<String> {
-    let message = args.message.trim();
-    if message.is_empty() {
-        return Err(Problem::input("The message is empty.").next("Give the text to send."));
-    }
+    let message = not_empty("message", &args.message, "Give the text to send.")?;
     if message.len() > MAX_MESSAGE_BYTES {
         return Err(Problem::limit(format!(
             "The message has {} bytes; the limit is {MAX_MESSAGE_BYTES}.",

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{GithubSearch, SearchType};
 use crate::base::env::Env;
 use crate::base::json::JsonExt;
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem, ProblemKind, not_empty};
 use crate::base::text::{clip, escape_controls, thousands};
 use crate::base::word_list::WordList;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
@@ -68,12 +68,8 @@ fn gh_not_found() -> Problem {
 /// # Errors
 /// gh is missing, is not signed in, or refuses.
 pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
-    let query = args.query.trim();
-    if query.is_empty() {
-        return Err(
-            Problem::input("The query is empty.").next("For example: language:rust terminal")
-        );
-    }
+    let example = "For example: language:rust terminal";
+    let query = not_empty("query", &args.query, example)?;
     if query.len() > 1_000 {
         return Err(Problem::input(
             "The query is too long; GitHub takes 256 characters.",
