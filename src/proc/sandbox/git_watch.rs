@@ -463,11 +463,13 @@ fn note_links(noting: &mut Noting<'_>, repository: &Path) {
     while let Some(folder) = folders.pop() {
         let is_written = |name: &OsStr| WRITTEN.iter().any(|written| name == *written);
         for (name, kind) in entries(&noting.dir.join(&folder)).into_iter().flatten() {
-            let path = folder.join(&name);
-            if kind.is_symlink() && !leads_to_reference(&noting.dir.join(&path)) {
-                noting.file(&path, Role::Whole);
+            if kind.is_symlink() {
+                let path = folder.join(name);
+                if !leads_to_reference(&noting.dir.join(&path)) {
+                    noting.file(&path, Role::Whole);
+                }
             } else if kind.is_dir() && (folder != repository || is_written(&name)) {
-                folders.push(path);
+                folders.push(folder.join(name));
             }
         }
     }
