@@ -24,8 +24,8 @@ impl Conversation<'_> {
         CompactionGoal::new(self.budget(), self.overhead.tokens())
     }
 
-    /// Counts the tokens of the messages and of what goes with them in the next request, compacts the conversation when it is too full, and tells the tools how much room is
-    /// left.
+    /// Counts the tokens of the messages and of what goes with them in the next request, compacts the conversation when it is too full, and tells the tools how
+    /// much room is left.
     ///
     /// # Errors
     /// The user's message alone exceeds the window.

@@ -1,8 +1,8 @@
 //! Floor 9: one run of Marvin: what its flags mean, its profile, and the modes that drive a turn.
 //!
-//! [`settings`] says what was typed and set, [`setup`] makes of it what tools share and the model that answers. Then [`headless`] answers one message, [`json_stream`] those of a calling program, [`acp`] those of an editor, [`session`] holds a
-//! conversation, [`pipeline`] runs the pipeline, [`review_job`] a review. Beside them stands what both the command line and a conversation show:
-//! [`direct_call`], [`help`], [`memory`], [`sessions`], [`model_report`].
+//! [`settings`] says what was typed and set, [`setup`] makes of it what tools share and the model that answers. Then [`headless`] answers one message,
+//! [`json_stream`] those of a calling program, [`acp`] those of an editor, [`session`] holds a conversation, [`pipeline`] runs the pipeline, [`review_job`] a
+//! review. Beside them stands what both the command line and a conversation show: [`direct_call`], [`help`], [`memory`], [`sessions`], [`model_report`].
 //!
 //! [`crate::cli`] and [`crate::ui`] call it. It draws nothing and knows no key and no colour; what it prints, only [`stream`] prints.
 

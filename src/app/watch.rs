@@ -1,5 +1,5 @@
-//! Watches for signals, for a closed standard output and, in a child, for the end of its parent, on a thread of its own, so that the turn can run on the main thread (one heap, the answer is
-//! never handed over) and nothing it waits for delays the exit.
+//! Watches for signals, for a closed standard output and, in a child, for the end of its parent, on a thread of its own, so that the turn can run on the main
+//! thread (one heap, the answer is never handed over) and nothing it waits for delays the exit.
 
 use std::io;
 use std::os::fd::AsFd;

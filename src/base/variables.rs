@@ -1,7 +1,8 @@
 //! The environment variables that Marvin obeys, declared once: name, type, default, description.
 //!
 //! Code reads them by these constants: one that is not declared does not compile, and one that nothing reads is dead code. `config.yaml` sets them too,
-//! secrets excepted. Providers and services have further ones, which are made from their tables; variables of other programs (`HOME`, `TERM`) are none of these.
+//! secrets excepted. Providers and services have further ones, which are made from their tables; variables of other programs (`HOME`, `TERM`) are none of
+//! these.
 
 use super::env::Env;
 

@@ -257,8 +257,8 @@ fn take_dropped(messages: &mut Vec<Message>, cut: CompactionCut, whole: &str) ->
     dropped
 }
 
-/// Shortens the longest messages until all of them have at most `max` tokens. The open task stays whole; another one is shortened last. `whole` is the file that
-/// has all of it, `count` says how many tokens a message has. True when something was shortened.
+/// Shortens the longest messages until all of them have at most `max` tokens. The open task stays whole; another one is shortened last. `whole` is the file
+/// that has all of it, `count` says how many tokens a message has. True when something was shortened.
 pub(crate) fn shorten_to(
     messages: &mut Vec<Message>,
     max: u64,

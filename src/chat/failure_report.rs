@@ -1,5 +1,5 @@
-//! How a child Marvin tells its parent, on one line of standard error, why it failed, by which the parent decides whether and when to try again, or that it waits
-//! for its provider itself.
+//! How a child Marvin tells its parent, on one line of standard error, why it failed, by which the parent decides whether and when to try again, or that it
+//! waits for its provider itself.
 
 use std::time::Duration;
 

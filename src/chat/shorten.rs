@@ -13,8 +13,8 @@ const TAIL_SHARE: usize = 8;
 /// Bytes below which there is room for the beginning alone.
 const MIN_BYTES: usize = 120;
 
-/// The beginning and the end of `text`, about `bytes` of it, with a mark between them; `None` when it is short enough. `whole` names the file that has all of it;
-/// empty for none.
+/// The beginning and the end of `text`, about `bytes` of it, with a mark between them; `None` when it is short enough. `whole` names the file that has all of
+/// it; empty for none.
 pub(crate) fn shortened(text: &str, bytes: usize, whole: &str) -> Option<String> {
     if text.len() <= bytes {
         return None;

@@ -1,7 +1,7 @@
 //! Floor 2: files: Marvin's own (state, logs, locks) and the fence around a working directory.
 //!
-//! Called by `store`, `tools`, `pipeline` and `app` for all their files. It knows neither what is in a file (but for JSON and YAML) nor who the user is: [`paths`] has the names,
-//! and reads nothing.
+//! Called by `store`, `tools`, `pipeline` and `app` for all their files. It knows neither what is in a file (but for JSON and YAML) nor who the user is:
+//! [`paths`] has the names, and reads nothing.
 
 pub(crate) mod atomic;
 pub(crate) mod beneath;

@@ -31,7 +31,8 @@ impl Object {
     }
 }
 
-/// The text with `value` at the end of `path`; objects on the way are made when there are none. `None` when the text is no JSON, or there is something else on the way.
+/// The text with `value` at the end of `path`; objects on the way are made when there are none. `None` when the text is no JSON, or there is something else on
+/// the way.
 pub(crate) fn set(text: &str, path: &[&str], value: &Value) -> Option<String> {
     let plain = blanked(text);
     let mut object = root(&plain)?;

@@ -1,7 +1,7 @@
 //! Floor 1: parsers for bytes from outside, and writers of common formats. Pure: nothing here opens a file or a socket.
 //!
-//! One file or folder for each format, with its specification in the first comment. Called by `tools`, `store`, `llm` and `net`, which bring the bytes; it knows
-//! [`crate::base`] alone, and takes time in proportion to its input, whatever that is.
+//! One file or folder for each format, with its specification in the first comment. Called by `tools`, `store`, `llm` and `net`, which bring the bytes; it
+//! knows [`crate::base`] alone, and takes time in proportion to its input, whatever that is.
 
 pub(crate) mod address;
 pub(crate) mod charset;

@@ -1,7 +1,7 @@
 //! `SKILL.md`: front matter and the instructions after it (<https://agentskills.io/specification>).
 //!
-//! The front matter is read as leniently as other programs read it: a line `key: value` is a value whatever is in it, so an unquoted description may have colons.
-//! Of YAML it knows quoted texts, block texts (`|`, `>`), texts that go on in indented lines, and lists and maps of one level.
+//! The front matter is read as leniently as other programs read it: a line `key: value` is a value whatever is in it, so an unquoted description may have
+//! colons. Of YAML it knows quoted texts, block texts (`|`, `>`), texts that go on in indented lines, and lists and maps of one level.
 
 /// Longest name in characters.
 const MAX_NAME: usize = 64;

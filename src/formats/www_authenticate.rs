@@ -1,7 +1,7 @@
 //! The header `WWW-Authenticate` (RFC 9110 section 11.6.1): what a server asks for before it lets a request in.
 //!
-//! A field has several challenges, and a list of them and the list of parameters of each are separated by the same comma. A word is the scheme of a new challenge unless a `=`
-//! follows; what cannot be read is passed over up to the next comma.
+//! A field has several challenges, and a list of them and the list of parameters of each are separated by the same comma. A word is the scheme of a new
+//! challenge unless a `=` follows; what cannot be read is passed over up to the next comma.
 
 /// Bytes of a field that are read.
 const MAX_FIELD: usize = 16 << 10;

@@ -1,8 +1,8 @@
 //! Floor 4: one request to a language model and its streamed reply, for every provider.
 //!
-//! [`provider`] is the trait, [`catalog`] the table of providers, [`choose`] says which one answers. `http_provider` sends what [`wire`] writes and reads; [`copilot`] is a program,
-//! [`offline`] none. [`models`] is what is known about models, [`failure`] and [`fallback`] what a failure means. [`crate::model_call`] and the reply flow call it. It knows tools
-//! only as schemas, and does not retry: it says whether that would help.
+//! [`provider`] is the trait, [`catalog`] the table of providers, [`choose`] says which one answers. `http_provider` sends what [`wire`] writes and reads;
+//! [`copilot`] is a program, [`offline`] none. [`models`] is what is known about models, [`failure`] and [`fallback`] what a failure means.
+//! [`crate::model_call`] and the reply flow call it. It knows tools only as schemas, and does not retry: it says whether that would help.
 
 pub(crate) mod address;
 pub(crate) mod catalog;

@@ -1,7 +1,8 @@
 //! Floor 2: sockets and the protocols on them.
 //!
 //! [`http`] is the client for providers, [`service`] the one for services, [`guarded_client`] the one for addresses of models and pages; below them timeouts,
-//! proxies and certificates. [`http_server`] answers programs on this machine, [`oauth`] has what every sign-in needs. Called by `llm`, `voice`, `alerts` and `tools`; it knows no model and no tool, and no key but by the name of its variable.
+//! proxies and certificates. [`http_server`] answers programs on this machine, [`oauth`] has what every sign-in needs. Called by `llm`, `voice`, `alerts` and
+//! `tools`; it knows no model and no tool, and no key but by the name of its variable.
 
 pub(crate) mod connect;
 pub(crate) mod download;

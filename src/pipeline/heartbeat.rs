@@ -8,8 +8,8 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use super::places::RunPlaces;
 use crate::base::problem::{Outcome, Problem};
 
-/// A file whose time of change is the last moment. A line of it for each time that the clock was put back: since when it had shown that time, and until when, in
-/// seconds since 1970.
+/// A file whose time of change is the last moment. A line of it for each time that the clock was put back: since when it had shown that time, and until when,
+/// in seconds since 1970.
 const FILE: &str = "pipeline-alive";
 const MAX_FILE_BYTES: u64 = 1 << 20;
 const BEAT: Duration = Duration::from_secs(1);

@@ -2,8 +2,10 @@
 //!
 //! [`run`] takes the lock of the project, reads the recorded phase ([`state`]) and walks the table of [`phase`]: documents are written and reviewed, tests
 //! are written that must fail, the program is implemented, its tests are run and mended, the program is started and tried, the pages it serves are checked,
-//! and somebody tries to break it. What a phase needs from a model it asks of a [`child`]; between children [`repository`] commits what there is. What always holds:
-//! - Writers of a run work one at a time; only read-only reviewers run in parallel. Agents of one round write side by side, each in a worktree ([`agent_worktrees`]).
+//! and somebody tries to break it. What a phase needs from a model it asks of a [`child`]; between children [`repository`] commits what there is. What always
+//! holds:
+//! - Writers of a run work one at a time; only read-only reviewers run in parallel. Agents of one round write side by side, each in a worktree
+//!   ([`agent_worktrees`]).
 //! - Whether a child did its work is checked in files, in commits, or by running the tests; what it says of itself counts for nothing.
 //! - The recorded phase goes back only when the user says so, so an interrupted run repeats at most the step that was in progress.
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.

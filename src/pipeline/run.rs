@@ -61,8 +61,8 @@ pub(crate) struct RunRequest {
 /// Runs the phases that are asked for and not done yet.
 ///
 /// # Errors
-/// This process is as deep as a child may be, another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
-/// is done is recorded, and the message says how to go on.
+/// This process is as deep as a child may be, another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is
+/// reached, or the run was stopped. What is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome> {
     check_depth(&ctx.session)?;
     // A task by itself may be to find something out.

@@ -23,7 +23,8 @@ pub(crate) fn open(env: &Env, url: &str) -> bool {
         .is_some_and(|program| start(env, program, vec![url.to_owned()]))
 }
 
-/// The same with the command in `$BROWSER`, which gets the address as its last argument. Without it nothing is opened where nobody would see it: over ssh, or without a display.
+/// The same with the command in `$BROWSER`, which gets the address as its last argument. Without it nothing is opened where nobody would see it: over ssh, or
+/// without a display.
 pub(crate) fn open_seen(env: &Env, url: &str) -> bool {
     if let Some(command) = env.get("BROWSER") {
         return user_command("BROWSER", command, env).is_ok_and(|(program, mut args)| {

@@ -194,8 +194,8 @@ pub(crate) fn without_links(path: &Path) -> PathBuf {
     joined.unwrap_or_else(|| path.to_owned())
 }
 
-/// Creates the file and the folders that it lacks, for the owner alone, part by part: a link that the program which is running has put in the place of one would
-/// lead its output elsewhere.
+/// Creates the file and the folders that it lacks, for the owner alone, part by part: a link that the program which is running has put in the place of one
+/// would lead its output elsewhere.
 fn create_without_links(path: &Path) -> io::Result<File> {
     let mut at: OwnedFd = openat(CWD, "/", FOLDER, Mode::empty())?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;

@@ -84,7 +84,8 @@ pub(crate) struct ProgramSpec {
     /// Its standard input.
     pub stdin: Stdin,
     /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
-    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] or [`Leftovers::KillDaemons`] everything that it started ends with it.
+    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing. With [`Stdin::Leash`] or [`Leftovers::KillDaemons`] everything that it started ends
+    /// with it.
     pub supervisor: Option<PathBuf>,
     /// It never opens the terminal, so that it need not be kept from it, which takes longer than many a call of git.
     pub may_keep_terminal: bool,

@@ -105,8 +105,8 @@ pub(crate) fn read(env: &Env, stop: &Cancel) -> Outcome<ClipboardContent> {
 pub(crate) struct Copier(&'static [&'static str]);
 
 impl Copier {
-    /// By default tmux drops what a program writes to copy (OSC 52, <https://github.com/tmux/tmux/wiki/Clipboard>). This puts the text into its newest buffer, and
-    /// on the clipboard of the terminal that shows it; needs tmux 3.2.
+    /// By default tmux drops what a program writes to copy (OSC 52, <https://github.com/tmux/tmux/wiki/Clipboard>). This puts the text into its newest buffer,
+    /// and on the clipboard of the terminal that shows it; needs tmux 3.2.
     const TMUX: Self = Self(&["tmux", "load-buffer", "-w", "-"]);
     /// Without a type it would guess one, and text with an escape sequence would be no text.
     const WAYLAND: Self = Self(&["wl-copy", "--type", "text/plain"]);

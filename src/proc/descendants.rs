@@ -1,8 +1,8 @@
 //! The processes below this one, those included that left its group and its session (`setsid`, a daemon): they are found in `/proc`.
 //!
 //! Whose parent has ended becomes a child of the nearest process above that adopts (`PR_SET_CHILD_SUBREAPER`, prctl(2)), so nothing that was started below an
-//! adopting process gets out of its sight, and nothing that was not started below it comes into it. Where the system has no `/proc` or does not adopt, nothing is
-//! done here.
+//! adopting process gets out of its sight, and nothing that was not started below it comes into it. Where the system has no `/proc` or does not adopt, nothing
+//! is done here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub(crate) fn keep_in_sight() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Whether a process below this one runs in a sandbox of commands: it has so many more filters of system calls than this one, and cannot get rid of them. A program
-/// with a sandbox of its own, such as a browser, has fewer.
+/// Whether a process below this one runs in a sandbox of commands: it has so many more filters of system calls than this one, and cannot get rid of them. A
+/// program with a sandbox of its own, such as a browser, has fewer.
 pub(crate) fn has_sandboxed() -> bool {
     #[cfg(target_os = "linux")]
     let has_left = linux::has_sandboxed();
@@ -49,8 +49,8 @@ pub(crate) fn end_sandboxed(grace: Duration) {
     let _ = grace;
 }
 
-/// Ends processes below this one, politely and after `grace` by force: every one, if [`adopt`] was called; else those that commands in the sandbox have left behind,
-/// since nobody looks any more at what they change.
+/// Ends processes below this one, politely and after `grace` by force: every one, if [`adopt`] was called; else those that commands in the sandbox have left
+/// behind, since nobody looks any more at what they change.
 pub(crate) fn end_all(grace: Duration) {
     #[cfg(target_os = "linux")]
     if ENDS.load(Ordering::Relaxed) {

@@ -1,7 +1,8 @@
 //! Floor 2: child processes: how they are started, what they may see, and the programs Marvin drives.
 //!
 //! [`child`] runs a program within limits and ends its whole group; [`child_env`] decides what it sees; the rest are programs with a use of their own: git, a
-//! shell, an editor, cron, at, the clipboard. Called by `tools`, `pipeline`, `voice`, `llm::copilot`, `app` and the interface. It knows no model, and asks nobody for approval.
+//! shell, an editor, cron, at, the clipboard. Called by `tools`, `pipeline`, `voice`, `llm::copilot`, `app` and the interface. It knows no model, and asks
+//! nobody for approval.
 
 pub(crate) mod at;
 pub(crate) mod browser;

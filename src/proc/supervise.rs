@@ -2,11 +2,11 @@
 //!
 //! A command has a session of its own, so no signal to Marvin's group reaches it, and a Marvin that is killed with SIGKILL ends nothing. Therefore Marvin
 //! starts itself once more as the leader of the command's group: this supervisor starts the command, waits for it, and kills the group when its own standard
-//! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program, or `relay` when all
-//! of it is: then the end of the input is for the program too, which may still end by itself.
+//! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program, or `relay`
+//! when all of it is: then the end of the input is for the program too, which may still end by itself.
 //!
-//! A child Marvin has a supervisor too, whose flag says `leash`: it holds the child's leash, and adopts whoever is below it. When the child has ended, by itself or
-//! by SIGKILL, the supervisor ends all of them, daemons that left the group and the session included. So does that of a run of a project's tests.
+//! A child Marvin has a supervisor too, whose flag says `leash`: it holds the child's leash, and adopts whoever is below it. When the child has ended, by
+//! itself or by SIGKILL, the supervisor ends all of them, daemons that left the group and the session included. So does that of a run of a project's tests.
 
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd as _;

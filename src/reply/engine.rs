@@ -385,8 +385,8 @@ impl ReplyEngine {
         }
     }
 
-    /// The conversation has become another one: what was said so far is remembered, but not sent any more, and `before` was said in the one that goes on, before
-    /// a message of the moment `at`. It is not remembered again.
+    /// The conversation has become another one: what was said so far is remembered, but not sent any more, and `before` was said in the one that goes on,
+    /// before a message of the moment `at`. It is not remembered again.
     pub(crate) fn begin_conversation(&self, before: &[Message], at: Timestamp) {
         self.scratch.clear();
         self.dialogue.begin_conversation(before, at);

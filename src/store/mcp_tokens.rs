@@ -1,7 +1,7 @@
 //! `mcp-tokens.json`: sign-ins to servers of the Model Context Protocol. Only the owner can read it.
 //!
-//! A token belongs to an issuer and a resource, a registration to an issuer alone; for each server the file says which of them it led to last. Several processes share
-//! the file: whoever changes it reads it again under its lock.
+//! A token belongs to an issuer and a resource, a registration to an issuer alone; for each server the file says which of them it led to last. Several
+//! processes share the file: whoever changes it reads it again under its lock.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

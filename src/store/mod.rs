@@ -1,7 +1,7 @@
 //! Floor 4: what Marvin stores for a user, with one module for each file.
 //!
-//! A module owns its file: where it is, its format, its lock, what happens when it is broken; a test refuses other callers of its path. Tools, the session and the flow
-//! read and write through it. Nothing here knows a model, a socket or who asks.
+//! A module owns its file: where it is, its format, its lock, what happens when it is broken; a test refuses other callers of its path. Tools, the session and
+//! the flow read and write through it. Nothing here knows a model, a socket or who asks.
 
 pub(crate) mod bookmarks;
 pub(crate) mod calendar;

@@ -1,8 +1,8 @@
 //! The projects that the user trusts: `trusted-projects.json`, private, one entry for each folder.
 //!
-//! What a project brings along and what acts by itself (its hooks, its skills, its MCP servers) stays closed until the user has agreed. Agreement is with a folder
-//! and with what lay in it: the entry has the SHA-256 of the hooks file and of each server's entry, so that what has changed is asked about again. Skills are text,
-//! and go with the folder. A folder that others may write is never trusted for good, whatever the file says.
+//! What a project brings along and what acts by itself (its hooks, its skills, its MCP servers) stays closed until the user has agreed. Agreement is with a
+//! folder and with what lay in it: the entry has the SHA-256 of the hooks file and of each server's entry, so that what has changed is asked about again.
+//! Skills are text, and go with the folder. A folder that others may write is never trusted for good, whatever the file says.
 
 use std::collections::BTreeMap;
 use std::fs;

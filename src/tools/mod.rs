@@ -1,8 +1,8 @@
 //! Floor 6: what the model can do. A tool is a table row with its function beside it; one module of tools is one file or folder.
 //!
-//! The modules are grouped by topic. A new one consists of its file, its `mod` line and its line in [`ALL`]. Callers reach tools through [`engine`]: the registry finds one,
-//! the policy judges a call, `batch` runs a round. A tool holds no session and prints nothing: it gets a context, and hands back text, effects and what a screen may
-//! paint.
+//! The modules are grouped by topic. A new one consists of its file, its `mod` line and its line in [`ALL`]. Callers reach tools through [`engine`]: the
+//! registry finds one, the policy judges a call, `batch` runs a round. A tool holds no session and prints nothing: it gets a context, and hands back text,
+//! effects and what a screen may paint.
 
 pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.

@@ -1,7 +1,7 @@
 //! Floor 5: voice: a recorder, what it hears, the service that writes it down, and a program that speaks.
 //!
-//! [`record`] and [`recorder`] run the program that records, [`activity`] finds speech in it, [`transcribe`] sends it, [`speech`] and [`speaker`] read aloud. The parts of a
-//! session and `marvin doctor` call it; it knows neither a conversation nor when to listen.
+//! [`record`] and [`recorder`] run the program that records, [`activity`] finds speech in it, [`transcribe`] sends it, [`speech`] and [`speaker`] read aloud.
+//! The parts of a session and `marvin doctor` call it; it knows neither a conversation nor when to listen.
 
 pub(crate) mod activity;
 pub(crate) mod languages;

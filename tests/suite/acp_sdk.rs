@@ -1,5 +1,5 @@
-//! The official TypeScript SDK of the Agent Client Protocol drives Marvin, where `MARVIN_TEST_AGENT_SDKS` names the folder of `scripts/agent-sdks.sh`, and every line is checked
-//! against the schema that comes with it. Without it each test says that it skips, and fails where `MARVIN_REQUIRE_AGENT_SDKS` is 1.
+//! The official TypeScript SDK of the Agent Client Protocol drives Marvin, where `MARVIN_TEST_AGENT_SDKS` names the folder of `scripts/agent-sdks.sh`, and
+//! every line is checked against the schema that comes with it. Without it each test says that it skips, and fails where `MARVIN_REQUIRE_AGENT_SDKS` is 1.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The official Claude Agent SDKs drive Marvin, where `MARVIN_TEST_AGENT_SDKS` names the folder of `scripts/agent-sdks.sh`. Without it each test says that it skips, and fails
-//! where `MARVIN_REQUIRE_AGENT_SDKS` is 1.
+//! The official Claude Agent SDKs drive Marvin, where `MARVIN_TEST_AGENT_SDKS` names the folder of `scripts/agent-sdks.sh`. Without it each test says that it
+//! skips, and fails where `MARVIN_REQUIRE_AGENT_SDKS` is 1.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -340,8 +340,8 @@ fn both_get_answers_that_fit_a_schema() {
     }
 }
 
-/// A function that takes every line, with all that its type asks for; what the types do not know may stand in it. Of what is Anthropic's own API, messages, events of its stream and
-/// counts of tokens, a line has what there is for every provider.
+/// A function that takes every line, with all that its type asks for; what the types do not know may stand in it. Of what is Anthropic's own API, messages,
+/// events of its stream and counts of tokens, a line has what there is for every provider.
 const TYPED: &str = "import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 type Some<T> = T extends object ? { [K in keyof T]?: Some<T[K]> } : T;
 type Line<M> = M extends unknown ? { [K in keyof M]: K extends 'message' | 'event' | 'usage' ? Some<M[K]> : M[K] } : never;

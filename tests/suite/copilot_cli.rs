@@ -1,5 +1,5 @@
-//! Copilot with the real CLI, where `MARVIN_TEST_COPILOT_CLI` names it: against a server of the user's own, and signed in at stand-ins for GitHub's servers. Nothing leaves
-//! this machine. Without the variable each test says that it skips, and fails where `MARVIN_REQUIRE_COPILOT_CLI` is 1.
+//! Copilot with the real CLI, where `MARVIN_TEST_COPILOT_CLI` names it: against a server of the user's own, and signed in at stand-ins for GitHub's servers.
+//! Nothing leaves this machine. Without the variable each test says that it skips, and fails where `MARVIN_REQUIRE_COPILOT_CLI` is 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -92,6 +92,19 @@ fn the_readme_is_short() {
     );
 }
 
+/// Comments have the columns that texts have.
+#[test]
+fn comments_are_no_wider_than_texts() {
+    let is_wide = |line: &&str| {
+        line.trim_start().starts_with("//") && line.chars().count() > README_COLUMNS + 1
+    };
+    let wide: Vec<String> = crate::floors::all()
+        .iter()
+        .filter_map(|(path, text)| Some(format!("{path}: {}", text.lines().find(is_wide)?)))
+        .collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 /// What stands in backticks and in blocks of code, a command a line.
 fn commands(text: &str) -> Vec<&str> {
     let blocks = all(r"(?s)```sh\n(.*?)```", text).into_iter();

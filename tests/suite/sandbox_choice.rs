@@ -303,7 +303,8 @@ fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     filtered(&[(&LANDLOCK, libc::ENOSYS)], work)
 }
 
-/// What container runtimes refuse by default, as <https://docs.docker.com/engine/security/seccomp/> lists it, with the calls of io_uring, which are refused since.
+/// What container runtimes refuse by default, as <https://docs.docker.com/engine/security/seccomp/> lists it, with the calls of io_uring, which are refused
+/// since.
 const REFUSED_IN_CONTAINERS: [i64; 42] = [
     libc::SYS_acct,
     libc::SYS_add_key,

@@ -16,8 +16,8 @@ use crate::support::words::TextAssertions;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Of every third family from this one on, its name and its call of `read_note` for `a.md`: each is tried in one of the three ways, and the library's tests read
-/// all of them.
+/// Of every third family from this one on, its name and its call of `read_note` for `a.md`: each is tried in one of the three ways, and the library's tests
+/// read all of them.
 fn written(first: usize) -> Vec<(String, String)> {
     let lines = include_str!("../../fixtures/reply/written-calls.jsonl").lines();
     let row = |line| {

@@ -1,7 +1,7 @@
 //! The server side of the Copilot CLI, played from a script: a recording, or one of ours in `fixtures/copilot`.
 //!
-//! The peer is the test binary itself: a shell script that stands where the CLI would starts it with the name of a test, which plays the script on the pipes that it was
-//! started with. What the test harness prints goes elsewhere.
+//! The peer is the test binary itself: a shell script that stands where the CLI would starts it with the name of a test, which plays the script on the pipes
+//! that it was started with. What the test harness prints goes elsewhere.
 //!
 //! A script has one JSON object per line. Those of a recording are `{"from": "client" | "server", "message": …}`. Ours are shorter:
 //!

@@ -1,8 +1,8 @@
 //! `marvin acp`: Marvin as the agent of an editor, by the Agent Client Protocol, version 1 (<https://agentclientprotocol.com/protocol/v1/overview>).
 //!
 //! [`run`] serves standard input and output. [`methods`] is the table of what a client may call; [`agent`] opens sessions, [`session`] is one of
-//! them, [`session_thread`] the thread that answers it. [`updates`] makes updates of a turn's events, [`tool_call`] what a client sees of a call, [`out`] writes lines, [`client`] asks
-//! the client. Called by [`crate::cli`]; no tool is known here by its name.
+//! them, [`session_thread`] the thread that answers it. [`updates`] makes updates of a turn's events, [`tool_call`] what a client sees of a call, [`out`]
+//! writes lines, [`client`] asks the client. Called by [`crate::cli`]; no tool is known here by its name.
 
 mod agent;
 mod client;

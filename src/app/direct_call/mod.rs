@@ -1,7 +1,7 @@
 //! Tools called directly, without a model, through the same registry, fence and policy: `marvin tool` and `/tool`.
 //!
-//! [`words`] reads the name and `key=value`, [`values`] makes arguments of them by the types of the parameters, [`catalogue`] lists tools and describes one. [`crate::cli`]
-//! and [`crate::app::session`] call it; it knows neither a terminal nor a conversation.
+//! [`words`] reads the name and `key=value`, [`values`] makes arguments of them by the types of the parameters, [`catalogue`] lists tools and describes one.
+//! [`crate::cli`] and [`crate::app::session`] call it; it knows neither a terminal nor a conversation.
 
 pub(crate) mod catalogue;
 pub(crate) mod values;

@@ -1,4 +1,5 @@
-//! The calling program: its lines are read on a thread of their own, messages wait in a queue, requests are answered at once, and questions to it wait for their answers.
+//! The calling program: its lines are read on a thread of their own, messages wait in a queue, requests are answered at once, and questions to it wait for
+//! their answers.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, BufReader};

@@ -1,5 +1,5 @@
-//! The end of a run that a program drives before it has begun: the program may still be about to write its first line, and learns more from an answer to it than
-//! from a pipe that nobody reads.
+//! The end of a run that a program drives before it has begun: the program may still be about to write its first line, and learns more from an answer to it
+//! than from a pipe that nobody reads.
 
 use std::io::{self, BufReader};
 use std::sync::Arc;

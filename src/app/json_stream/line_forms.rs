@@ -180,8 +180,8 @@ pub(super) struct OwnFields<'a> {
     pub(super) event: &'a RawValue,
 }
 
-/// A line of a child as its parent writes it: under the `call`, unless it is that of a child's child, and without ids that are not the parent's. `None` for what is no message,
-/// no result and no refused call.
+/// A line of a child as its parent writes it: under the `call`, unless it is that of a child's child, and without ids that are not the parent's. `None` for
+/// what is no message, no result and no refused call.
 pub(super) fn under_call(call: &str, line: &str) -> Option<Map<String, Value>> {
     let mut line: Map<String, Value> = serde_json::from_str(line).ok()?;
     let text = |key: &str| line.get(key).and_then(Value::as_str);

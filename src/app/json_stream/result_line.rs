@@ -281,7 +281,8 @@ fn error_words(outcome: &TurnOutcome<'_>) -> String {
     }
 }
 
-/// The text of an answer and the refused calls as far as one line has room for them; the lines before have the whole. That of a value stands there a second time.
+/// The text of an answer and the refused calls as far as one line has room for them; the lines before have the whole. That of a value stands there a second
+/// time.
 fn in_line(text: String, denials: &[Denied], is_value: bool) -> (String, Vec<Denied>) {
     let value = if is_value { text.len() } else { 0 };
     let room = MAX_VALUE.saturating_sub(value);

@@ -69,7 +69,8 @@ impl Session {
     /// Opens the conversation of the active profile. The receiver gets an item when [`Session::receive`] has something to do.
     ///
     /// # Errors
-    /// The working directory does not exist, a tool group does not, the prices that a ceiling needs cannot be read, or the session to go on with cannot be opened.
+    /// The working directory does not exist, a tool group does not, the prices that a ceiling needs cannot be read, or the session to go on with cannot be
+    /// opened.
     pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, wake) = Inbox::new();
         let mut orders = Orders::default();

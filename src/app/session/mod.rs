@@ -1,9 +1,10 @@
 //! A conversation with the user: one session behind every interface.
 //!
-//! [`driver`] is what an interface calls: for what the user does, for what workers report, for what there is to show. It does not block, but for the moment in which it closes. [`one_shot`]
-//! answers the one message of a run, on the caller's thread. [`core`] decides what concerns several parts. The parts own their state: [`conversation`], [`turns`], [`model`], [`flow`], [`voice`], [`jobs`], [`workplace`],
-//! [`notices`]. They know neither the core nor each other: they are told [`facts`], and put what they want done into [`orders`], as [`work`] which [`workers`] carry out on
-//! threads that report to the [`inbox`]. [`commands`] are rows that name the part they work with.
+//! [`driver`] is what an interface calls: for what the user does, for what workers report, for what there is to show. It does not block, but for the moment in
+//! which it closes. [`one_shot`] answers the one message of a run, on the caller's thread. [`core`] decides what concerns several parts. The parts own their
+//! state: [`conversation`], [`turns`], [`model`], [`flow`], [`voice`], [`jobs`], [`workplace`], [`notices`]. They know neither the core nor each other: they
+//! are told [`facts`], and put what they want done into [`orders`], as [`work`] which [`workers`] carry out on threads that report to the [`inbox`].
+//! [`commands`] are rows that name the part they work with.
 
 mod advice;
 pub(crate) mod approve;

@@ -1,5 +1,5 @@
-//! A session for a run in which nobody is there: the same core, whose only orders are to answer messages. They are carried out here, on the caller's thread. Such a
-//! run is not part of the user's conversation: the chat log has nothing of it.
+//! A session for a run in which nobody is there: the same core, whose only orders are to answer messages. They are carried out here, on the caller's thread.
+//! Such a run is not part of the user's conversation: the chat log has nothing of it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What a part of the session wants shown, and what it wants done that is not its own to do.
 //!
-//! Parts add to [`Orders`]. When a part has returned, the core sees to its requests, and the workers get its orders. So a part knows neither of them nor the other
-//! parts, and a test looks at what it ordered.
+//! Parts add to [`Orders`]. When a part has returned, the core sees to its requests, and the workers get its orders. So a part knows neither of them nor the
+//! other parts, and a test looks at what it ordered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

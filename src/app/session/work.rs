@@ -1,6 +1,7 @@
 //! Work for a thread of its own, or for the thread that writes: what is done, and how its end is reported.
 //!
-//! The session gets one report of each, whatever happens: also when the work panics, and when no thread can be started. So nothing waits for a worker that is gone.
+//! The session gets one report of each, whatever happens: also when the work panics, and when no thread can be started. So nothing waits for a worker that is
+//! gone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};

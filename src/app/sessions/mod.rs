@@ -1,7 +1,7 @@
 //! The session of a run: which one it begins or goes on with, and what people see of sessions.
 //!
-//! [`earlier`] is what a new conversation begins with, [`transcript`] what the screen shows of an old one, [`list`] and [`export`] are for choosing and keeping one,
-//! [`model_notes`] is what the model is told beside what is said. The files are those of [`crate::store::sessions`]; a conversation that goes on is
+//! [`earlier`] is what a new conversation begins with, [`transcript`] what the screen shows of an old one, [`list`] and [`export`] are for choosing and keeping
+//! one, [`model_notes`] is what the model is told beside what is said. The files are those of [`crate::store::sessions`]; a conversation that goes on is
 //! [`crate::app::session`].
 
 pub(crate) mod earlier;

@@ -1,5 +1,5 @@
-//! Servers of the Model Context Protocol that a calling program brings along, as `--mcp-config` and `initialize` name them: those in the program itself, and programs and
-//! addresses as in `mcp.json`.
+//! Servers of the Model Context Protocol that a calling program brings along, as `--mcp-config` and `initialize` name them: those in the program itself, and
+//! programs and addresses as in `mcp.json`.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! The settings of a run: [`CliArgs`], what was typed, and [`Settings`], what it means together with the environment.
 //!
-//! [`crate::cli`] fills [`CliArgs`] by the tables of [`flags`] and [`json_flags`]; [`Settings::new`] is called once, and nobody else decides between flag, environment and `config.yaml`.
-//! [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the prompt's file.
+//! [`crate::cli`] fills [`CliArgs`] by the tables of [`flags`] and [`json_flags`]; [`Settings::new`] is called once, and nobody else decides between flag,
+//! environment and `config.yaml`. [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the
+//! prompt's file.
 
 pub(crate) mod caller_servers;
 pub(crate) mod flag;

@@ -1,4 +1,5 @@
-//! What flags and environment say about permissions. A top-level Marvin is told by its user, and a sub-agent by its parent, whose restrictions it can only add to.
+//! What flags and environment say about permissions. A top-level Marvin is told by its user, and a sub-agent by its parent, whose restrictions it can only add
+//! to.
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};

@@ -1,7 +1,7 @@
 //! Which of many patterns may find something in a text, in one pass over its bytes.
 //!
-//! A `RegexSet` says it exactly, and takes megabytes here: an automaton for every letter of every script, the same backwards, and a cache for each thread that ever
-//! used it. Most texts hold nothing, and what may hold something is looked at by the pattern itself. So here one letter that is not ASCII is as good as
+//! A `RegexSet` says it exactly, and takes megabytes here: an automaton for every letter of every script, the same backwards, and a cache for each thread that
+//! ever used it. Most texts hold nothing, and what may hold something is looked at by the pattern itself. So here one letter that is not ASCII is as good as
 //! another, and all threads share one cache.
 
 use std::sync::{Mutex, PoisonError};

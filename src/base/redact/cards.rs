@@ -130,8 +130,8 @@ fn card_at(text: &str, groups: &[DigitGroup], is_start: bool) -> Option<usize> {
     card
 }
 
-/// One group, groups of four (American Express and Diners Club print 4-6-5 and 4-6-4), or groups of another size where nothing else stands beside them: lists of
-/// numbers have valid check digits too, by chance.
+/// One group, groups of four (American Express and Diners Club print 4-6-5 and 4-6-4), or groups of another size where nothing else stands beside them: lists
+/// of numbers have valid check digits too, by chance.
 fn is_written_as_card(groups: &[DigitGroup], is_all: bool) -> bool {
     let lens: Vec<usize> = groups.iter().map(|group| group.len()).collect();
     let Some((last, others)) = lens.split_last() else {

@@ -46,8 +46,8 @@ pub(super) enum Writing<'w> {
 pub(super) type Check = fn(&str, &Captures<'_>) -> bool;
 
 enum Finder {
-    /// A regular expression. Its group `value` (`value_b` and so on, where it has several forms) is the secret, or else all of it; where that is a label already, the more
-    /// telling one stays.
+    /// A regular expression. Its group `value` (`value_b` and so on, where it has several forms) is the secret, or else all of it; where that is a label
+    /// already, the more telling one stays.
     Pattern(&'static str, Check, HiddenPart),
     Scanner(fn(&str) -> Vec<Hit>),
 }

@@ -240,7 +240,8 @@ impl DraftFilter {
     }
 }
 
-/// Where code ends that `close` closes, and whether it does; a last line that may close it is not taken. A call ends it too, as models forget to close what they began.
+/// Where code ends that `close` closes, and whether it does; a last line that may close it is not taken. A call ends it too, as models forget to close what
+/// they began.
 fn code_end(text: &str, close: &str) -> (usize, bool) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

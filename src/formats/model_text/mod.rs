@@ -2,7 +2,8 @@
 //!
 //! A provider reads most of it for us. What it hands through arrives here as text: [`read`] tells apart what is for a person, what is a call, and what is
 //! machinery. [`families`] is the table of formats, each with the page that publishes it; [`reader`] goes through a text once ([`quoted`]: code
-//! and JSON; [`steps`], [`harmony`]); [`body`] reads what stands inside a call in any of the ways; [`draft`] decides piece by piece what can be shown of an answer that is still arriving.
+//! and JSON; [`steps`], [`harmony`]); [`body`] reads what stands inside a call in any of the ways; [`draft`] decides piece by piece what can be shown of an
+//! answer that is still arriving.
 //!
 //! What is quoted as code is shown as it is: a page that explains these formats is an answer. Called by [`crate::reply`] and [`crate::agent`].
 

@@ -1,7 +1,7 @@
 //! A running Copilot CLI: calls to it, and the events of its sessions.
 //!
-//! One thread reads its standard output and sorts: answers go to whoever waits for them, events to their session's channel. One thread writes, so that a CLI that
-//! does not read blocks nobody. One keeps the end of its standard error.
+//! One thread reads its standard output and sorts: answers go to whoever waits for them, events to their session's channel. One thread writes, so that a CLI
+//! that does not read blocks nobody. One keeps the end of its standard error.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read, Write as _};

@@ -1,5 +1,5 @@
-//! What the CLI knows of the conversation. It keeps the conversation of a session itself, and there is no call that gives it another one; so a request is compared with
-//! what it knows, and when that does not fit any more, a new session begins with the conversation as a quotation.
+//! What the CLI knows of the conversation. It keeps the conversation of a session itself, and there is no call that gives it another one; so a request is
+//! compared with what it knows, and when that does not fit any more, a new session begins with the conversation as a quotation.
 
 use crate::base::ids::stable_hash;
 use crate::base::marks::enclosed;

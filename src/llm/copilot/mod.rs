@@ -1,8 +1,9 @@
 //! `copilot`: GitHub Copilot through the user's own Copilot CLI, which Marvin starts as a server and talks to over its pipes
-//! (<https://github.com/github/copilot-sdk> is how others do). The CLI signs in, keeps the conversation and asks the model; tools, limits and approvals are Marvin's.
+//! (<https://github.com/github/copilot-sdk> is how others do). The CLI signs in, keeps the conversation and asks the model; tools, limits and approvals are
+//! Marvin's.
 //!
-//! The CLI drives its own loop of tool calls. A turn in which the model calls tools stays open between two requests of the agent: the reply has the calls, and the
-//! next request has their results.
+//! The CLI drives its own loop of tool calls. A turn in which the model calls tools stays open between two requests of the agent: the reply has the calls, and
+//! the next request has their results.
 
 pub(crate) mod availability;
 mod cli;

@@ -1,7 +1,7 @@
 //! What Marvin knows about models: limits, prices, efforts, ends. The user's files come before the table that Marvin brings along.
 //!
-//! `table.txt` and `endings.txt` are the facts, with the day they are of; `live` asks a provider for its own list, `served` a local server for what it has loaded, `near` finds
-//! the name that was meant. Nothing here knows a conversation.
+//! `table.txt` and `endings.txt` are the facts, with the day they are of; `live` asks a provider for its own list, `served` a local server for what it has
+//! loaded, `near` finds the name that was meant. Nothing here knows a conversation.
 
 pub(crate) mod effort;
 pub(crate) mod endings;

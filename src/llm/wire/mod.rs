@@ -1,7 +1,7 @@
 //! The dialects: from conversation to request body, and from response bytes to reply. Pure; sockets are elsewhere.
 //!
-//! `write` has a file for each wire's requests, `read` one for each stream, `errors` what a refusal says, `optional` the fields that a gateway may not know. The provider
-//! calls them with bytes and gets pieces of a reply; no dialect sees a sink or a tool.
+//! `write` has a file for each wire's requests, `read` one for each stream, `errors` what a refusal says, `optional` the fields that a gateway may not know.
+//! The provider calls them with bytes and gets pieces of a reply; no dialect sees a sink or a tool.
 
 pub(crate) mod errors;
 pub(crate) mod optional;

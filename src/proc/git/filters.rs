@@ -1,4 +1,5 @@
-//! Files with a configured filter (git-lfs, git-crypt). Filters do not run here, whoever configured them: git-lfs posts to any address that the repository names.
+//! Files with a configured filter (git-lfs, git-crypt). Filters do not run here, whoever configured them: git-lfs posts to any address that the repository
+//! names.
 //!
 //! So such files are checked out as stored, which the result says with their names, and a commit leaves them out and says so: staged unfiltered, a secret would
 //! be stored in the clear and a huge file whole. `run_command` with git does both, with the user's approval.

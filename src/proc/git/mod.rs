@@ -1,10 +1,11 @@
 //! git as typed calls, restricted by allow-lists. Floors above call [`Git`]; nothing here knows a tool or a run of the pipeline.
 //!
-//! A repository is data that somebody else may have written: an archive contains its `.git`, where a setting is enough to run a program on `git status`, and the
-//! user's own settings extend that trust. So **git starts no other process here**, neither a program nor another git, whoever configured it:
+//! A repository is data that somebody else may have written: an archive contains its `.git`, where a setting is enough to run a program on `git status`, and
+//! the user's own settings extend that trust. So **git starts no other process here**, neither a program nor another git, whoever configured it:
 //! [`repository`] finds a repository and refuses one of another folder, [`folder`] checks its files before git reads them, [`config`] overrides every setting
 //! that [`allowed`] does not list, [`launch`] gives the environment, and the operations keep git out of submodules, whose configuration is unchecked:
-//! [`stage`] lists and commits, `checkout` is quiet and read afterwards, [`output`] removes what git quotes of files there, [`filters`] names what stays as stored.
+//! [`stage`] lists and commits, `checkout` is quiet and read afterwards, [`output`] removes what git quotes of files there, [`filters`] names what stays as
+//! stored.
 
 pub(in crate::proc) mod allowed;
 pub(crate) mod checkpoint;

@@ -1,8 +1,8 @@
 //! Linked worktrees: made on a branch of their own, listed, removed.
 //!
-//! git makes the records alone (`--no-checkout`); the files are checked out by git in the new worktree, opened and restricted like any other: settings may depend
-//! on the directory. `git worktree remove` would look into submodules to see whether they are clean, so it gets `--force`, and whether something is lost is
-//! asked before by [`Git::uncommitted`]. A worktree that somebody locked stays, and no other one is pruned.
+//! git makes the records alone (`--no-checkout`); the files are checked out by git in the new worktree, opened and restricted like any other: settings may
+//! depend on the directory. `git worktree remove` would look into submodules to see whether they are clean, so it gets `--force`, and whether something is lost
+//! is asked before by [`Git::uncommitted`]. A worktree that somebody locked stays, and no other one is pruned.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;

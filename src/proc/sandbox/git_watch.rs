@@ -1,5 +1,5 @@
-//! What git would run later, watched while a command of a model runs: configuration, hooks and attributes of the workspace's repositories. Changes are put back,
-//! and what a command makes anew keeps only what runs nothing.
+//! What git would run later, watched while a command of a model runs: configuration, hooks and attributes of the workspace's repositories. Changes are put
+//! back, and what a command makes anew keeps only what runs nothing.
 //!
 //! Landlock knows no exceptions inside a folder that is writable, and without a writable `.git` no command could commit.
 

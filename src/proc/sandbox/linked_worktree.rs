@@ -9,7 +9,8 @@ use crate::base::open;
 
 /// Longest file that names a repository.
 const MAX_POINTER_BYTES: u64 = 8 << 10;
-/// What says that a commit is being picked or reverted. git deletes it as a reference, for which it locks a file beside the configuration, so that it cannot here.
+/// What says that a commit is being picked or reverted. git deletes it as a reference, for which it locks a file beside the configuration, so that it cannot
+/// here.
 const PICKING: [&str; 2] = ["CHERRY_PICK_HEAD", "REVERT_HEAD"];
 /// As long as one of these is there that is not over; see sequencer.c and wt-status.c of git.
 const NOT_OVER: [&str; 5] = [

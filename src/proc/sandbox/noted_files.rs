@@ -1,5 +1,5 @@
-//! Files as they were, and how they are made that again. Everything is opened part by part without following links: a command may have put a link where a folder
-//! was, and what is put back must not land elsewhere.
+//! Files as they were, and how they are made that again. Everything is opened part by part without following links: a command may have put a link where a
+//! folder was, and what is put back must not land elsewhere.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -243,7 +243,8 @@ pub(super) fn open_base(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
 }
 
-/// Makes the file at `path` beneath `base` what `noted` says, or removes it. With `may_make_folders` those on the way are made; else nothing is done without them.
+/// Makes the file at `path` beneath `base` what `noted` says, or removes it. With `may_make_folders` those on the way are made; else nothing is done without
+/// them.
 pub(super) fn put_back(
     base: &OwnedFd,
     path: &Path,

@@ -5,7 +5,8 @@
 use crate::base::word_list::WordList;
 use crate::proc::git::allowed::starts_nothing;
 
-/// Keys that have git write wherever the configuration says: files of `core.worktree`, without which they are where the repository is, and of `http.cookieFile`.
+/// Keys that have git write wherever the configuration says: files of `core.worktree`, without which they are where the repository is, and of
+/// `http.cookieFile`.
 const WRITING: WordList = WordList("worktree savecookies");
 
 /// `text`, of configuration, without settings that may start a program, read more configuration or have files

@@ -37,7 +37,8 @@ const KEYS: WordList = WordList(
 /// Where repositories are, and the folders in which none was.
 #[derive(Debug, Default)]
 pub(super) struct RepositorySearch {
-    /// The `.git` of repositories, and folders that are one by themselves: as paths in the workspace, or absolute in other folders. Not the `.git` of the workspace.
+    /// The `.git` of repositories, and folders that are one by themselves: as paths in the workspace, or absolute in other folders. Not the `.git` of the
+    /// workspace.
     pub found: Vec<PathBuf>,
     /// Every folder that was seen; those whose names were all read with what the system said of them.
     folders: BTreeMap<PathBuf, Option<Stamp>>,
@@ -217,8 +218,8 @@ pub(super) fn led_to(dir: &Path, added: &[PathBuf], path: &Path) -> Result<PathB
 /// A repository that is not watched, or none.
 pub(super) struct Elsewhere;
 
-/// Files and folders in `dir` that the configurations among `noted` name, those of the user's own, which are absolute, as seen from the top of the workspace. Where
-/// nothing is yet, something may be made.
+/// Files and folders in `dir` that the configurations among `noted` name, those of the user's own, which are absolute, as seen from the top of the workspace.
+/// Where nothing is yet, something may be made.
 pub(super) fn named_by(noted: &NotedFiles, of_user: &NotedFiles, dir: &Path) -> Vec<PathBuf> {
     let mut named = BTreeSet::new();
     let own = noted.iter().map(|(path, file)| (path.as_path(), file));

@@ -33,8 +33,8 @@ const CACHES: [(&str, &str, &str); 3] = [
     ("GOCACHE", "go-build", ".cache/go-build"),
 ];
 
-/// In a linked worktree nothing deletes a reference: that locks a file beside the configuration of the repository around it. A rebase of the usual kind deletes one
-/// for each commit, and where it cannot, the worktree seems to be in the middle of a cherry-pick; this kind does without. See git-config(1).
+/// In a linked worktree nothing deletes a reference: that locks a file beside the configuration of the repository around it. A rebase of the usual kind deletes
+/// one for each commit, and where it cannot, the worktree seems to be in the middle of a cherry-pick; this kind does without. See git-config(1).
 const REBASE: [(&str, &str); 3] = [
     ("GIT_CONFIG_COUNT", "1"),
     ("GIT_CONFIG_KEY_0", "rebase.backend"),

@@ -76,7 +76,8 @@ impl Policy {
     }
 }
 
-/// What a command is told besides in whose linked worktree git could delete no reference, or make no worktree. It need not have failed: git goes on after some of that.
+/// What a command is told besides in whose linked worktree git could delete no reference, or make no worktree. It need not have failed: git goes on after some
+/// of that.
 pub(crate) fn references_hint(output: &str) -> Option<&'static str> {
     if output.contains("Cannot save the current status") {
         return Some(

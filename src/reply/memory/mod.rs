@@ -1,5 +1,5 @@
-//! What the flow remembers. Before the model, in this order: [`recall_gate`] (whether memory has to be searched), [`warm_profile`], [`enrichment`] (the search) and
-//! [`memory_digest`]. After the reply, on a thread of its own: [`update`].
+//! What the flow remembers. Before the model, in this order: [`recall_gate`] (whether memory has to be searched), [`warm_profile`], [`enrichment`] (the search)
+//! and [`memory_digest`]. After the reply, on a thread of its own: [`update`].
 
 pub(crate) mod enrichment;
 pub(crate) mod memory_digest;

@@ -7,8 +7,8 @@ use crossbeam_channel::bounded;
 use super::{Files, MemoryStore, apply};
 
 impl MemoryStore {
-    /// Reads diary and graph side by side, of a large diary the index, and prepares the search in them, on a thread of its own. Whoever uses the memory meanwhile waits until both are
-    /// there. A file that cannot be read is reported to whoever uses it.
+    /// Reads diary and graph side by side, of a large diary the index, and prepares the search in them, on a thread of its own. Whoever uses the memory
+    /// meanwhile waits until both are there. A file that cannot be read is reported to whoever uses it.
     pub(crate) fn preload(&self) {
         let store = self.clone();
         let (locked, told) = bounded::<()>(1);

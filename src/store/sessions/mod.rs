@@ -1,7 +1,8 @@
 //! Conversations on disk: a file of records for each, which grows as things happen and can be replayed.
 //!
 //! A session is `sessions/<UUID>.jsonl` in its profile. A kill at any moment costs at most the record that was being written: the user's message is written
-//! before it is sent, messages that wait are written too, and an answer while it arrives. One process at a time has a session; the lock is beside it, in `sessions/locks`.
+//! before it is sent, messages that wait are written too, and an answer while it arrives. One process at a time has a session; the lock is beside it, in
+//! `sessions/locks`.
 
 mod earlier;
 mod file;

@@ -294,8 +294,8 @@ impl SessionContext {
         self.keep_to_sandbox();
     }
 
-    /// Whether a model is told how to ask that a command runs outside the sandbox: a person can be asked, and commands run in one. Where nobody has chosen it, those
-    /// do that a rule, the mode or a hook lets run unread.
+    /// Whether a model is told how to ask that a command runs outside the sandbox: a person can be asked, and commands run in one. Where nobody has chosen it,
+    /// those do that a rule, the mode or a hook lets run unread.
     pub(crate) fn can_leave_sandbox(&self) -> bool {
         let are_held = match self.sandbox.choice() {
             Some(_) => self.sandbox.fence().is_some(),

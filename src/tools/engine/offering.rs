@@ -1,7 +1,7 @@
 //! Which tools a request carries: all of them, or a direct set and one that finds the others.
 //!
-//! The schemas of all tools take the larger part of a first request, and models choose worse among many. What was sent stays as it is for the conversation, because
-//! providers cache it; what is found is appended (see [`Offer::following`]).
+//! The schemas of all tools take the larger part of a first request, and models choose worse among many. What was sent stays as it is for the conversation,
+//! because providers cache it; what is found is appended (see [`Offer::following`]).
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -142,8 +142,8 @@ impl Registry {
         self.built_in().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
-    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number. Those that the run has brought along are
-    /// among them, before others that it has anyway, which keep half of the places.
+    /// What is offered to the model: at most `max` of the tools that the policy allows, because providers limit their number. Those that the run has brought
+    /// along are among them, before others that it has anyway, which keep half of the places.
     pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize, can_leave_sandbox: bool) -> Offer {
         let allowed = self.allowed(bounds);
         let is_own = |tool: &&ToolRef| tool.rules().of_run;

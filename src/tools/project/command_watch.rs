@@ -142,8 +142,8 @@ impl CommandWatch {
     }
 }
 
-/// What a process that a command left behind has changed is put back as the session ends: no command comes any more before which somebody would look. What the user
-/// is to be told of it.
+/// What a process that a command left behind has changed is put back as the session ends: no command comes any more before which somebody would look. What the
+/// user is to be told of it.
 pub(crate) fn settle_at_end(session: &Arc<SessionContext>) -> Option<String> {
     let left = session.modules.get::<LeftBehind>().take_all();
     if left.is_empty() {

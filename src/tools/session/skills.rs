@@ -1,6 +1,7 @@
 //! Skills: the tool that reads one, the catalogue that the model is told of, and those that the user calls by name.
 //!
-//! There is a tool only where there is a skill, so it is registered when a session finds one. What a skill says comes from its author: it is marked so, and opens nothing.
+//! There is a tool only where there is a skill, so it is registered when a session finds one. What a skill says comes from its author: it is marked so, and
+//! opens nothing.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The time at a prompt before anything is typed: what happens by itself is shown, such as a question of a server, which nobody could see while rustyline waits for a
-//! line. Without servers there is no such time.
+//! The time at a prompt before anything is typed: what happens by itself is shown, such as a question of a server, which nobody could see while rustyline waits
+//! for a line. Without servers there is no such time.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
@@ -16,8 +16,8 @@ use super::key_watch::KeyWatch;
 const LOOK: Duration = Duration::from_millis(200);
 
 impl PlainUi {
-    /// Shows `prompt`, and what happens until a key is pressed or a signal comes. Without servers nothing is shown: between this and rustyline's reading, Ctrl-C would
-    /// find a terminal that nobody reads, and end the process.
+    /// Shows `prompt`, and what happens until a key is pressed or a signal comes. Without servers nothing is shown: between this and rustyline's reading,
+    /// Ctrl-C would find a terminal that nobody reads, and end the process.
     pub(super) fn wait_for_typing(&mut self, prompt: &str) {
         if !self.reader.edits_lines() || self.ahead.has_any() || !self.session.may_be_told() {
             return;

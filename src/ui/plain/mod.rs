@@ -2,8 +2,8 @@
 //!
 //! Output never moves the cursor. On a terminal rustyline edits the input line; a pipe is read line by line, and its end ends the session.
 //!
-//! `print` writes updates, `rows` breaks them, `read` and `ahead` read lines, `idle` waits for them, `watch` tells signals. Called by `ui`; what it knows of a session are its updates
-//! and its calls, as the full screen.
+//! `print` writes updates, `rows` breaks them, `read` and `ahead` read lines, `idle` waits for them, `watch` tells signals. Called by `ui`; what it knows of a
+//! session are its updates and its calls, as the full screen.
 
 mod ahead;
 mod idle;

@@ -181,8 +181,8 @@ pub(super) fn rows(
     rows
 }
 
-/// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason, nor the rest of a line
-/// for another one.
+/// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason, nor the rest of a
+/// line for another one.
 fn body(open_question: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let request = &open_question.question.request;
     let mut rows = Vec::new();

@@ -1,4 +1,5 @@
-//! Any text through redaction: twice is the same as once, a known secret in the middle is hidden whatever stands around it, and a label comes back only as what the user gave.
+//! Any text through redaction: twice is the same as once, a known secret in the middle is hidden whatever stands around it, and a label comes back only as what
+//! the user gave.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

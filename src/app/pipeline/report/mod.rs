@@ -1,7 +1,8 @@
 //! `marvin pipeline report`: what became of each requirement, and what it cost.
 //!
-//! [`data`] reads events, findings and documents, [`work`] the tickets and commits of the run; [`matching`] finds which sections, tests, commits and findings belong to a requirement, by its id or
-//! by its words. [`terminal`] is the table for a terminal, [`html`] the page. All text in it is data: of models, of the project, of the user.
+//! [`data`] reads events, findings and documents, [`work`] the tickets and commits of the run; [`matching`] finds which sections, tests, commits and findings
+//! belong to a requirement, by its id or by its words. [`terminal`] is the table for a terminal, [`html`] the page. All text in it is data: of models, of the
+//! project, of the user.
 
 pub(crate) mod data;
 pub(crate) mod html;

@@ -127,7 +127,8 @@ impl Flow {
         })
     }
 
-    /// Whether the settings are there that decide if the next message takes the flow, or need not be. Otherwise they are being read, and the queue goes on then.
+    /// Whether the settings are there that decide if the next message takes the flow, or need not be. Otherwise they are being read, and the queue goes on
+    /// then.
     pub(super) fn ensure_settings(
         &mut self,
         target: &ModelTarget,

@@ -1,4 +1,5 @@
-//! Commands that the user types: no approval, no path fence, and a timeout of two minutes, or a day in the background. Their output becomes part of the conversation.
+//! Commands that the user types: no approval, no path fence, and a timeout of two minutes, or a day in the background. Their output becomes part of the
+//! conversation.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -9,8 +9,8 @@ use rustix::thread::{
 use crate::base::problem::io_words;
 
 /// What ordinary work of root in a container needs: files of any owner and mode where Landlock lets them be written (git, tar, npm), installers and
-/// servers that become another user, and end what they started as one, and ports below 1024. All others reach processes outside (`PERFMON` alone lets `/proc/PID/environ`
-/// be read past Landlock), terminals, devices, the network's set-up or the kernel.
+/// servers that become another user, and end what they started as one, and ports below 1024. All others reach processes outside (`PERFMON` alone lets
+/// `/proc/PID/environ` be read past Landlock), terminals, devices, the network's set-up or the kernel.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)

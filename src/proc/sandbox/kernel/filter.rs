@@ -125,9 +125,9 @@ const KEXEC_FILE_LOAD: i64 = 294;
 
 /// `ioctl` requests that type on a terminal as if a person did, which a shell outside would obey.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
-/// `ioctl` requests that reach beyond what a descriptor was opened for, which Landlock does not see: TIOCVHANGUP ends the sessions of a terminal, FIFREEZE, FITHAW,
-/// FITRIM and `FS_IOC_SHUTDOWN` hold up a whole file system, `FS_IOC_ENABLE_VERITY` and `FS_IOC_SET_ENCRYPTION_POLICY` close a file or folder for good, and `OCFS2_IOC_REFLINK` makes
-/// a file at a path.
+/// `ioctl` requests that reach beyond what a descriptor was opened for, which Landlock does not see: TIOCVHANGUP ends the sessions of a terminal, FIFREEZE,
+/// FITHAW, FITRIM and `FS_IOC_SHUTDOWN` hold up a whole file system, `FS_IOC_ENABLE_VERITY` and `FS_IOC_SET_ENCRYPTION_POLICY` close a file or folder for good,
+/// and `OCFS2_IOC_REFLINK` makes a file at a path.
 const BEYOND: [u64; 8] = [
     0x5437,
     0xc004_5877,

@@ -18,8 +18,8 @@ use crate::tools::engine::context::ToolContext;
 /// Hooks that run at once.
 const AT_ONCE: usize = 16;
 
-/// What the hooks for an event say; `None` where there are none. `names` are those of its subject, for matchers, and `fields` what it has beside what all events have. The
-/// time limit of the call is paused meanwhile.
+/// What the hooks for an event say; `None` where there are none. `names` are those of its subject, for matchers, and `fields` what it has beside what all
+/// events have. The time limit of the call is paused meanwhile.
 pub(crate) fn fire(
     ctx: &ToolContext,
     event: HookEvent,

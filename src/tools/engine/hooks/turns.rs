@@ -17,8 +17,8 @@ pub(crate) const COMPACTED: &str = "compact";
 /// The source of a copy of a session.
 const FORKED: &str = "fork";
 
-/// A message of a session is about to be sent. The first one begins the session, and ends the one before. `session` has the id and the file of the session that is
-/// written, if one is; `has_earlier` says whether something was said in it before.
+/// A message of a session is about to be sent. The first one begins the session, and ends the one before. `session` has the id and the file of the session that
+/// is written, if one is; `has_earlier` says whether something was said in it before.
 pub(crate) fn message_begins(
     ctx: &ToolContext,
     session: Option<(String, String)>,

@@ -57,7 +57,8 @@ pub(crate) trait CallApprover: Send + Sync {
         true
     }
 
-    /// Waits for the answer to whether the command of a call may run outside the sandbox, which its call as a whole does not say; `None` where that is not asked.
+    /// Waits for the answer to whether the command of a call may run outside the sandbox, which its call as a whole does not say; `None` where that is not
+    /// asked.
     ///
     /// # Errors
     /// As [`Self::ask`].

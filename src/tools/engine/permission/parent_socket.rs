@@ -1,5 +1,5 @@
-//! Questions about calls of a sub-agent, which is a process of its own, to whoever its parent asks: through a socket that the parent opens for it. One connection carries one
-//! question, a line of JSON, and its answer.
+//! Questions about calls of a sub-agent, which is a process of its own, to whoever its parent asks: through a socket that the parent opens for it. One
+//! connection carries one question, a line of JSON, and its answer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,5 +1,5 @@
-//! The files of a search, batch by batch: ripgrep says which files in the folders of a batch have a line that matches, while the walk goes on; those of them that
-//! count are then read here, beneath the folder's handle, so that the lines are the same with it and without.
+//! The files of a search, batch by batch: ripgrep says which files in the folders of a batch have a line that matches, while the walk goes on; those of them
+//! that count are then read here, beneath the folder's handle, so that the lines are the same with it and without.
 //!
 //! Of 100,000 files few have a hit, so the walk hands over names, and whether a file counts is asked of those that ripgrep has named.
 

@@ -1,7 +1,8 @@
 //! Searches a project's text, behind the path fence.
 //!
-//! Which files are searched the walk beneath the folder's handle decides ([`selection`]), and it is this folder that reads them. Where ripgrep is installed and can
-//! be held, it says first which of them have a hit ([`candidates`]); elsewhere all are read, with the crates that ripgrep is made of. The results are the same.
+//! Which files are searched the walk beneath the folder's handle decides ([`selection`]), and it is this folder that reads them. Where ripgrep is installed and
+//! can be held, it says first which of them have a hit ([`candidates`]); elsewhere all are read, with the crates that ripgrep is made of. The results are the
+//! same.
 
 mod candidates;
 pub(crate) mod names;

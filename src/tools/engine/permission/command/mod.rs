@@ -1,4 +1,5 @@
-//! What a rule says about commands: [`pattern`] is its content, [`split`] takes a command apart into the simple commands in it, [`indirect`] knows which of those run others.
+//! What a rule says about commands: [`pattern`] is its content, [`split`] takes a command apart into the simple commands in it, [`indirect`] knows which of
+//! those run others.
 
 mod indirect;
 pub(super) mod pattern;
