@@ -149,7 +149,7 @@ impl Client {
         Some(Answering(self))
     }
 
-    /// Takes note that a batch is worked on until [`Self::batch`]'s value is dropped: its answers are written together, after those requests that the client knows of.
+    /// Takes note that a batch is worked on, until the value of [`Self::batch`] is dropped: its answers are written together, after all of its requests.
     pub(super) fn begun_batch(&self) {
         lock(&self.requests).answered += 1;
     }
