@@ -100,8 +100,9 @@ pub(crate) fn session(
     if let Some(root) = session.working_dir.root() {
         session.trust.begin_in(root.path());
     }
-    // A sub-agent and a child of the pipeline have none.
-    if session.policy.depth == 0 && settings.pipeline.is_none() {
+    // A sub-agent and a child of the pipeline have none but those that --tools names.
+    let is_own = session.policy.depth == 0 && settings.pipeline.is_none();
+    if is_own || !session.policy.server_tools.is_empty() {
         let folder = session.working_dir.root();
         let folder = folder.map(|root| root.path().to_owned());
         let servers = SessionServers::new(ServerSetup {

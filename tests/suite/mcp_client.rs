@@ -72,7 +72,9 @@ fn our_own_server_is_used_by_every_command() {
         "resources",
         "  write_note",
     ]);
-    mcp(&home, &["call", "calc", "search_notes", "query=milk"]).prints(&["a.md"]);
+    mcp(&home, &["call", "calc", "search_notes", "query=milk"])
+        .env("MARVIN_READONLY", "1")
+        .prints(&["a.md"]);
     mcp(
         &home,
         &[
@@ -96,6 +98,10 @@ fn our_own_server_is_used_by_every_command() {
         .run()
         .expect(1);
     wrong.stderr_has(&["calc answered resources/read with an error"]);
+    let mut serve = serve;
+    serve["excludeTools"] = json!(["write_*"]);
+    configure(&home, &serve);
+    mcp(&home, &["test", "calc"]).prints(&["write_note is left out: excludeTools"]);
 }
 
 #[test]
@@ -107,7 +113,11 @@ call=$id; IFS= read -r answer; id=$call
 case $answer in *Ada*36*) result '{"content":[{"type":"text","text":"asked"}]}';; *decline*) result '{"content":[{"type":"text","text":"declined"}]}';; *) result '{"content":[{"type":"text","text":"refused"}]}';; esac;;
 *) case $line in *\"7\"*) result '{"content":[{"type":"text","text":"a text"}]}';; esac;; esac"#;
     let home = home_with(&script(calls));
-    mcp(&home, &["call", "calc", "greet", "name=7"]).prints(&["a text"]);
+    let greet = || mcp(&home, &["call", "calc", "greet", "name=7"]);
+    greet().prints(&["a text"]);
+    // Nothing says that it only reads.
+    let bounded = greet().env("MARVIN_READONLY", "1").run().expect(1);
+    bounded.stderr_has(&["greet is not available here", "MARVIN_READONLY"]);
     let failed = mcp(&home, &["call", "calc", "greet", "name=fail"])
         .run()
         .expect(1);

@@ -223,6 +223,17 @@ fn a_tool_that_may_change_something_needs_a_rule_where_nobody_can_be_asked() {
         .expect(0);
     let names = offered(&server, 0);
     assert!(has(&names, "calc__look") && !has(&names, "calc__change"));
+    // A sub-agent has the servers that --tools names, and no others.
+    for (flags, has_server) in [(&["--tools", "mcp__calc"][..], true), (&[], false)] {
+        let server = playing([says("Done.")]);
+        home.ask(&server.url("/v1"), "go on")
+            .args(flags.to_vec())
+            .env("MARVIN_DEPTH", "1")
+            .run()
+            .expect(0);
+        let names = offered(&server, 0);
+        assert_eq!(has(&names, "calc__look"), has_server, "{names:?}");
+    }
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn a_conversation_offers_to_sign_in_and_does_it() {
 
 /// Rounds of each of two runs that go side by side, and calls of a round.
 const ROUNDS: usize = 25;
-const CALLS: usize = 30;
+const CALLS: usize = 40;
 
 /// A model that has a tool called many times at once, for so many rounds.
 fn calling_much() -> Server {

@@ -67,9 +67,8 @@ impl ServerQuestions {
                     Some(ApprovalAnswer::NoBecause(written)) => field.parse(&written).map(Some),
                     Some(ApprovalAnswer::Once | ApprovalAnswer::Always) => match &field.default {
                         Some(default) => field.check(default).map(|()| Some(default.clone())),
-                        None if field.is_required => {
-                            Err("it is needed: press e and write it".to_owned())
-                        }
+                        // How one writes depends on the screen, which says it with the question.
+                        None if field.is_required => Err("it is needed".to_owned()),
                         None => Ok(None),
                     },
                     Some(ApprovalAnswer::No) => return Answer::Decline,

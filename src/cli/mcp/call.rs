@@ -11,6 +11,9 @@ use crate::base::text::clip;
 use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, Wait};
 use crate::mcp::client::results;
+use crate::mcp::client::servers::rules;
+use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::registry::Registry;
 
 /// Characters of the names of tools in a message.
 const MAX_NAMES: usize = 600;
@@ -19,7 +22,13 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     let flags = ["k=v", "--json", "--raw", "--answers", "--timeout", "--save"];
     let args = ServerArgs::read("call", words, 2, &flags)?;
     let server = UsedServer::find(&args, &settings)?;
-    let result = match result(&args, &server) {
+    let mut warn = |words: String| say(&words);
+    let bounds = ToolPolicy {
+        // Who runs this command has chosen the tool.
+        depth: 0,
+        ..ToolPolicy::new(&settings.env, &mut warn)
+    };
+    let result = match result(&args, &server, &bounds) {
         Ok(result) => result,
         Err(problem) => return server.failed(problem),
     };
@@ -40,13 +49,17 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
     Ok(server.status(u8::from(has_failed)))
 }
 
-fn result(args: &ServerArgs, server: &UsedServer) -> Outcome<Value> {
+fn result(args: &ServerArgs, server: &UsedServer, bounds: &ToolPolicy) -> Outcome<Value> {
     let facts = server.open()?;
     let tools = server.list(List::Tools)?;
     server.remember(&facts, &tools, None);
     let name = args.name(1);
     let is_named = |tool: &&Value| tool.get("name").and_then(Value::as_str) == Some(name);
     let tool = tools.iter().find(is_named);
+    let rules = rules(tool.unwrap_or(&Value::Null));
+    if let Some(refusal) = Registry::default().refusal_of((name, args.name(0)), &rules, bounds) {
+        return Err(refusal);
+    }
     let schema = tool.and_then(|tool| tool.get("inputSchema"));
     let values = values(
         schema.unwrap_or(&Value::Null),

@@ -14,6 +14,7 @@ use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, ServerFacts};
 use crate::mcp::client::listing;
 use crate::mcp::client::text::clipped;
+use crate::mcp::session::tools::is_wanted;
 
 /// Characters of what a tool is for.
 const MAX_SUMMARY: usize = 100;
@@ -53,6 +54,15 @@ pub(super) fn run(words: &[String], settings: Settings) -> Outcome<u8> {
         let (usable, more) = listing::usable(std::mem::take(tools));
         *tools = usable;
         refused.extend(more);
+        tools.retain(|tool| {
+            let name = tool.text("name").unwrap_or_default();
+            let is_wanted = is_wanted(&server.entry, name);
+            if !is_wanted {
+                let why = "excludeTools or includeTools of its entry";
+                refused.push((clipped(name, 64), why.to_owned()));
+            }
+            is_wanted
+        });
     }
     match args.is_json {
         true => print_words(&format!(

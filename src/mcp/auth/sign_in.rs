@@ -62,7 +62,9 @@ impl SignIn<'_> {
         let resource = ProtectedResource::find(self.requests, self.address, metadata, stop)?;
         let server = self.server(resource.as_ref(), link.as_ref(), stop)?;
         let plan = plan(self.entry, &server, link.as_ref())?;
-        self.requests.check(&server.authorization, stop)?;
+        for address in [&server.authorization, &server.token] {
+            self.requests.check(address, stop)?;
+        }
 
         let mut callbacks = self.callbacks(&plan, &server, &file)?;
         let redirect = redirect(callbacks.port());

@@ -14,6 +14,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, one_line};
 use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
 use crate::formats::address::Address;
@@ -136,13 +137,28 @@ impl SignedIn {
                 "has a header Authorization in its configuration, so there is nothing to sign in to",
             ));
         }
-        let (status, challenges) = self.requests.refusal(&self.address, &self.headers, stop)?;
-        let bearer = bearer(&challenges);
-        if status != 401 && bearer.is_none() && !self.steps().is_described(stop)? {
-            return Ok(false);
+        let sign_in = || {
+            let (status, challenges) = self.requests.refusal(&self.address, &self.headers, stop)?;
+            let bearer = bearer(&challenges);
+            if status != 401 && bearer.is_none() && !self.steps().is_described(stop)? {
+                return Ok(false);
+            }
+            self.steps().run(&wanted(bearer.as_ref()), stop)?;
+            Ok(true)
+        };
+        sign_in().map_err(|problem| self.named(problem))
+    }
+
+    /// A failure with the server's name: the steps know only whom they ask.
+    fn named(&self, problem: Problem) -> Problem {
+        if problem.is_cancelled() || problem.what.contains(&format!("\"{}\"", self.name)) {
+            return problem;
         }
-        self.steps().run(&wanted(bearer.as_ref()), stop)?;
-        Ok(true)
+        let name = clip(&one_line(&self.name), 64);
+        Problem {
+            what: format!("Signing in to {name} failed: {}", problem.what),
+            ..problem
+        }
     }
 
     /// Revokes the token where that is possible and forgets it; what did not work is told. False when there was none.
@@ -332,7 +348,8 @@ impl SignedIn {
         }
         self.state().sign_ins += 1;
         request.is_signed_in = true;
-        self.steps().run(wanted, stop)?;
+        let signed_in = self.steps().run(wanted, stop);
+        signed_in.map_err(|problem| self.named(problem))?;
         Ok(self.again(request))
     }
 }

@@ -156,8 +156,12 @@ impl Inbound {
             false => questions.takes_forms(),
         });
         let Some(questions) = questions else {
+            let advice = match is_url {
+                true => "",
+                false => " (marvin mcp call, read and prompt take --answers)",
+            };
             let words = format!(
-                "{} asked a question, and nobody can be asked here: {}",
+                "{} asked a question, and nobody can be asked here{advice}: {}",
                 self.server,
                 clipped(message, 300)
             );

@@ -1,5 +1,6 @@
 //! The whole of a server's list, page by page, as far as that goes.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -89,13 +90,14 @@ fn listed(
 /// The tools of a list that a session can have, and for each of the others its name, if it has one, and the reason.
 pub(crate) fn usable(tools: Vec<Value>) -> (Vec<Value>, Vec<(String, String)>) {
     let (mut usable, mut refused): (Vec<Value>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let mut names: HashSet<String> = HashSet::new();
     for tool in tools {
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-        let is_known = || usable.iter().any(|own| own.get("name") == tool.get("name"));
         let why = match name.trim().is_empty() {
             true => "it has no name",
-            false if is_known() => "another tool of this name came first",
+            false if names.contains(name) => "another tool of this name came first",
             false => {
+                names.insert(name.to_owned());
                 usable.push(tool);
                 continue;
             }

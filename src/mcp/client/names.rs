@@ -7,13 +7,14 @@ const MAX_NAME: usize = 64;
 /// What stays of one that is longer, or taken.
 const HEAD: usize = 55;
 
-/// The name of a tool of a server; `None` when even the one that is made of both names' hash is taken. It depends on nothing but the two names and whether it is taken.
+/// The name of a tool of a server, which begins with the [`part`] that stands for the server; `None` when even the one that is made of both names' hash is taken.
+/// It depends on nothing but the two names and whether it is taken.
 pub(crate) fn tool_name(
-    server: &str,
-    tool: &str,
+    server_part: &str,
+    (server, tool): (&str, &str),
     is_taken: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    let name = format!("{}__{}", part(server), part(tool));
+    let name = format!("{server_part}__{}", part(tool));
     if name.len() <= MAX_NAME && !is_taken(&name) {
         return Some(name);
     }
@@ -57,7 +58,7 @@ mod tests {
             ("3d", "-x", "_3d___-x"),
             ("größe", "日本", "gr_e___"),
         ] {
-            let made = tool_name(server, tool, |_| false).unwrap();
+            let made = tool_name(&part(server), (server, tool), |_| false).unwrap();
             assert_eq!(made, name);
         }
     }
@@ -65,22 +66,27 @@ mod tests {
     #[test]
     fn a_long_or_taken_name_ends_with_a_hash_of_both() {
         let long = "x".repeat(80);
-        let made = tool_name("calc", &long, |_| false).unwrap();
+        let named = |server, tool: &str| tool_name("calc", (server, tool), |_| false).unwrap();
+        let made = named("calc", &long);
         assert_eq!(made.len(), MAX_NAME);
         assert!(made.starts_with("calc__xxx"), "{made}");
-        assert_ne!(made, tool_name("calc", &"x".repeat(81), |_| false).unwrap());
-        let taken = tool_name("calc", "add", |name| name == "calc__add").unwrap();
+        assert_ne!(made, named("calc", &"x".repeat(81)));
+        // Of the names as they are, not of what is made of them.
+        let (space, slash) = (named("my srv", &long), named("my/srv", &long));
+        assert!(space.ends_with("_d503980e") && space != slash, "{space}");
+        let taken = tool_name("calc", ("calc", "add"), |name| name == "calc__add").unwrap();
         assert_eq!(taken, "calc__add_237879af");
-        assert_eq!(tool_name("calc", "add", |_| true), None);
+        assert_eq!(tool_name("calc", ("calc", "add"), |_| true), None);
     }
 
     proptest! {
         #[test]
         fn every_name_is_one_that_a_provider_takes(server in "\\PC{0,40}", tool in "\\PC{0,80}") {
-            let name = tool_name(&server, &tool, |_| false).unwrap();
+            let named = || tool_name(&part(&server), (&server, &tool), |_| false).unwrap();
+            let name = named();
             prop_assert!((1..=MAX_NAME).contains(&name.len()));
             prop_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')));
-            prop_assert_eq!(&name, &tool_name(&server, &tool, |_| false).unwrap());
+            prop_assert_eq!(&name, &named());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The servers of a run: connected side by side, their tools registered with those of the session.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -112,25 +113,27 @@ impl Server {
     /// Registers its tools; returns what was told of them, and what is not as it should be.
     fn register(&self, registry: &Registry, tools: &[Value]) -> (Vec<Value>, Vec<String>) {
         let (mut told, mut faults) = (Vec::new(), Vec::new());
-        let mut raw_names: Vec<&str> = Vec::new();
+        let mut raw_names: HashSet<&str> = HashSet::new();
+        let part = names::part(&self.name);
         for tool in tools {
             let raw = tool.get("name").and_then(Value::as_str);
             let Some(raw) = raw.filter(|raw| !raw.trim().is_empty()) else {
                 faults.push("a tool without a name".to_owned());
                 continue;
             };
-            if raw_names.contains(&raw) {
+            if raw_names.contains(raw) {
                 faults.push(format!("another tool named \"{}\"", clipped(raw, 64)));
                 continue;
             }
-            let name = names::tool_name(&self.name, raw, |name| registry.find(name).is_some());
+            let is_taken = |name: &str| registry.find(name).is_some();
+            let name = names::tool_name(&part, (&self.name, raw), is_taken);
             let registered = name
                 .ok_or_else(|| Problem::input("Its name is taken."))
                 .and_then(|name| self.tool(raw, name, tool))
                 .and_then(|tool| registry.register(tool));
             match registered {
                 Ok(()) => {
-                    raw_names.push(raw);
+                    raw_names.insert(raw);
                     told.push(told_tool(raw, tool));
                 }
                 Err(problem) => {
@@ -170,14 +173,7 @@ pub(crate) fn owned_tool(
         .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
     let (limit, total) = (of.call_limit, of.total_limit);
     let raw = of.raw.to_owned();
-    let shown = format!("{} of {}", clipped(of.raw, 64), clipped(of.server, 64));
-    let source = (!of.is_callers).then(|| {
-        one_line(&format!(
-            "the tool {} of the server {}",
-            clipped(of.raw, 64),
-            clipped(of.server, 64)
-        ))
-    });
+    let (server, is_callers) = (of.server.to_owned(), of.is_callers);
     let file = name.clone();
     let announced = of.definition.get("outputSchema").cloned();
     let has_warned = AtomicBool::new(false);
@@ -195,7 +191,10 @@ pub(crate) fn owned_tool(
                 .set_by("timeout")
                 .heard_by(&progress);
             let result = connection.call(&raw, args, wait);
-            let source = source.as_deref();
+            let (tool, server) = (clipped(&raw, 64), clipped(&server, 64));
+            let source = one_line(&format!("the tool {tool} of the server {server}"));
+            let source = (!is_callers).then_some(source.as_str());
+            let shown = format!("{tool} of {server}");
             let result = result.map_err(|problem| match source {
                 Some(source) => results::failure(source, problem),
                 None => problem,
@@ -240,7 +239,7 @@ pub(crate) fn told_tool(raw: &str, tool: &Value) -> Value {
 }
 
 /// What a tool declares that it does. Where it says nothing the worse case is assumed.
-fn rules(tool: &Value) -> Rules {
+pub(crate) fn rules(tool: &Value) -> Rules {
     let hint = |name: &str| {
         let hints = tool.get("annotations");
         hints

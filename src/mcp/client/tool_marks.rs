@@ -6,6 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use crate::base::text::one_line;
+
 /// The mark of a property whose value is a header too.
 const MARK: &str = "x-mcp-header";
 /// Such a header begins with this.
@@ -192,7 +194,7 @@ fn add(
         ));
     };
     let name = mark.as_str().unwrap_or_default();
-    let shown = super::text::clipped(name, 40);
+    let shown = one_line(&super::text::clipped(name, 40));
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err(format!("its {MARK} \"{shown}\" is no name of a header"));

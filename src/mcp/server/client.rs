@@ -149,6 +149,16 @@ impl Client {
         Some(Answering(self))
     }
 
+    /// Takes note that a batch is worked on, until the value of [`Self::batch`] is dropped: its answers are written together, after all of its requests.
+    pub(super) fn begun_batch(&self) {
+        lock(&self.requests).answered += 1;
+    }
+
+    /// A batch of which [`Self::begun_batch`] was told.
+    pub(super) fn batch(&self) -> Answering<'_> {
+        Answering(self)
+    }
+
     /// Forgets a request.
     pub(super) fn ended(&self, id: &RpcId) {
         lock(&self.requests).running.remove(id);
@@ -205,6 +215,10 @@ mod tests {
         };
         assert!(!is_written());
         drop(answering);
+        assert!(is_written());
+        client.begun_batch();
+        assert!(!is_written());
+        drop(client.batch());
         assert!(is_written());
     }
 }

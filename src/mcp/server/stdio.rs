@@ -148,9 +148,12 @@ impl Connection {
         let Some(batch) = batch::read(&self.client, line) else {
             return false;
         };
+        // The end of input waits for it.
+        self.client.begun_batch();
         let connection = Arc::clone(self);
         let run = move || {
             let own = &*connection;
+            let _answering = own.client.batch();
             let (server, outlet) = (&own.server, &own.lines);
             if let Some(answers) = batch::answered(server, &own.client, &batch, outlet, &own.all) {
                 own.lines.send(answers);

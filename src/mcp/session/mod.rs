@@ -12,7 +12,7 @@ mod loading;
 mod prompts;
 pub(crate) mod report;
 mod server;
-mod tools;
+pub(crate) mod tools;
 mod trust;
 mod work;
 

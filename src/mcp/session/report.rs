@@ -78,11 +78,7 @@ fn status(server: &SessionServer) -> Value {
 }
 
 fn row(server: &SessionServer) -> [String; 3] {
-    let (count, tokens) = match server.offered() {
-        // What is remembered of it is offered with the next message.
-        (0, _) if server.phase() == Phase::NotStarted => tools::foretold(server),
-        offered => offered,
-    };
+    let (count, tokens) = offered(server);
     let mut state = words(&server.phase());
     if count > 0 {
         let _ = write!(
@@ -93,6 +89,14 @@ fn row(server: &SessionServer) -> [String; 3] {
         );
     }
     [clip(&server.shown, 30), era(server), state]
+}
+
+/// How many tools of a server the session has, or will have with the next message, and their tokens.
+fn offered(server: &SessionServer) -> (usize, u64) {
+    match (server.offered(), server.phase()) {
+        ((0, _), Phase::NotStarted | Phase::Starting(_) | Phase::Ready) => tools::foretold(server),
+        (offered, _) => offered,
+    }
 }
 
 fn counted_tokens(tokens: u64) -> String {
@@ -143,7 +147,7 @@ fn left_out(server: &SessionServer, known: &[Value]) -> String {
         return "  The session has them with the next message.\n".to_owned();
     }
     let names = known.iter().filter_map(|tool| tool.get("name")?.as_str());
-    let missing = names.filter(|name| !offered.iter().any(|own| own == name));
+    let missing = names.filter(|name| !offered.contains(*name));
     let (unusable, unwanted): (Vec<&str>, Vec<&str>) =
         missing.partition(|name| tools::is_wanted(entry, name));
     let mut out = String::new();
@@ -184,7 +188,7 @@ pub(crate) fn detail(server: &SessionServer) -> String {
             clip(text("version"), 30),
             era(server)
         );
-        let (count, tokens) = server.offered();
+        let (count, tokens) = offered(server);
         let known = snapshot.tools.len();
         let _ = writeln!(
             out,

@@ -1,5 +1,6 @@
 //! One configured server of a session, and what is known of it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -418,7 +419,7 @@ impl SessionServer {
     }
 
     /// What it offers, if the session does not have all of that yet; the tools that it has already.
-    pub(super) fn news(&self) -> Option<(Arc<Snapshot>, Vec<String>)> {
+    pub(super) fn news(&self) -> Option<(Arc<Snapshot>, HashSet<String>)> {
         let mut state = self.state();
         let is_news = std::mem::take(&mut state.is_news);
         let snapshot = state.snapshot.clone().filter(|_| is_news)?;
@@ -431,7 +432,7 @@ impl SessionServer {
     }
 
     /// The tools that the session has, by the names that the server gave them.
-    pub(super) fn offered_names(&self) -> Vec<String> {
+    pub(super) fn offered_names(&self) -> HashSet<String> {
         let state = self.state();
         state.offered.iter().map(|(name, _)| name.clone()).collect()
     }

@@ -1,11 +1,13 @@
 //! Tools of a server as tools of the session: which of them, under which names, and with whose agreement they run.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
 use super::SessionServers;
+use super::cache::Snapshot;
 use super::server::SessionServer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::clip;
@@ -27,6 +29,21 @@ const MAX_ARGUMENTS: usize = 1_000;
 /// Characters of one argument at least, however many there are.
 const MIN_ARGUMENT: usize = 80;
 
+/// A tool in the list of its server. Most are never called, so nothing is made of it before.
+struct ListedTool {
+    snapshot: Arc<Snapshot>,
+    at: usize,
+}
+
+impl ListedTool {
+    /// What an agreement for good holds for. The names too: what is shown of them may be the same for two.
+    fn version(&self, server: &str, raw: &str) -> Vec<u8> {
+        let definition = self.snapshot.tools.get(self.at);
+        let whole = json!([server, raw, definition]).to_string();
+        digest(&SHA256, whole.as_bytes()).as_ref().to_vec()
+    }
+}
+
 /// Registers what a server offers and the session does not have yet. Returns what is not as it should be.
 pub(super) fn register(
     servers: &Arc<SessionServers>,
@@ -36,23 +53,27 @@ pub(super) fn register(
     let (Some((snapshot, had)), Some(entry)) = (server.news(), server.entry()) else {
         return Vec::new();
     };
-    let (mut seen, mut offered, mut faults) = (Vec::new(), Vec::new(), Vec::new());
-    for tool in &snapshot.tools {
+    let (mut offered, mut faults) = (Vec::new(), Vec::new());
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (at, tool) in snapshot.tools.iter().enumerate() {
         let raw = tool.get("name").and_then(Value::as_str);
         let Some(raw) = raw.filter(|raw| !raw.trim().is_empty()) else {
             faults.push("a tool without a name".to_owned());
             continue;
         };
         // What models were told of a tool stays as it was in a session.
-        if had.iter().any(|own| own == raw) || !is_wanted(entry, raw) {
+        if had.contains(raw) || !is_wanted(entry, raw) {
             continue;
         }
-        if seen.contains(&raw) {
+        if !seen.insert(raw) {
             faults.push(format!("another tool named \"{}\"", clipped(raw, 64)));
             continue;
         }
-        seen.push(raw);
-        match register_one(servers, server, entry, registry, (raw, tool)) {
+        let listed = ListedTool {
+            snapshot: Arc::clone(&snapshot),
+            at,
+        };
+        match register_one(servers, server, entry, registry, (raw, tool, listed)) {
             Ok(tokens) => offered.push((raw.to_owned(), tokens)),
             Err(problem) => faults.push(format!(
                 "the tool \"{}\": {}",
@@ -77,15 +98,15 @@ pub(super) fn foretold(server: &SessionServer) -> (usize, u64) {
     let (Some(snapshot), Some(entry)) = (server.snapshot(), server.entry()) else {
         return (0, 0);
     };
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     let mut tokens = 0;
     for tool in &snapshot.tools {
         let raw = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-        if raw.trim().is_empty() || seen.contains(&raw) || !is_wanted(entry, raw) {
+        if raw.trim().is_empty() || !is_wanted(entry, raw) || !seen.insert(raw) {
             continue;
         }
-        seen.push(raw);
-        let name = names::tool_name(&server.tool_part, raw, |_| false).unwrap_or_default();
+        let names = (server.name.as_str(), raw);
+        let name = names::tool_name(&server.tool_part, names, |_| false).unwrap_or_default();
         tokens += tokens::estimate(name.len() + offered_len(&server.name, raw, tool));
     }
     (seen.len(), tokens)
@@ -96,9 +117,10 @@ fn register_one(
     server: &Arc<SessionServer>,
     entry: &ServerEntry,
     registry: &Registry,
-    (raw, definition): (&str, &Value),
+    (raw, definition, listed): (&str, &Value, ListedTool),
 ) -> Outcome<u64> {
-    let name = names::tool_name(&server.tool_part, raw, |name| registry.find(name).is_some());
+    let is_taken = |name: &str| registry.find(name).is_some();
+    let name = names::tool_name(&server.tool_part, (&server.name, raw), is_taken);
     let name = name.ok_or_else(|| Problem::input("Its name is taken."))?;
     let connection = (server.connection()).ok_or_else(|| Problem::internal("No connection."))?;
     let tool = owned_tool(
@@ -121,7 +143,7 @@ fn register_one(
         false => tool,
     };
     let tokens = tokens::estimate(tool.name.len() + tool.summary.len() + tool.schema.get().len());
-    registry.register(asking(tool, servers, server, (raw, definition)))?;
+    registry.register(asking(tool, servers, server, (raw, listed)))?;
     Ok(tokens)
 }
 
@@ -130,21 +152,18 @@ fn asking(
     tool: OwnedTool,
     servers: &Arc<SessionServers>,
     server: &Arc<SessionServer>,
-    (raw, definition): (&str, &Value),
+    (raw, listed): (&str, ListedTool),
 ) -> OwnedTool {
     let (run, reads) = (tool.run, tool.rules.effect.is_none());
     let (name, raw) = (tool.name.clone(), raw.to_owned());
-    // The names too: what is shown of them may be the same for two.
-    let whole = json!([server.name, raw, definition]).to_string();
-    let version = digest(&SHA256, whole.as_bytes());
-    let version: Vec<u8> = version.as_ref().to_vec();
     let (servers, server) = (Arc::downgrade(servers), Arc::clone(server));
     OwnedTool {
         run: Box::new(move |ctx, args| {
             server.reachable()?;
             server.follow(&ctx.session, &ctx.stop);
             if !reads {
-                agree(ctx, (&server.shown, &raw, &name), args, &version)?;
+                let version = || listed.version(&server.name, &raw);
+                agree(ctx, (&server.shown, &raw, &name), args, version)?;
             }
             let outcome = run(ctx, args);
             if let Some(servers) = servers.upgrade() {
@@ -161,7 +180,7 @@ fn agree(
     ctx: &ToolContext,
     (server, raw, name): (&str, &str, &str),
     args: &Map<String, Value>,
-    version: &[u8],
+    version: impl FnOnce() -> Vec<u8>,
 ) -> Outcome<()> {
     if ctx.is_agreed {
         return Ok(());
@@ -195,13 +214,13 @@ fn agree(
         "call this tool of a server",
         subject,
     )
-    .with_detail(shown, version)
+    .with_detail(shown, &version())
     .for_good("this tool, with any arguments");
     ctx.approve(request)
 }
 
 /// Whether the entry wants this tool; what is excluded beats what is included.
-pub(super) fn is_wanted(entry: &ServerEntry, raw: &str) -> bool {
+pub(crate) fn is_wanted(entry: &ServerEntry, raw: &str) -> bool {
     let fits = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, raw));
     (entry.included.is_empty() || fits(&entry.included)) && !fits(&entry.excluded)
 }

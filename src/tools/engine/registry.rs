@@ -1,5 +1,6 @@
 //! The tools of a session by name, and how one call runs; whatever goes wrong becomes the call's result.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
@@ -22,7 +23,7 @@ use crate::tools::engine::hooks::calls::{self as hooks, HookedCall};
 use crate::tools::engine::permission::gate;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::result::{Effect, ToolOk};
-use crate::tools::engine::rules::SideEffect;
+use crate::tools::engine::rules::{Rules, SideEffect};
 use crate::tools::engine::ticket_gate;
 use crate::tools::engine::tool::Tool;
 
@@ -33,10 +34,23 @@ pub(crate) const NAMELESS: &str = "unnamed";
 pub struct Registry {
     /// One slice a module, in catalogue order.
     built_in: &'static [&'static [Tool]],
-    owned: RwLock<Vec<Arc<OwnedTool>>>,
+    owned: RwLock<OwnedTools>,
     /// How often tools were registered.
     generation: AtomicU64,
     search: OnceLock<SearchTool>,
+}
+
+/// Tools registered at run time, in this order, and where each is: servers bring thousands.
+#[derive(Default)]
+struct OwnedTools {
+    tools: Vec<Arc<OwnedTool>>,
+    places: HashMap<String, usize>,
+}
+
+impl OwnedTools {
+    fn find(&self, name: &str) -> Option<&Arc<OwnedTool>> {
+        self.tools.get(*self.places.get(name)?)
+    }
 }
 
 /// The tool that finds others: part of no list, because only a model that is offered it needs it.
@@ -92,13 +106,15 @@ impl Registry {
         }
         let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
         let is_built_in = self.built_in().any(|own| own.name == tool.name);
-        if is_built_in || owned.iter().any(|own| own.name == tool.name) {
+        if is_built_in || owned.find(&tool.name).is_some() {
             return Err(
                 Problem::input(format!("There is already a tool \"{}\".", shown()))
                     .next("Register it under another name."),
             );
         }
-        owned.push(Arc::new(tool));
+        let place = owned.tools.len();
+        owned.places.insert(tool.name.clone(), place);
+        owned.tools.push(Arc::new(tool));
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -113,7 +129,7 @@ impl Registry {
         self.search.get_or_init(search)
     }
 
-    fn owned(&self) -> RwLockReadGuard<'_, Vec<Arc<OwnedTool>>> {
+    fn owned(&self) -> RwLockReadGuard<'_, OwnedTools> {
         self.owned.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,8 +138,8 @@ impl Registry {
         built_in.map(ToolRef::BuiltIn).or_else(|| {
             let owned = self.owned();
             let search = self.search.get().map(|search| &search.tool);
-            let mut tools = owned.iter().chain(search);
-            let tool = tools.find(|tool| tool.name == name)?;
+            let search = search.filter(|tool| tool.name == name);
+            let tool = owned.find(name).or(search)?;
             Some(ToolRef::Owned(Arc::clone(tool)))
         })
     }
@@ -138,7 +154,10 @@ impl Registry {
     /// Every tool: the built-in ones in catalogue order, then those registered at run time.
     pub(crate) fn all(&self) -> Vec<ToolRef> {
         let owned = self.owned();
-        let owned = owned.iter().map(|tool| ToolRef::Owned(Arc::clone(tool)));
+        let owned = owned
+            .tools
+            .iter()
+            .map(|tool| ToolRef::Owned(Arc::clone(tool)));
         self.built_in().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
@@ -176,7 +195,17 @@ impl Registry {
 
     /// Why the policy forbids a tool, if it does.
     fn refusal(&self, tool: &ToolRef, bounds: &ToolPolicy) -> Option<Problem> {
-        bounds.refusal(tool.name(), tool.module(), tool.rules(), || {
+        self.refusal_of((tool.name(), tool.module()), tool.rules(), bounds)
+    }
+
+    /// The same of a tool that is not registered.
+    pub(crate) fn refusal_of(
+        &self,
+        (name, module): (&str, &str),
+        rules: &Rules,
+        bounds: &ToolPolicy,
+    ) -> Option<Problem> {
+        bounds.refusal(name, module, rules, || {
             let writers = self.built_in();
             let writers = writers.filter(|tool| tool.rules.effect == SideEffect::ProjectFiles);
             writers.map(|tool| tool.name).collect()

@@ -1,5 +1,6 @@
 //! `tool_search`: finds the tools that wait, by what they should do or by name.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -88,8 +89,8 @@ impl WaitingTools {
         }
         let mut tools = registry.allowed(&session.policy);
         let waits = waiting_of(&tools);
-        let is_beyond = |tool: &ToolRef| kept.beyond.iter().any(|name| name == tool.name());
-        tools.retain(|tool| waits(tool) || is_beyond(tool));
+        let beyond: HashSet<&str> = kept.beyond.iter().map(String::as_str).collect();
+        tools.retain(|tool| waits(tool) || beyond.contains(tool.name()));
         let index = ToolIndex::new(&tools);
         let waiting = Arc::new(Self { tools, index });
         kept.waiting = Some((generation, Arc::clone(&waiting)));

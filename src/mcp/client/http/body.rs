@@ -156,11 +156,18 @@ pub(super) fn deliver(
             if router.is_wanted(id) {
                 let text = String::from_utf8_lossy(&bytes);
                 let said = clipped(&text, MAX_SHOWN);
-                let words = format!("{server} answered without an answer to the request: {said}");
+                let words = match said.is_empty() {
+                    true => format!(
+                        "{server} answered with nothing, so what was asked may have been done."
+                    ),
+                    false => format!("{server} answered without an answer to the request: {said}"),
+                };
                 return Err(Failure::Status(
                     status,
                     None,
-                    Problem::network(words).into(),
+                    Problem::network(words)
+                        .next("Check \"url\" of its entry in mcp.json.")
+                        .into(),
                 ));
             }
             Ok(ControlFlow::Break(()))

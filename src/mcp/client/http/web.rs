@@ -260,7 +260,14 @@ impl Web {
         status: u16,
         verb: Verb<'_>,
     ) -> Result<Address, Failure> {
-        let to = from.join(to)?;
+        let server = self.server();
+        let to = from.join(to).map_err(|problem| Problem {
+            what: format!(
+                "{server} redirects to what is no address of it. {}",
+                problem.what
+            ),
+            ..problem
+        })?;
         let keeps_body =
             matches!(status, 307 | 308) || !matches!(verb, Verb::Post(_) | Verb::PostOnce(_));
         if to.origin() == self.address.origin() && keeps_body {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::cancel::Cancel;
+use crate::base::cpu_time::CpuTime;
 use crate::base::env::Env;
 use crate::base::testing::assert_lacks;
 use crate::chat::event::NullSink;
@@ -235,4 +236,25 @@ fn a_name_is_registered_once_and_only_if_providers_accept_it() {
             .len(),
         all().count() + 1
     );
+}
+
+#[test]
+fn ten_times_as_many_tools_take_about_ten_times_as_long_to_register() {
+    let registering = |count: usize| {
+        let least = (0..3).map(|_| {
+            let registry = Registry::default();
+            let tools: Vec<OwnedTool> = (0..count)
+                .map(|n| lamp(&format!("server__lamp_{n}"), READ))
+                .collect();
+            let since = CpuTime::now();
+            for tool in tools {
+                assert!(registry.find(&tool.name).is_none());
+                registry.register(tool).unwrap();
+            }
+            since.elapsed()
+        });
+        least.min().unwrap()
+    };
+    let (few, many) = (registering(500), registering(5_000));
+    assert!(many < few * 30, "{few:?} and {many:?}");
 }
