@@ -73,10 +73,10 @@
 //! that `launch_agent` starts in the background is a thread here with its children: `app::session::jobs` has its row, its questions and its end.
 //!
 //! # Life of a session on disk
-//! The first message makes a file ([`store::sessions`]): a header, then one record for each thing that happens, appended on the turn's thread before the model
-//! is asked → pieces of the answer, calls and results are records as they come, so that what was on the screen outlives a kill (of an answer of the reply flow
-//! only the whole is free of secrets, so nothing of it is written before) → [`store::sessions`]'s replay makes the messages
-//! of it again, [`app::sessions`] what a screen shows → a copy (`--fork-session`) and an export read the same records.
+//! The first message of a conversation, or of a run with a flag of sessions, makes a file ([`store::sessions`]): a header, then one record for each thing that
+//! happens, appended on the turn's thread before the model is asked → pieces of the answer, calls and results are records as they come, so that what was on the
+//! screen outlives a kill (of an answer of the reply flow only the whole is free of secrets, so nothing of it is written before) → [`store::sessions`]'s replay
+//! makes the messages of it again, [`app::sessions`] what a screen shows → a copy (`--fork-session`) and an export read the same records.
 //!
 //! # Life of a spoken message
 //! `app::session::voice` starts a thread that records ([`voice::record`]), has it written down ([`voice::transcribe`]) and queues it as the user's message,
@@ -111,7 +111,7 @@
 //! code that it brings into a token → [`store::mcp_tokens`] keeps it, and the request is sent again. `marvin mcp login` takes the same steps without a request.
 //!
 //! # Invariants
-//! - Nothing below `app` prints; only `main` reads the environment of the process.
+//! - Nothing below `app` prints, but the layer of the sandbox that could not be set up; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]), nor does a daemon that left
 //!   its group ([`proc::descendants`]); none that a project's tests started outlives their run in a pipeline, and none that a command in a sandbox left behind

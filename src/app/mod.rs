@@ -4,7 +4,8 @@
 //! [`json_stream`] those of a calling program, [`acp`] those of an editor, [`session`] holds a conversation, [`pipeline`] runs the pipeline, [`review_job`] a
 //! review. Beside them stands what both the command line and a conversation show: [`direct_call`], [`help`], [`memory`], [`sessions`], [`model_report`].
 //!
-//! [`crate::cli`] and [`crate::ui`] call it. It draws nothing and knows no key and no colour; what it prints, only [`stream`] prints.
+//! [`crate::cli`] and [`crate::ui`] call it. It draws nothing and knows no key and no colour; what it prints, [`stream`] prints, and the lines of a protocol
+//! their writers in [`json_stream`] and [`acp`].
 
 pub(crate) mod acp;
 pub(crate) mod choice;

@@ -1,4 +1,5 @@
-//! Marvin as a client of what others have written for the Model Context Protocol, as in `mcp_peers.rs`: the official Python SDK, the reference servers, the conformance suite.
+//! Marvin as a client of what others have written for the Model Context Protocol, as in `mcp_peers.rs`: the official Python SDK, the reference servers, the
+//! conformance suite.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};

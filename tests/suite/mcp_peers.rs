@@ -1,5 +1,5 @@
-//! What others have written for the Model Context Protocol is let at `marvin mcp serve`, where `MARVIN_TEST_MCP_PEERS` names the folder of `scripts/mcp-peers.sh`. Without it each test
-//! says that it skips, and fails where `MARVIN_REQUIRE_MCP_PEERS` is 1.
+//! What others have written for the Model Context Protocol is let at `marvin mcp serve`, where `MARVIN_TEST_MCP_PEERS` names the folder of
+//! `scripts/mcp-peers.sh`. Without it each test says that it skips, and fails where `MARVIN_REQUIRE_MCP_PEERS` is 1.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -98,7 +98,8 @@ fn conforms(peers: &Path, words: &[&str], revisions: &[(&str, &[&str])]) {
     server.wait_open().expect(143);
 }
 
-/// Of the fixture, which has the tools and prompts of the suite's example, all that a server has to pass; and what is asked of it though the suite does not score it.
+/// Of the fixture, which has the tools and prompts of the suite's example, all that a server has to pass; and what is asked of it though the suite does not
+/// score it.
 const FIXTURE_SCENARIOS: [(&str, &[&str]); 2] = [
     (
         "2026-07-28",

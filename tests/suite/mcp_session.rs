@@ -12,7 +12,8 @@ use crate::support::server::Server;
 use crate::support::wait;
 use crate::support::words::{BEGIN_EXTRACT, END_EXTRACT, TextAssertions};
 
-/// A server of the revisions with a handshake; `$1` is a file that tells what it got, `$2` the seconds until it starts, and with `$3` it does not answer what it does not know.
+/// A server of the revisions with a handshake; `$1` is a file that tells what it got, `$2` the seconds until it starts, and with `$3` it does not answer what
+/// it does not know.
 const SERVER: &str = r#"#!/bin/sh
 echo "start $$" >> "$1"
 [ -n "$2" ] && sleep "$2"

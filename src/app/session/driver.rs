@@ -196,8 +196,7 @@ impl Session {
         self.carry_out();
     }
 
-    /// Stops what runs: recording and speech, the running answer, else the last command that the user waits for. Messages that wait go back to the input.
-    /// False when there was nothing.
+    /// The user's Esc, as [`Core::cancel`] says. False when there was nothing to stop.
     pub(crate) fn cancel(&mut self) -> bool {
         let is_stopped = self.core.cancel(&mut self.orders);
         self.carry_out();

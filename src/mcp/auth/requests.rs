@@ -1,5 +1,5 @@
-//! Requests of a sign-in. Their addresses come from servers, so each is checked: no plain HTTP but on this machine, no private network, no redirect to another origin. Only the origin
-//! of the server that the user configured is taken as it is.
+//! Requests of a sign-in. Their addresses come from servers, so each is checked: no plain HTTP but on this machine, no private network, no redirect to another
+//! origin. Only the origin of the server that the user configured is taken as it is.
 
 use std::net::IpAddr;
 use std::time::Duration;

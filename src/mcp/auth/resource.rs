@@ -21,7 +21,8 @@ pub(super) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Asks the server: at the address that its challenge named, else where it is for its path, else for its origin. None if it says nothing, as before 2025-06-18.
+    /// Asks the server: at the address that its challenge named, else where it is for its path, else for its origin. None if it says nothing, as before
+    /// 2025-06-18.
     ///
     /// # Errors
     /// It is about something else; or nothing answers.

@@ -261,7 +261,8 @@ pub(crate) trait Connection: Send + Sync {
     /// As [`Self::call`].
     fn prompt(&self, name: &str, args: &Map<String, Value>, wait: Wait<'_>) -> Outcome<Value>;
 
-    /// Values that complete `argument`, a name and its beginning; `reference` is that of a prompt or of a template of resources, `others` what is known already.
+    /// Values that complete `argument`, a name and its beginning; `reference` is that of a prompt or of a template of resources, `others` what is known
+    /// already.
     ///
     /// # Errors
     /// As [`Self::call`].

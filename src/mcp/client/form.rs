@@ -1,5 +1,5 @@
-//! The form of a server's question: a flat object of its fields (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>), read, described and
-//! checked. Pure: who is asked does not matter.
+//! The form of a server's question: a flat object of its fields (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>), read,
+//! described and checked. Pure: who is asked does not matter.
 
 use serde_json::Value;
 

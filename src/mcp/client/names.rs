@@ -7,8 +7,8 @@ const MAX_NAME: usize = 64;
 /// What stays of one that is longer, or taken.
 const HEAD: usize = 55;
 
-/// The name of a tool of a server, which begins with the [`part`] that stands for the server; `None` when even the one that is made of both names' hash is taken.
-/// It depends on nothing but the two names and whether it is taken.
+/// The name of a tool of a server, which begins with the [`part`] that stands for the server; `None` when even the one that is made of both names' hash is
+/// taken. It depends on nothing but the two names and whether it is taken.
 pub(crate) fn tool_name(
     server_part: &str,
     (server, tool): (&str, &str),

@@ -27,7 +27,8 @@ const MAX_IMAGES: usize = 20;
 /// Characters of what only the user is shown.
 const MAX_FOR_USER: usize = 4_000;
 
-/// The outcome of a call whose result is `result`. Words of the tool `source` are marked as data; without one they are of the program that drives Marvin. `whole` is the file for all of its text, should that be cut; it does not exist yet.
+/// The outcome of a call whose result is `result`. Words of the tool `source` are marked as data; without one they are of the program that drives Marvin.
+/// `whole` is the file for all of its text, should that be cut; it does not exist yet.
 ///
 /// # Errors
 /// The tool has failed, or there is no result.

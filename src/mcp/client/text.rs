@@ -3,7 +3,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Without escape sequences, control characters but newline and tab, bidirectional controls, characters without width and the tag characters of Unicode: what cannot be seen tells nobody anything.
+/// Without escape sequences, control characters but newline and tab, bidirectional controls, characters without width and the tag characters of Unicode: what
+/// cannot be seen tells nobody anything.
 pub(crate) fn clean(text: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')

@@ -1,5 +1,5 @@
-//! What the protocol's conformance suite asks a server for: diagnostic tools, prompts and resources that try all that the engine can do. `marvin debug mcp-fixture` serves them;
-//! no user meets them.
+//! What the protocol's conformance suite asks a server for: diagnostic tools, prompts and resources that try all that the engine can do. `marvin debug
+//! mcp-fixture` serves them; no user meets them.
 
 use std::time::Duration;
 

@@ -136,7 +136,8 @@ impl SessionServers {
         })
     }
 
-    /// What completes a word after `/SERVER:PROMPT` and what stands behind it in `line`: names of arguments that are not given yet, and values that the server has for them.
+    /// What completes a word after `/SERVER:PROMPT` and what stands behind it in `line`: names of arguments that are not given yet, and values that the server
+    /// has for them.
     pub(crate) fn prompt_words(&self, line: &str, typed: &str) -> Vec<String> {
         let after = line.trim_start().strip_prefix('/').unwrap_or_default();
         let (name, rest) = after.split_once(char::is_whitespace).unwrap_or((after, ""));

@@ -1,8 +1,10 @@
-//! The configured servers of one session: started when they are needed, side by side and behind the user's back; what they offer joins the session with a message.
+//! The configured servers of one session: started when they are needed, side by side and behind the user's back; what they offer joins the session with a
+//! message.
 //!
-//! [`SessionServers`] is kept with what the tools of a session share. [`loading`] reads which there are, [`work`] has threads ask them, [`events`] hears what they
-//! say of their own accord. [`server`] is one of them and what is known of it, [`tools`] makes its tools those of the session, [`prompts`] has its prompts and resources, which [`completion`] completes, [`trust`] opens and closes those of a project, [`cache`] remembers between sessions what servers offer, [`report`] says how they are. The app calls it: at the start of a session, before each message,
-//! at its end. It does not know who is asked, and no screen.
+//! [`SessionServers`] is kept with what the tools of a session share. [`loading`] reads which there are, [`work`] has threads ask them, [`events`] hears what
+//! they say of their own accord. [`server`] is one of them and what is known of it, [`tools`] makes its tools those of the session, [`prompts`] has its prompts
+//! and resources, which [`completion`] completes, [`trust`] opens and closes those of a project, [`cache`] remembers between sessions what servers offer,
+//! [`report`] says how they are. The app calls it: at the start of a session, before each message, at its end. It does not know who is asked, and no screen.
 
 pub(crate) mod cache;
 mod completion;
@@ -241,8 +243,8 @@ impl SessionServers {
         self.work().threads.extend(begin);
     }
 
-    /// Has what servers offer join the session before a message is sent; the first message waits at most `patience` for those of which nothing is remembered. Returns
-    /// what the user is to be told.
+    /// Has what servers offer join the session before a message is sent; the first message waits at most `patience` for those of which nothing is remembered.
+    /// Returns what the user is to be told.
     pub(crate) fn join(
         self: &Arc<Self>,
         session: &SessionContext,

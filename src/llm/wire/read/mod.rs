@@ -1,4 +1,4 @@
-//! Response bytes to reply.
+//! Response bytes to reply: [`framing`] cuts a stream into events, a file for each wire makes pieces of a reply of them, [`draft`] joins these.
 
 mod anthropic;
 mod billed;

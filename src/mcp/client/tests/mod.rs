@@ -37,7 +37,8 @@ pub(super) fn entry(reach: Reach) -> ServerEntry {
     }
 }
 
-/// A server for the shell: `script` is run for each message, with its method in `$method` and its id in `$id`; `say` sends a message, `result` and `error` answer.
+/// A server for the shell: `script` is run for each message, with its method in `$method` and its id in `$id`; `say` sends a message, `result` and `error`
+/// answer.
 pub(super) fn shell(script: &str) -> Reach {
     let script = format!(
         r#"say() {{ printf '%s\n' "$1"; }}
