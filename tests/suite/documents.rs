@@ -96,7 +96,8 @@ fn the_readme_is_short() {
 #[test]
 fn comments_are_no_wider_than_texts() {
     let is_wide = |line: &&str| {
-        line.trim_start().starts_with("//") && line.chars().count() > README_COLUMNS + 1
+        let is_comment = line.trim_start().starts_with("//") && !line.starts_with("//! |");
+        is_comment && line.chars().count() > README_COLUMNS + 1
     };
     let wide: Vec<String> = crate::floors::all()
         .iter()

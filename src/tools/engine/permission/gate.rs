@@ -558,7 +558,7 @@ fn note_path(session: &SessionContext, meant: MeantNote, given: String) -> CallP
     let mut path = match &project {
         Some(project) => call_path(Some(project), format!("{PROJECT_NOTES}/{name}")),
         None => {
-            let whole = session.paths.notes().map(|notes| notes.join(&name));
+            let whole = dir.root().map(|notes| notes.path().join(&name));
             CallPath {
                 given: whole.map_or_else(|_| given.clone(), |whole| whole.display().to_string()),
                 ..call_path(None, name.clone())
