@@ -162,7 +162,7 @@ fn plan(words: &[String], settings: &Settings) -> Outcome<u8> {
     let places = match &task {
         // Another one is no more of that run.
         Some(task) if flags.feature.is_none() && !run_plan::is_of(&places, task) => {
-            RunPlaces::of_project(root)
+            runs::places_of_task(&root, task)
         }
         _ => places,
     };

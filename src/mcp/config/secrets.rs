@@ -19,12 +19,12 @@ pub(super) fn find(entry: &Value, reach: &Reach, variables: Variables<'_>) -> En
     let mut secrets = EntrySecrets::default();
     match reach {
         Reach::Stdio { env, .. } => {
-            for (name, value) in env {
+            // The pattern of secret names is compiled only where a value may be one.
+            for (name, value) in env.iter().filter(|(name, value)| may_be_one(name, value)) {
                 let raw = entry.get("env").and_then(|env| env.get(name));
                 // What is not in env is from the envFile.
                 let is_given = raw.is_none_or(has_variable);
                 match is_secret_field(name, value) {
-                    _ if !may_be_one(name, value) => {}
                     true => secrets.keys.push(value.clone()),
                     false if is_given => secrets.values.push(value.clone()),
                     false => {}

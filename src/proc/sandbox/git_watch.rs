@@ -4,7 +4,6 @@
 //! Landlock knows no exceptions inside a folder that is writable, and without a writable `.git` no command could commit.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
@@ -39,12 +38,17 @@ const WORKTREE_FILES: [(&str, Role); 4] = [
     ("rebase-merge/git-rebase-todo", Role::RebaseTodo),
 ];
 /// Folders of a repository in which git writes to files that are there, as it does at its top.
-const WRITTEN: [&str; 6] = [
-    "logs",
-    "refs",
+const WRITTEN: [&str; 11] = [
+    "NOTES_MERGE_WORKTREE",
     "info",
-    "rebase-merge",
+    "logs",
+    "lost-found",
+    "objects/info",
+    "objects/pack",
     "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "rr-cache",
     "sequencer",
 ];
 /// Where a repository keeps what belongs to its linked worktrees.
@@ -459,16 +463,21 @@ fn note_own(noting: &mut Noting<'_>, repository: &Path) {
 /// Notes links through which git would write elsewhere: what it logs of a branch whose name is a command would run in a shell's start file. References may be
 /// links to others; see `core.preferSymlinkRefs` in git-config(1).
 fn note_links(noting: &mut Noting<'_>, repository: &Path) {
-    let mut folders = vec![repository.to_owned()];
+    let objects = fs::symlink_metadata(noting.dir.join(repository.join("objects")));
+    let has_objects = objects.is_ok_and(|found| found.is_dir());
+    let written = WRITTEN
+        .iter()
+        .filter(|name| has_objects || !name.starts_with("objects/"));
+    let mut folders: Vec<PathBuf> = written.map(|name| repository.join(name)).collect();
+    folders.push(repository.to_owned());
     while let Some(folder) = folders.pop() {
-        let is_written = |name: &OsStr| WRITTEN.iter().any(|written| name == *written);
         for (name, kind) in entries(&noting.dir.join(&folder)).into_iter().flatten() {
             if kind.is_symlink() {
                 let path = folder.join(name);
                 if !leads_to_reference(&noting.dir.join(&path)) {
                     noting.file(&path, Role::Whole);
                 }
-            } else if kind.is_dir() && (folder != repository || is_written(&name)) {
+            } else if kind.is_dir() && folder != repository {
                 folders.push(folder.join(name));
             }
         }

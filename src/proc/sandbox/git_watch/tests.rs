@@ -113,9 +113,14 @@ fn a_link_through_which_git_would_write_elsewhere_is_removed() {
     let back = format!("{}\n", linked.join(".git").display());
     fs::write(own.join("gitdir"), back).unwrap();
     fs::write(own.join("commondir"), "../..\n").unwrap();
+    for folder in ["objects/info", "lost-found/other"] {
+        fs::create_dir_all(common.join(folder)).unwrap();
+    }
     symlink(&real, common.join("rr-cache")).unwrap();
     let elsewhere = [
         "COMMIT_EDITMSG",
+        "lost-found/other/0123",
+        "objects/info/commit-graph",
         "logs/HEAD",
         "logs/refs/heads/main",
         "refs",

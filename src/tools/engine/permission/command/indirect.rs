@@ -105,12 +105,14 @@ impl SimpleCommand {
         if name == "find" {
             return is_after(&|word| FIND_STARTS.contains(&word.text.as_str()));
         }
+        if words().any(|(at, word)| at < said && is_other(word)) {
+            return false;
+        }
         if SHELLS.has(name) {
             return is_after(&|word| has_letter(word, 'c'));
         }
-        (WRAPPERS.has(name) || name == "eval")
-            && !words().any(|(at, word)| at < said && is_other(word))
-            && (is_after(&is_other) || starts_shell(self, name))
+        let is_wrapper = WRAPPERS.has(name) || name == "eval";
+        is_wrapper && (is_after(&is_other) || starts_shell(self, name))
     }
 }
 

@@ -169,6 +169,7 @@ mod tests {
             ("eval:*", "eval rm x", false),
             ("bash:*", "bash x.sh", true),
             ("bash:*", "bash -ec 'rm x'", false),
+            ("bash scripts/test.sh:*", "bash scripts/test.sh -race", true),
             ("bash -c:*", "bash -c 'rm x'", true),
             ("sudo:*", "sudo -s", false),
             ("command -v:*", "command -v rm", true),
