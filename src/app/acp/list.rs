@@ -49,8 +49,8 @@ pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
     );
     let store = store(shared).map_err(|problem| internal(&problem))?;
     let mut listed = shared.listed.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut sessions = store.list_again(&mut listed);
-    drop(listed);
+    store.update_list(&mut listed);
+    let mut sessions: Vec<&SessionSummary> = listed.iter().collect();
     if let Some(cwd) = cwd {
         // A session has the real path of its folder, and the client may know the folder by another.
         let real = absolute("cwd", cwd)?.canonicalize().ok();
@@ -67,7 +67,7 @@ pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
         let place = ListCursor::read(cursor).ok_or_else(|| wrong("cursor", words))?;
         sessions.retain(|session| place.is_above(session));
     }
-    let page: Vec<Value> = sessions.iter().take(PAGE).map(row).collect();
+    let page: Vec<Value> = sessions.iter().copied().take(PAGE).map(row).collect();
     let mut answer = json!({"sessions": page});
     if sessions.len() > PAGE
         && let Some(last) = sessions.get(PAGE - 1)

@@ -8,7 +8,7 @@ use super::out::Out;
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::chat::ledger::Ledger;
-use crate::store::sessions::KnownSummaries;
+use crate::store::sessions::SessionSummary;
 use crate::tools::engine::permission::mode::PermissionMode;
 
 /// What they share.
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     /// What all sessions have used.
     pub(super) ledger: Arc<Ledger>,
     /// The sessions that were listed, for the next page.
-    pub(super) listed: Mutex<KnownSummaries>,
+    pub(super) listed: Mutex<Vec<SessionSummary>>,
     /// Ends everything.
     pub(super) stop: Cancel,
 }

@@ -8,7 +8,6 @@ mod earlier;
 mod file;
 mod forget;
 mod id;
-mod known_summaries;
 mod list;
 pub(crate) mod log;
 mod on_disk;
@@ -23,7 +22,6 @@ mod tests;
 
 pub(crate) use forget::ForgetTexts;
 pub use id::SessionId;
-pub(crate) use known_summaries::KnownSummaries;
 pub(crate) use open::OpenedSession;
 pub use replay::Replay;
 pub use store::SessionStore;

@@ -1,5 +1,6 @@
 //! The sessions of a profile: finding, opening, creating and copying them.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,6 @@ use std::time::{Duration, SystemTime};
 
 use super::file::SessionFile;
 use super::id::SessionId;
-use super::known_summaries::KnownSummaries;
 use super::on_disk::SessionOnDisk;
 use super::replay::Replay;
 use super::summary::{self, SessionSummary};
@@ -139,14 +139,24 @@ impl SessionStore {
 
     /// Every session, the latest first. Reads the beginning and the end of each file only.
     pub fn list(&self) -> Vec<SessionSummary> {
-        self.list_again(&mut KnownSummaries::default())
+        let mut sessions = Vec::new();
+        self.update_list(&mut sessions);
+        sessions
     }
 
-    /// The same, reading only the files that have changed since `known` was made.
-    pub(crate) fn list_again(&self, known: &mut KnownSummaries) -> Vec<SessionSummary> {
-        let mut sessions = known.bring_up_to_date(self.files());
+    /// Makes of a list that was read before what [`Self::list`] reads now. Only files that have changed are read.
+    pub(crate) fn update_list(&self, sessions: &mut Vec<SessionSummary>) {
+        let known = sessions.drain(..);
+        let mut known: HashMap<SessionId, SessionSummary> =
+            known.map(|known| (known.id.clone(), known)).collect();
+        let files = self.files().into_iter();
+        sessions.extend(files.filter_map(|file| {
+            let known = known.remove(&file.id);
+            known
+                .filter(|known| known.is_of(&file))
+                .or_else(|| SessionSummary::read(&file))
+        }));
         sessions.shared_sort_by(|a, b| b.order().cmp(&a.order()));
-        sessions
     }
 
     /// The latest session that was begun in the folder `cwd`.

@@ -52,6 +52,9 @@ pub struct SessionSummary {
     /// When the file was changed last.
     #[serde(skip)]
     pub(super) modified: SystemTime,
+    /// Bytes that it had then.
+    #[serde(skip)]
+    length: u64,
 }
 
 /// Where a session stands among all: by when it was used last, then by its file, then by its id.
@@ -113,16 +116,13 @@ impl SessionSummary {
 
     /// Reads the file; `None` when it cannot be read.
     pub(super) fn read(on_disk: &SessionOnDisk) -> Option<Self> {
-        let SessionOnDisk {
-            id, path, modified, ..
-        } = on_disk;
+        let path = &on_disk.path;
         let file = open::read(path).ok()?;
-        let length = file.metadata().ok()?.len();
-        Self::from_ends(id, &file, length, *modified).or_else(|| {
+        Self::from_ends(on_disk, &file).or_else(|| {
             // The process was killed before the end of a turn, or the last record is very long.
             let bytes = atomic::read(path, STATE_CAP).ok()??;
             let replay = Replay::read(&bytes);
-            let mut summary = Self::of(id, replay.header.clone(), *modified);
+            let mut summary = Self::of(on_disk, replay.header.clone());
             summary.time.clone_from(&replay.time);
             summary.name.clone_from(&replay.name);
             summary.first = replay.first();
@@ -132,9 +132,14 @@ impl SessionSummary {
         })
     }
 
-    fn of(id: &SessionId, header: SessionHeader, modified: SystemTime) -> Self {
+    /// Whether the file is as it was when this was read.
+    pub(super) fn is_of(&self, file: &SessionOnDisk) -> bool {
+        (self.modified, self.length) == (file.modified, file.length)
+    }
+
+    fn of(file: &SessionOnDisk, header: SessionHeader) -> Self {
         Self {
-            id: id.clone(),
+            id: file.id.clone(),
             time: header.time.clone(),
             created: header.time,
             cwd: header.cwd,
@@ -145,13 +150,15 @@ impl SessionSummary {
             messages: 0,
             spent: Spent::default(),
             parent: header.parent,
-            modified,
+            modified: file.modified,
+            length: file.length,
         }
     }
 
     /// From the first line and the last turn, when both are near the ends and nothing was said after that turn.
-    fn from_ends(id: &SessionId, file: &File, length: u64, modified: SystemTime) -> Option<Self> {
+    fn from_ends(on_disk: &SessionOnDisk, file: &File) -> Option<Self> {
         let header = first_line(file)?;
+        let length = file.metadata().ok()?.len();
         let mut tail = vec![0; TAIL.min(usize::try_from(length).ok()?)];
         let from = length - tail.len() as u64;
         file.read_exact_at(&mut tail, from).ok()?;
@@ -160,7 +167,7 @@ impl SessionSummary {
         for line in tail.split(|byte| *byte == b'\n').rev() {
             match Line::read(line) {
                 Line::Record(Record::Turn(turn)) => {
-                    let mut summary = Self::of(id, header, modified);
+                    let mut summary = Self::of(on_disk, header);
                     summary.time = turn.time;
                     summary.name = name.unwrap_or(turn.name);
                     summary.first = turn.first;

@@ -9,7 +9,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::known_summaries::KnownSummaries;
 use super::log::SessionLog;
 use super::record::{CallRecord, ContextCause, SessionPlace, Spent, TurnEnding, TurnResult};
 use super::replay::TranscriptItem;
@@ -377,13 +376,13 @@ fn a_line_that_is_no_record_is_passed_over_and_counted() {
 fn a_list_that_is_asked_for_again_is_as_one_that_is_read_anew() {
     let (folder, first) = begun();
     let second = folder.begin();
-    let (mut messages, mut known) = (Vec::new(), KnownSummaries::default());
+    let (mut messages, mut known) = (Vec::new(), Vec::new());
     exchange(&first, &mut messages, "one");
     exchange(&second, &mut messages, "two");
     let mut again = || {
-        let listed = folder.store.list_again(&mut known);
-        assert_eq!(listed, folder.store.list());
-        listed
+        folder.store.update_list(&mut known);
+        assert_eq!(known, folder.store.list());
+        known.clone()
     };
     assert_eq!(again().len(), 2);
     first.rename("fetcher").unwrap();
@@ -405,9 +404,11 @@ fn a_list_that_is_asked_for_again_is_as_one_that_is_read_anew() {
     fs::write(&path, unread).unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_modified(before.modified().unwrap()).unwrap();
-    assert_eq!(folder.store.list_again(&mut known)[0].messages, 2);
+    folder.store.update_list(&mut known);
+    assert_eq!(known[0].messages, 2);
     file.set_len(0).unwrap();
-    assert_eq!(folder.store.list_again(&mut known)[0].messages, 0);
+    folder.store.update_list(&mut known);
+    assert_eq!(known[0].messages, 0);
 }
 
 #[test]
