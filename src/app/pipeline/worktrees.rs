@@ -174,10 +174,9 @@ pub(crate) fn places_of(root: Arc<Root>, name: Option<&FeatureName>) -> Outcome<
 /// Where a run of `task` that is started in `root` goes on, or begins.
 pub(crate) fn places_of_task(root: &Arc<Root>, task: &str) -> RunPlaces {
     let mut found = worktrees(root).into_iter();
-    let of_task = found.find(|(record, _)| {
-        record.feature.is_empty() && record.merged.is_empty() && record.task.trim() == task.trim()
-    });
-    of_task.map_or_else(
+    let of_task = found.find(|(record, _)| record.is_run_of(task));
+    let goes_on = of_task.filter(|(record, _)| record.merged.is_empty());
+    goes_on.map_or_else(
         || RunPlaces::of_project(Arc::clone(root)),
         |(_, places)| places,
     )

@@ -72,6 +72,11 @@ pub(crate) struct WorktreeRecord {
 }
 
 impl WorktreeRecord {
+    /// Whether a run of the project itself with this task works there.
+    pub(crate) fn is_run_of(&self, task: &str) -> bool {
+        self.kind == WorktreeKind::Run && self.feature.is_empty() && self.task.trim() == task.trim()
+    }
+
     /// Its folder, opened, and where its run keeps what there.
     ///
     /// # Errors

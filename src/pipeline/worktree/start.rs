@@ -73,9 +73,7 @@ pub(crate) fn for_run(
     known.retain(|record| record.kind == WorktreeKind::Run && record.folder == folder);
     let known = match feature {
         Some(name) => features::worktree_of(&known, name),
-        None => known
-            .into_iter()
-            .rfind(|record| record.feature.is_empty() && record.task.trim() == task.trim()),
+        None => known.into_iter().rfind(|record| record.is_run_of(task)),
     };
     match known {
         Some(record) if record.merged.is_empty() => resume(ctx, &git, record).map(Some),
@@ -134,12 +132,9 @@ pub(crate) fn check_in_place(ctx: &ToolContext, root: &Arc<Root>, task: &str) ->
     let Some(found) = repository_on_disk::find(root.path())? else {
         return Ok(());
     };
-    let of_task = record::all(found.common()).into_iter().rfind(|record| {
-        record.kind == WorktreeKind::Run
-            && record.feature.is_empty()
-            && record.task.trim() == task.trim()
-            && record.origin == root.path()
-    });
+    let of_task = record::all(found.common())
+        .into_iter()
+        .rfind(|record| record.is_run_of(task) && record.origin == root.path());
     match of_task {
         Some(own) if own.merged.is_empty() && !has_run(ctx, root, task, None)? => {
             Err(features::is_elsewhere(&own))
