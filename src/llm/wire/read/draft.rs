@@ -74,6 +74,8 @@ pub(super) struct ReplyDraft {
     pub(super) template: Template,
     /// The first half of a surrogate pair that ended the text of the last payload.
     pub(super) pending_surrogate: repair_json::PendingSurrogate,
+    /// Bytes of text and of thinking that stood before it.
+    half_after: (usize, usize),
     splitter: ThinkSplitter,
     /// Signatures of its thinking, one after the other.
     signatures: String,
@@ -189,9 +191,15 @@ impl ReplyDraft {
         })
     }
 
-    /// Half a character whose other half never came; in the arguments of a call nobody misses it.
+    /// Takes note of where half a character stands, if the last payload ended with one.
+    pub(super) fn note_half(&mut self) {
+        self.half_after = (self.text.len(), self.reasoning.len());
+    }
+
+    /// Half a character at the end, whose other half never came; in the arguments of a call nobody misses it.
     pub(super) fn end_half(&mut self) {
-        if self.pending_surrogate.take() && self.calls.slots().is_empty() {
+        let is_last = self.half_after == (self.text.len(), self.reasoning.len());
+        if self.pending_surrogate.take() && is_last && self.calls.slots().is_empty() {
             match self.text.is_empty() && !self.reasoning.is_empty() {
                 true => self.think("\u{fffd}"),
                 false => self.say("\u{fffd}"),

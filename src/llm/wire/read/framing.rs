@@ -272,6 +272,7 @@ fn payload(
     let repaired = repair_json::repaired(data, &mut draft.pending_surrogate);
     let data = repaired.as_deref().unwrap_or(data);
     if repaired.is_some() && apply(data, draft).is_ok() {
+        draft.note_half();
         return Ok(());
     }
     if let Some(plain) = repair_json::plain(data)

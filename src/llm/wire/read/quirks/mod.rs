@@ -210,6 +210,21 @@ fn text_that_only_its_encoding_breaks_is_mended() {
         b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb \\ud83d\"}}]}\n\ndata: [DONE]\n\n";
     let reply = read_in(Wire::Completions, "openai-compat", body, usize::MAX).unwrap();
     assert_eq!(reply.text, "a\u{fffd}b \u{fffd}");
+    // What comes behind it is not touched.
+    let pieces = [
+        r#"{"reasoning_content":"hm \ud83d"}"#,
+        r#"{"content":"{\"n\":1}"}"#,
+    ]
+    .map(delta);
+    let body = chunks(&[&pieces[0], &pieces[1], STOP]);
+    let reply = read_in(
+        Wire::Completions,
+        "openai-compat",
+        body.as_bytes(),
+        usize::MAX,
+    )
+    .unwrap();
+    assert_eq!(reply.text, r#"{"n":1}"#);
 }
 
 proptest! {
