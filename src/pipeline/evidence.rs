@@ -42,8 +42,11 @@ impl CallLine {
     /// Whether it was carried out: a program that fails was run, one that was refused was not.
     fn counts(&self) -> bool {
         // The shell ends with these when it finds no program, or may not start it; Python finds no script.
-        let is_missing = matches!(self.end, CallEnd::ExitCode(126 | 127))
-            || self.result.contains("python3: can't open file");
+        let is_missing = match self.end {
+            CallEnd::ExitCode(126 | 127) => true,
+            CallEnd::ExitCode(2) => self.result.contains("python3: can't open file"),
+            _ => false,
+        };
         let is_carried_out =
             !is_missing && !matches!(self.end, CallEnd::Failure | CallEnd::Declined);
         is_carried_out && (!RUNS.contains(&self.tool.as_str()) || runs_something(self.command()))
