@@ -2,8 +2,8 @@
 //!
 //! [`provider`] is the trait, [`catalog`] the table of providers, [`choose`] says which one answers. `http_provider` sends what [`wire`] writes and reads;
 //! [`copilot`] is a program, [`offline`] none. [`models`] is what is known about models, [`failure`] and [`fallback`] what a failure means.
-//! [`crate::model_call`] and the reply flow call it. It knows tools only as schemas. What a server refuses in form (a field,
-//! a tool, a wire) it sends again without; it waits for nothing, and says whether trying again would help.
+//! [`crate::model_call`] and the reply flow call it. It knows tools only as schemas. What a server refuses in form (a field, a tool, a
+//! wire) it sends again without; it waits for nothing, and says whether trying again would help.
 
 pub(crate) mod address;
 pub(crate) mod catalog;

@@ -50,7 +50,7 @@ impl AuthorizationRequest<'_> {
         ];
         if let Some(scope) = self.scope {
             pairs.push(("scope", scope));
-            // OpenID Connect Core 1.0 section 11 has it asked for explicitly.
+            // It is asked for explicitly (<https://openid.net/specs/openid-connect-core-1_0.html#OfflineAccess>).
             if scope.split(' ').any(|one| one == OFFLINE) {
                 pairs.push(("prompt", "consent"));
             }

@@ -46,7 +46,7 @@ pub(crate) enum Verdict {
 }
 
 /// The verdict of a report. An adversarial round never passes. Otherwise a passing word has to stand alone on the last line, and the failing word must
-/// not occur: "no issues found in section 2" passes nothing. A report that marks how severe its findings are fails by its blockers, whichever of the
+/// not occur: "no issues found in the introduction" passes nothing. A report that marks how severe its findings are fails by its blockers, whichever of the
 /// two words it ends with; without one of them it is not whole.
 pub(crate) fn verdict(report: &ChildReport, adversarial: bool) -> Verdict {
     let found = severity::findings(&report.text);

@@ -9,8 +9,7 @@ use crate::proc::git::allowed::starts_nothing;
 /// `http.cookieFile`.
 const WRITING: WordList = WordList("worktree savecookies");
 
-/// `text`, of configuration, without settings that may start a program, read more configuration or have files
-/// elsewhere; see git-config(1).
+/// `text`, of configuration, without settings that may start a program, read more configuration or have files elsewhere; see git-config(1).
 pub(super) fn plain_config(text: &[u8]) -> Vec<u8> {
     let mut section = None;
     plain_lines(text, |line| {

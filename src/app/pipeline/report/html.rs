@@ -80,7 +80,7 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(' '),
-            // XML 1.0 section 2.2 has no place for these; those that turn the direction of writing would turn the page's.
+            // XML has no place for these (<https://www.w3.org/TR/xml/#charsets>); those that turn the direction of writing would turn the page's.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
             c => out.push(c),
