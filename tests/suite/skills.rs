@@ -108,12 +108,17 @@ fn the_user_calls_a_skill_by_its_name() {
     let server = playing([says("Done.")]);
     let done = home
         .chat(&server)
-        .stdin("/release now\n/nonesuch\n/skills\n")
+        .stdin("/release now\n/nonesuch\n/skill:releas now\n/skills\n")
         .run()
         .expect(0);
     assert!(last_sent(&server, 0).contains("Run the checks"));
     let said = done.output();
     assert!(said.contains("There is no command /nonesuch"), "{said}");
+    let missing = "There is no skill \"releas\" that you can call.";
+    assert!(
+        said.contains(missing) && said.contains("Did you mean release?"),
+        "{said}"
+    );
     assert!(
         said.contains("/release") && said.contains("in use"),
         "{said}"

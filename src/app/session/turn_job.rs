@@ -340,7 +340,10 @@ impl TurnJob {
         }
         let servers = self.context.modules.get::<SessionServers>();
         let said = servers.prompt(&self.context, &self.message.text, &self.stop);
-        let Some(content) = said.transpose()? else {
+        let said = said.transpose().map_err(|problem| {
+            skills::missing(&self.context, &self.message.text).unwrap_or(problem)
+        });
+        let Some(content) = said? else {
             return Ok(());
         };
         let attached = self.message.attached.get_or_insert_default();

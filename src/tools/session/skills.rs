@@ -212,6 +212,20 @@ pub(crate) fn is_called(session: &SessionContext, line: &str) -> bool {
     line.trim_start().starts_with('/') && called(&session.skills(), line).is_some()
 }
 
+/// Why a line that begins with `/skill:` calls no skill. `None` for other lines.
+pub(crate) fn missing(session: &SessionContext, line: &str) -> Option<Problem> {
+    let name = line.trim_start().strip_prefix('/')?.strip_prefix(PREFIX)?;
+    let name = name.split_whitespace().next().unwrap_or_default();
+    let problem = Problem::missing(format!(
+        "There is no skill \"{}\" that you can call.",
+        clip(&one_line(name), 60)
+    ));
+    let all = session.skills();
+    let names = all.iter().filter(|skill| is_for_user(skill));
+    let names = names.map(|skill| skill.name.as_str());
+    Some(problem.near_or(name, names, "/skills lists them."))
+}
+
 /// What the model is told with a message that calls a skill: its instructions. `None` for other messages.
 pub(crate) fn told_with(session: &SessionContext, line: &str) -> Option<String> {
     if !line.trim_start().starts_with('/') {

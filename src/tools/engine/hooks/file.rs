@@ -100,6 +100,7 @@ pub(crate) fn wants_blocking(text: &str) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with \"hooks\"")]
 struct HooksFile {
     #[serde(default)]
     hooks: Option<Events>,
@@ -540,8 +541,9 @@ mod tests {
                 "{\"hooks\": {\"Stop\": [{\"matcher\": \"(a{1000}){1000}\", \"hooks\": []}]}}"
                     .to_owned(),
                 "Line 1",
-                "regular expression",
+                "is too large",
             ),
+            ("null".to_owned(), "Line 1", "expected an object with"),
         ] {
             let problem = parse(&text).unwrap_err().what;
             assert!(

@@ -37,8 +37,12 @@ impl Matcher {
             .dfa_size_limit(MAX_PATTERN_BYTES)
             .build();
         pattern.map(Self::Pattern).map_err(|error| {
+            let what = match error {
+                regex::Error::CompiledTooBig(_) => "too large",
+                _ => "no regular expression",
+            };
             Problem::input(format!(
-                "The matcher \"{}\" of a hook is no regular expression.",
+                "The matcher \"{}\" of a hook is {what}.",
                 escape_controls(&clip(text, 100))
             ))
             .next("Give names with | between them, a regular expression, or * for every tool.")
