@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 /// The tools of a request. Rendering has no state, so all requests with the same tools have the same bytes.
@@ -178,8 +178,11 @@ impl Phrases {
 }
 
 /// A schema received at run time in the form that every provider accepts: an object with properties, without `$schema` and `$id`.
-pub(crate) fn object_schema(schema: &RawValue) -> String {
-    let mut schema: Map<String, Value> = serde_json::from_str(schema.get()).unwrap_or_default();
+pub(crate) fn object_schema(schema: Value) -> Box<RawValue> {
+    let mut schema = match schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    };
     for name in ["$schema", "$id"] {
         schema.shift_remove(name);
     }
@@ -189,5 +192,5 @@ pub(crate) fn object_schema(schema: &RawValue) -> String {
     schema
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
-    Value::Object(schema).to_string()
+    to_raw_value(&schema).unwrap_or_default()
 }

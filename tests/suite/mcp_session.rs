@@ -175,8 +175,8 @@ fn what_a_server_offers_by_now_is_offered_by_the_next_message_or_run() {
         calls("run_command", json!({"command": command}))
     };
     let mut known: Value = serde_json::from_slice(&fs::read(&cache).unwrap()).unwrap();
-    for (_, server) in known["servers"].as_object_mut().unwrap() {
-        server["until"] = 1.into();
+    for server in known["servers"].as_array_mut().unwrap() {
+        server["snapshot"]["fresh_until"] = 1.into();
     }
     home.write("config/mcp-cache.json", known.to_string());
     tools(&tool("third"));

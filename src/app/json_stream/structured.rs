@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::tool_schema::{WRAPPED, wrapped};
@@ -11,6 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::CallEnd;
 use crate::formats::json_schema::check::Misfit;
 use crate::formats::json_schema::schema::Schema;
+use crate::llm::provider::object_schema;
 use crate::model_call::user_facts::AnswerForm;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::{NO_OBJECT, OwnedTool};
@@ -65,14 +65,12 @@ impl StructuredAnswer {
             true => wrapped(schema),
             false => schema.clone(),
         };
-        let parameters = RawValue::from_string(parameters.to_string())
-            .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
         let given = answer.clone();
         session.registry().register(OwnedTool {
             name: TOOL.to_owned(),
             module: TOOL.to_owned(),
             summary: "Gives the answer. Call it once, at the end, with the whole answer in this form; nothing else that you say is read.".to_owned(),
-            schema: parameters,
+            schema: object_schema(parameters),
             rules: READ.of_run().direct().takes_any_arguments(),
             phrases: Arc::new([]),
             run: Box::new(move |_, args| given.call(args)),

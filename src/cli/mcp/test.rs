@@ -9,7 +9,7 @@ use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::json::JsonExt as _;
 use crate::base::problem::{Outcome, ProblemKind};
-use crate::base::text::one_line;
+use crate::base::text::{one_line, plural};
 use crate::cli::out::print_words;
 use crate::mcp::client::connection::{List, ServerFacts};
 use crate::mcp::client::listing;
@@ -110,7 +110,7 @@ fn as_text(
 ) -> String {
     let server = ["name", "version"].map(|field| facts.info.word(field).unwrap_or_default());
     let counts: Vec<String> = (lists.iter())
-        .map(|(name, items)| format!("{} {name}", items.len()))
+        .map(|(name, items)| plural(items.len(), name.trim_end_matches('s')))
         .collect();
     let mut out = format!(
         "{}: {} {}, {}\n{}\n",

@@ -25,7 +25,7 @@ use crate::mcp::client::dial::{ClientHost, dial, log_level};
 use crate::mcp::client::listing;
 use crate::mcp::client::questions::Questions;
 use crate::mcp::config::entry::ServerEntry;
-use crate::mcp::session::cache::{self, Snapshot};
+use crate::mcp::session::cache::{self, KnownServers, Snapshot};
 
 /// How long lists and reads may take.
 const LIST_LIMIT: Duration = Duration::from_secs(30);
@@ -277,7 +277,7 @@ impl UsedServer {
 /// What is remembered of a server.
 fn known(entry: &ServerEntry, sign_in: Option<&SignedIn>, paths: &Paths) -> Option<Snapshot> {
     let account = sign_in.and_then(SignedIn::account);
-    cache::find(&cache::read(paths), &cache::key(entry), account.as_deref())
+    KnownServers::read(paths).find(&cache::key(entry), account.as_deref())
 }
 
 /// Says how far a call is.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::text::clipped;
@@ -132,7 +133,7 @@ impl List {
 }
 
 /// What a connection found out about how a server wants to be spoken to; remembered, the next one need not find out again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spoken {
     /// The revision of the protocol.
     pub version: String,

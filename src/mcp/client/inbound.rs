@@ -158,7 +158,7 @@ impl Inbound {
         let Some(questions) = questions else {
             let advice = match is_url {
                 true => "",
-                false => " (marvin mcp call, read and prompt take --answers)",
+                false => " (marvin -p and marvin mcp call, read and prompt take --answers)",
             };
             let words = format!(
                 "{} asked a question, and nobody can be asked here{advice}: {}",

@@ -1,7 +1,7 @@
 //! What a server was given to let it or Marvin in somewhere: nothing that it says may carry that on to a model, a log or a screen.
 
 use crate::base::shared_sort::SharedSort as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -16,16 +16,21 @@ const MIN_PIECE: usize = 8;
 const MAX_TOKENS: usize = 8;
 
 /// The secrets of one server.
-#[derive(Default)]
 pub(super) struct Secrets {
-    of_entry: EntrySecrets,
+    of_entry: LazyLock<EntrySecrets, Box<dyn FnOnce() -> EntrySecrets + Send>>,
     tokens: Mutex<Vec<String>>,
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self::new(EntrySecrets::default())
+    }
 }
 
 impl Secrets {
     pub(super) fn new(of_entry: EntrySecrets) -> Self {
         Self {
-            of_entry,
+            of_entry: LazyLock::new(Box::new(|| of_entry.settled())),
             tokens: Mutex::default(),
         }
     }
@@ -137,6 +142,7 @@ mod tests {
         let secrets = Secrets::new(EntrySecrets {
             keys: vec!["keysecret999".to_owned()],
             values: vec!["project-12345".to_owned()],
+            ..EntrySecrets::default()
         });
         secrets.add_authorization("Bearer ATsecretAccessToken1");
         let said = "ATsecretAccessToken1 keysecret999 project-12345 ATsecretAcc…";

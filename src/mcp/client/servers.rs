@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::connection::{Connection, List, Progress, ServerFacts, Wait};
@@ -17,6 +16,7 @@ use crate::base::ids::hex;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::chat::event::{Event, Level};
+use crate::llm::provider::object_schema;
 use crate::proc::capture::without_links;
 use crate::tools::engine::owned_tool::OwnedTool;
 use crate::tools::engine::registry::Registry;
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// The tool as the session has it.
-    fn tool(&self, raw: &str, name: String, definition: &Value) -> Outcome<OwnedTool> {
+    fn tool(&self, raw: &str, name: String, definition: &Value) -> OwnedTool {
         let of = ServerTool {
             server: &self.name,
             raw,
@@ -103,11 +103,11 @@ impl Server {
             total_limit: self.call_limit,
             is_callers: true,
         };
-        let tool = owned_tool(of, name, Arc::clone(&self.connection))?;
-        Ok(OwnedTool {
+        let tool = owned_tool(of, name, Arc::clone(&self.connection));
+        OwnedTool {
             rules: tool.rules.of_run(),
             ..tool
-        })
+        }
     }
 
     /// Registers its tools; returns what was told of them, and what is not as it should be.
@@ -129,8 +129,7 @@ impl Server {
             let name = names::tool_name(&part, (&self.name, raw), is_taken);
             let registered = name
                 .ok_or_else(|| Problem::input("Its name is taken."))
-                .and_then(|name| self.tool(raw, name, tool))
-                .and_then(|tool| registry.register(tool));
+                .and_then(|name| registry.register(self.tool(raw, name, tool)));
             match registered {
                 Ok(()) => {
                     raw_names.insert(raw);
@@ -160,28 +159,23 @@ pub(crate) struct ServerTool<'a> {
 }
 
 /// A tool of a server as one that a session can register.
-///
-/// # Errors
-/// Its schema cannot be written.
 pub(crate) fn owned_tool(
     of: ServerTool<'_>,
     name: String,
     connection: Arc<dyn Connection>,
-) -> Outcome<OwnedTool> {
+) -> OwnedTool {
     let prepared = schema::prepared(of.definition.get("inputSchema").unwrap_or(&Value::Null));
-    let parameters = RawValue::from_string(prepared.to_string())
-        .map_err(|error| Problem::internal(format!("A schema cannot be written: {error}.")))?;
     let (limit, total) = (of.call_limit, of.total_limit);
     let raw = of.raw.to_owned();
     let (server, is_callers) = (of.server.to_owned(), of.is_callers);
     let file = name.clone();
     let announced = of.definition.get("outputSchema").cloned();
     let has_warned = AtomicBool::new(false);
-    Ok(OwnedTool {
+    OwnedTool {
         name,
         module: of.server.to_owned(),
         summary: summary(of.server, of.raw, of.definition),
-        schema: parameters,
+        schema: object_schema(prepared),
         rules: rules(of.definition).seconds(total.as_secs().max(1)),
         phrases: Arc::new([]),
         run: Box::new(move |ctx, args| {
@@ -218,13 +212,14 @@ pub(crate) fn owned_tool(
                 Some(folder.join(format!("{file}-{}.txt", hex(4))))
             })
         }),
-    })
+    }
 }
 
 /// Bytes of what models are told of a tool beside its name.
 pub(crate) fn offered_len(server: &str, raw: &str, definition: &Value) -> usize {
     let schema = definition.get("inputSchema").unwrap_or(&Value::Null);
-    summary(server, raw, definition).len() + schema::prepared(schema).to_string().len()
+    let schema = object_schema(schema::prepared(schema));
+    summary(server, raw, definition).len() + schema.get().len()
 }
 
 /// A tool as a caller is told of it.

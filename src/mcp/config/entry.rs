@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::base::redact::is_secret_field;
+
 /// A server as it is configured.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerEntry {
@@ -33,6 +35,45 @@ pub(crate) struct EntrySecrets {
     pub keys: Vec<String>,
     /// Those that may be, and came from variables.
     pub values: Vec<String>,
+    /// Those whose names say what they are.
+    pub named: Vec<NamedValue>,
+}
+
+/// A value of a field.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedValue {
+    pub name: String,
+    pub value: String,
+    /// It came from a variable.
+    pub is_given: bool,
+}
+
+impl EntrySecrets {
+    /// With what the names say. That takes a pattern of milliseconds, which a start must not wait for.
+    pub(crate) fn settled(self) -> Self {
+        let Self {
+            mut keys,
+            mut values,
+            named,
+        } = self;
+        for NamedValue {
+            name,
+            value,
+            is_given,
+        } in named
+        {
+            match is_secret_field(&name, &value) {
+                true => keys.push(value),
+                false if is_given => values.push(value),
+                false => {}
+            }
+        }
+        Self {
+            keys,
+            values,
+            named: Vec::new(),
+        }
+    }
 }
 
 /// How a server is reached.

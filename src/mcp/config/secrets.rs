@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::entry::{EntrySecrets, HttpReach, Reach};
+use super::entry::{EntrySecrets, HttpReach, NamedValue, Reach};
 use super::expand::{self, Variables};
-use crate::base::redact::is_secret_field;
 use crate::base::word_list::WordList;
 
 /// Bytes of a secret; a shorter value is part of too many words.
@@ -19,16 +18,15 @@ pub(super) fn find(entry: &Value, reach: &Reach, variables: Variables<'_>) -> En
     let mut secrets = EntrySecrets::default();
     match reach {
         Reach::Stdio { env, .. } => {
-            // The pattern of secret names is compiled only where a value may be one.
             for (name, value) in env.iter().filter(|(name, value)| may_be_one(name, value)) {
                 let raw = entry.get("env").and_then(|env| env.get(name));
                 // What is not in env is from the envFile.
                 let is_given = raw.is_none_or(has_variable);
-                match is_secret_field(name, value) {
-                    true => secrets.keys.push(value.clone()),
-                    false if is_given => secrets.values.push(value.clone()),
-                    false => {}
-                }
+                secrets.named.push(NamedValue {
+                    name: name.clone(),
+                    value: value.clone(),
+                    is_given,
+                });
             }
             let args = entry.get("args").and_then(Value::as_array);
             let args = args.into_iter().flatten().filter_map(Value::as_str);
@@ -44,16 +42,18 @@ pub(super) fn find(entry: &Value, reach: &Reach, variables: Variables<'_>) -> En
 fn of_web(entry: &Value, http: &HttpReach, variables: Variables<'_>, secrets: &mut EntrySecrets) {
     for (name, value) in &http.headers {
         let raw = entry.get("headers").and_then(|headers| headers.get(name));
-        let lets_in = LETS_IN.has(&name.to_ascii_lowercase()) || is_secret_field(name, value);
-        if lets_in || raw.is_some_and(has_variable) {
-            // After the name of a scheme.
-            let key = value.split_once(' ').map_or(value.as_str(), |(_, key)| key);
-            secrets.keys.extend(
-                [key]
-                    .iter()
-                    .filter(|key| key.len() >= MIN_BYTES)
-                    .map(|key| (*key).to_owned()),
-            );
+        // After the name of a scheme.
+        let key = value.split_once(' ').map_or(value.as_str(), |(_, key)| key);
+        if key.len() < MIN_BYTES {
+            continue;
+        }
+        match LETS_IN.has(&name.to_ascii_lowercase()) || raw.is_some_and(has_variable) {
+            true => secrets.keys.push(key.to_owned()),
+            false => secrets.named.push(NamedValue {
+                name: name.clone(),
+                value: key.to_owned(),
+                is_given: false,
+            }),
         }
     }
     let url = entry.get("url").or_else(|| entry.get("httpUrl"));
@@ -116,7 +116,7 @@ mod tests {
             folder: None,
             is_literal: false,
         };
-        server.resolve(variables).unwrap().0.secrets
+        server.resolve(variables).unwrap().0.secrets.settled()
     }
 
     #[test]
@@ -140,6 +140,6 @@ mod tests {
             "env": {"K": "${XK}", "API_KEY": "literal-key-1", "DIR": "${HOME}", "MODE": "production"},
         }));
         assert_eq!(found.keys, ["literal-key-1"]);
-        assert_eq!(found.values, ["xkeysecret999", "querysecret777"]);
+        assert_eq!(found.values, ["querysecret777", "xkeysecret999"]);
     }
 }

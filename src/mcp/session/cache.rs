@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic;
@@ -23,7 +25,7 @@ const MAX_SERVERS: usize = 100;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a server says and offers.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub spoken: Option<Spoken>,
     /// `{name, version}`, for showing.
@@ -77,39 +79,6 @@ impl Snapshot {
                 ..old.clone()
             } == *self
     }
-
-    fn read(value: &Value) -> Option<Self> {
-        let list = |key: &str| value.get(key)?.as_array().cloned();
-        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
-        Some(Self {
-            spoken: text("version").map(|version| Spoken {
-                version,
-                by_event_stream: value.get("sse") == Some(&Value::Bool(true)),
-            }),
-            info: value.get("server").cloned().unwrap_or_default(),
-            instructions: text("instructions"),
-            has_resources: value.get("resources") == Some(&Value::Bool(true)),
-            tools: list("tools")?,
-            prompts: list("prompts")?,
-            fresh_until: value.get("until")?.as_i64()?,
-            is_public: value.get("public") == Some(&Value::Bool(true)),
-        })
-    }
-
-    fn written(&self) -> Value {
-        let spoken = self.spoken.as_ref();
-        json!({
-            "version": spoken.map(|spoken| spoken.version.as_str()),
-            "sse": spoken.is_some_and(|spoken| spoken.by_event_stream),
-            "server": self.info,
-            "instructions": self.instructions,
-            "resources": self.has_resources,
-            "tools": self.tools,
-            "prompts": self.prompts,
-            "until": self.fresh_until,
-            "public": self.is_public,
-        })
-    }
 }
 
 fn now() -> i64 {
@@ -126,33 +95,54 @@ pub(crate) fn key(entry: &ServerEntry) -> String {
         .collect()
 }
 
-/// All that is remembered. A file that cannot be understood is as good as none: it is written again.
-pub(crate) fn read(paths: &Paths) -> Map<String, Value> {
-    let read = || -> Option<Map<String, Value>> {
-        let bytes = atomic::read(&paths.mcp_cache().ok()?, MAX_FILE).ok()??;
-        parse(&bytes)
-    };
-    read().unwrap_or_default()
+/// All that is remembered. Of most servers nothing is read but their names.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct KnownServers {
+    /// The last one that was written stands at the end.
+    servers: Vec<KnownServer>,
 }
 
-fn parse(bytes: &[u8]) -> Option<Map<String, Value>> {
-    match serde_json::from_slice::<Value>(bytes)
-        .ok()?
-        .get_mut("servers")?
-        .take()
-    {
-        Value::Object(servers) => Some(servers),
-        _ => None,
+#[derive(Serialize, Deserialize)]
+struct KnownServer {
+    key: String,
+    /// A [`Snapshot`].
+    snapshot: Box<RawValue>,
+}
+
+impl KnownServers {
+    /// A file that cannot be understood is as good as none: it is written again.
+    pub(crate) fn read(paths: &Paths) -> Self {
+        let read = || {
+            let bytes = atomic::read(&paths.mcp_cache().ok()?, MAX_FILE).ok()??;
+            Self::parse(&bytes)
+        };
+        read().unwrap_or_default()
     }
-}
 
-/// What is remembered under this key for the account that is signed in: what the server offered it, or what it offers everybody.
-pub(crate) fn find(all: &Map<String, Value>, key: &str, account: Option<&str>) -> Option<Snapshot> {
-    let under = |key: &str| Snapshot::read(all.get(key)?);
-    match account {
-        None => under(key),
-        Some(account) => under(&of_account(key, account))
-            .or_else(|| under(key).filter(|snapshot| snapshot.is_public)),
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        // Text is checked for UTF-8 once, bytes for each server again.
+        serde_json::from_str(std::str::from_utf8(bytes).ok()?).ok()
+    }
+
+    /// What is remembered under this key for the account that is signed in: what the server offered it, or what it offers everybody.
+    pub(crate) fn find(&self, key: &str, account: Option<&str>) -> Option<Snapshot> {
+        let under = |key: &str| -> Option<Snapshot> {
+            let known = self.servers.iter().find(|known| known.key == key)?;
+            serde_json::from_str(known.snapshot.get()).ok()
+        };
+        match account {
+            None => under(key),
+            Some(account) => under(&of_account(key, account))
+                .or_else(|| under(key).filter(|snapshot| snapshot.is_public)),
+        }
+    }
+
+    fn insert(&mut self, key: String, snapshot: Option<Box<RawValue>>) {
+        self.servers.retain(|known| known.key != key);
+        let known = snapshot.map(|snapshot| KnownServer { key, snapshot });
+        self.servers.extend(known);
+        let surplus = self.servers.len().saturating_sub(MAX_SERVERS);
+        self.servers.drain(..surplus);
     }
 }
 
@@ -174,29 +164,23 @@ pub(crate) fn write(
         Some(account) => of_account(key, account),
         None => key.to_owned(),
     };
-    let value = snapshot.written();
-    let is_too_large = value.to_string().len() > MAX_SERVER;
+    let unwritten =
+        |error| Problem::internal("The cache of MCP servers cannot be written.").because(error);
+    let snapshot = to_raw_value(snapshot).map_err(unwritten)?;
+    let snapshot = Some(snapshot).filter(|snapshot| snapshot.get().len() <= MAX_SERVER);
     lock::update(&paths.mcp_cache()?, LOCK_TIMEOUT, |old| {
-        let mut servers = old.and_then(|bytes| parse(&bytes)).unwrap_or_default();
-        // The last one stands at the end, so that the longest unused go first.
-        servers.shift_remove(&key);
-        if !is_too_large {
-            servers.insert(key, value);
-        }
-        while servers.len() > MAX_SERVERS {
-            let Some(oldest) = servers.keys().next().cloned() else {
-                break;
-            };
-            servers.shift_remove(&oldest);
-        }
-        let text = serde_json::to_vec(&json!({ "servers": servers }));
-        text.map(Some)
-            .map_err(|error| Problem::internal("The cache cannot be written.").because(error))
+        let mut known = old
+            .and_then(|bytes| KnownServers::parse(&bytes))
+            .unwrap_or_default();
+        known.insert(key, snapshot);
+        serde_json::to_vec(&known).map(Some).map_err(unwritten)
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::base::env::Env;
 
@@ -225,7 +209,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
         let paths = Paths::new(&env);
-        assert!(read(&paths).is_empty());
+        assert!(KnownServers::read(&paths).servers.is_empty());
         std::fs::write(dir.path().join("mcp-cache.json"), "{\"servers\": [").unwrap();
         let snapshot = Snapshot {
             tools: vec![json!({"name": "t"})],
@@ -241,10 +225,13 @@ mod tests {
         for n in 0..=MAX_SERVERS {
             write(&paths, &format!("k{n}"), None, &snapshot).unwrap();
         }
-        let all = read(&paths);
-        let last = find(&all, &format!("k{MAX_SERVERS}"), None);
+        let all = KnownServers::read(&paths);
+        let last = all.find(&format!("k{MAX_SERVERS}"), None);
         assert_eq!(last, Some(snapshot));
-        assert_eq!((all.len(), find(&all, "k0", None)), (MAX_SERVERS, None));
+        assert_eq!(
+            (all.servers.len(), all.find("k0", None)),
+            (MAX_SERVERS, None)
+        );
     }
 
     #[test]
@@ -259,18 +246,18 @@ mod tests {
         };
         let (ada, anybody) = (snapshot("of_ada", false), snapshot("of_all", true));
         write(&paths, "k", Some("ada"), &ada).unwrap();
-        let all = read(&paths);
-        assert_eq!(find(&all, "k", Some("ada")), Some(ada.clone()));
-        assert_eq!(find(&all, "k", Some("bob")), None);
-        assert_eq!(find(&all, "k", None), None);
+        let all = KnownServers::read(&paths);
+        assert_eq!(all.find("k", Some("ada")), Some(ada.clone()));
+        assert_eq!(all.find("k", Some("bob")), None);
+        assert_eq!(all.find("k", None), None);
         write(&paths, "k", Some("bob"), &anybody).unwrap();
-        let all = read(&paths);
-        assert_eq!(find(&all, "k", Some("ada")), Some(ada));
-        assert_eq!(find(&all, "k", Some("bob")), Some(anybody.clone()));
-        assert_eq!(find(&all, "k", None), Some(anybody));
+        let all = KnownServers::read(&paths);
+        assert_eq!(all.find("k", Some("ada")), Some(ada));
+        assert_eq!(all.find("k", Some("bob")), Some(anybody.clone()));
+        assert_eq!(all.find("k", None), Some(anybody));
         // What a server said before anybody signed in, and not of everybody, is that of nobody.
         write(&paths, "k", None, &snapshot("of_nobody", false)).unwrap();
-        assert_eq!(find(&read(&paths), "k", Some("bob")), None);
+        assert_eq!(KnownServers::read(&paths).find("k", Some("bob")), None);
     }
 
     #[test]

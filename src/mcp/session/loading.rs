@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use serde_json::{Map, Value};
-
+use super::cache::KnownServers;
 use super::events::Events;
 use super::server::SessionServer;
-use super::{ServerSetup, SessionServers, cache, trust};
+use super::{ServerSetup, SessionServers, trust};
 use crate::base::text::{clip, one_line};
 use crate::mcp::auth::policy::SignInPolicy;
 use crate::mcp::auth::signed_in::SignedIn;
@@ -74,12 +73,12 @@ impl SessionServers {
         server: &Arc<SessionServer>,
         setup: &ServerSetup,
         session: &SessionContext,
-        known: &mut Option<Map<String, Value>>,
+        known: &mut Option<KnownServers>,
     ) {
         let Some(entry) = self.resolved(server, setup, session) else {
             return;
         };
-        let known = known.get_or_insert_with(|| cache::read(&session.paths));
+        let known = known.get_or_insert_with(|| KnownServers::read(&session.paths));
         let questions = self
             .questions
             .read()

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::cache::{self, Snapshot};
+use super::cache::{self, KnownServers, Snapshot};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::paths::Paths;
@@ -186,12 +186,12 @@ impl SessionServer {
         &self,
         entry: ServerEntry,
         sign_in: Option<Arc<SignedIn>>,
-        (known, paths): (&Map<String, Value>, &Paths),
+        (known, paths): (&KnownServers, &Paths),
         dial: impl FnOnce(&ServerEntry, Option<Spoken>) -> Arc<dyn Connection>,
     ) {
         let key = cache::key(&entry);
         let account = sign_in.as_ref().and_then(|sign_in| sign_in.account());
-        let snapshot = cache::find(known, &key, account.as_deref());
+        let snapshot = known.find(&key, account.as_deref());
         let spoken = snapshot.as_ref().and_then(|known| known.spoken.clone());
         let opened = OpenedServer {
             connection: dial(&entry, spoken),
@@ -545,7 +545,7 @@ mod tests {
         let (clock, paths) = (Clock::new(&env), Paths::new(&env));
         let sign_in = SignedIn::of(&entry, &env, &clock, SignInPolicy::Never).unwrap();
         let server = SessionServer::new(configured, |_| false);
-        let known = Map::new();
+        let known = KnownServers::default();
         server.open(
             entry,
             sign_in.map(Arc::new),

@@ -134,7 +134,7 @@ fn register_one(
         },
         name,
         connection,
-    )?;
+    );
     let tool = match entry.is_always_loaded {
         true => OwnedTool {
             rules: tool.rules.direct(),

@@ -15,7 +15,7 @@ use super::rules::Rules;
 use super::tool::Tool;
 use crate::base::params::example_call;
 use crate::base::problem::Outcome;
-use crate::llm::provider::{Offered, Phrases, object_schema};
+use crate::llm::provider::{Offered, Phrases};
 
 /// The name under which a tool that takes any arguments gets the text of those that are no object: one that no schema has.
 pub(crate) const NO_OBJECT: &str = "\0";
@@ -32,7 +32,7 @@ pub struct OwnedTool {
     pub module: String,
     /// One sentence.
     pub summary: String,
-    /// JSON Schema of its parameters: an object.
+    /// JSON Schema of its parameters, in the form that every provider accepts (see [`object_schema`](crate::llm::provider::object_schema)).
     pub schema: Box<RawValue>,
     /// Side effect, limits.
     pub rules: Rules,
@@ -174,7 +174,7 @@ impl ToolRef {
             Self::Owned(tool) => Offered {
                 name: tool.name.clone().into(),
                 about_json: Value::from(tool.summary.as_str()).to_string().into(),
-                params_json: object_schema(&tool.schema).into(),
+                params_json: tool.schema.get().to_owned().into(),
                 phrases: Phrases::Owned(Arc::clone(&tool.phrases)),
             },
         }

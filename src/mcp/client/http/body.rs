@@ -158,7 +158,7 @@ pub(super) fn deliver(
                 let said = clipped(&text, MAX_SHOWN);
                 let words = match said.is_empty() {
                     true => format!(
-                        "{server} answered with nothing, so what was asked may have been done."
+                        "{server} answered with nothing: whether it did what was asked is not known."
                     ),
                     false => format!("{server} answered without an answer to the request: {said}"),
                 };

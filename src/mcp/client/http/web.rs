@@ -261,12 +261,15 @@ impl Web {
         verb: Verb<'_>,
     ) -> Result<Address, Failure> {
         let server = self.server();
-        let to = from.join(to).map_err(|problem| Problem {
-            what: format!(
-                "{server} redirects to what is no address of it. {}",
-                problem.what
-            ),
-            ..problem
+        let to = from.join(to).map_err(|problem| {
+            Problem {
+                what: format!(
+                    "{server} redirects to what is no address of it. {}",
+                    problem.what
+                ),
+                ..problem
+            }
+            .next("Check \"url\" of its entry in mcp.json.")
         })?;
         let keeps_body =
             matches!(status, 307 | 308) || !matches!(verb, Verb::Post(_) | Verb::PostOnce(_));

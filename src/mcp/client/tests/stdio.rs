@@ -394,7 +394,7 @@ fn what_a_server_was_given_does_not_come_back_in_its_words() {
     };
     let secrets = EntrySecrets {
         keys: vec!["xkeysecret999".to_owned()],
-        values: Vec::new(),
+        ..EntrySecrets::default()
     };
     let entry = ServerEntry {
         secrets,

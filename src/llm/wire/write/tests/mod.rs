@@ -5,7 +5,6 @@ mod responses;
 
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::base::testing::assert_lacks;
@@ -30,11 +29,11 @@ fn tool(about: &str, schema: &str) -> Offered {
 }
 
 fn offer() -> Offer {
-    let foreign = r#"{"$schema":"x","properties":{"q":{"type":"string"}}}"#.to_owned();
-    let foreign = object_schema(&RawValue::from_string(foreign).unwrap());
+    let foreign = json!({"$schema": "x", "properties": {"q": {"type": "string"}}});
+    let foreign = object_schema(foreign);
     let ask = Offered {
         name: "ask".into(),
-        ..tool("Ask.", &foreign)
+        ..tool("Ask.", foreign.get())
     };
     Offer::new(vec![tool("Show the tree.", SCHEMA), ask])
 }
