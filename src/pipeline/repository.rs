@@ -29,7 +29,7 @@ pub(crate) enum Uncommitted {
     TakeOf(AliveTimes),
 }
 
-fn git(run: &Run) -> Outcome<Git<'_>> {
+pub(super) fn git(run: &Run) -> Outcome<Git<'_>> {
     if !run.root().path().is_dir() {
         return Err(Problem::missing(format!(
             "The folder of this run is gone: {}. Somebody removed it.",

@@ -134,6 +134,11 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<RunOutcome>
         announce(&run, &request, true)?;
         return finish(&run, &request, Ok(RunOutcome::Done));
     }
+    if earlier.is_none() {
+        // Before anything is made for it. What an earlier start spent is not known yet.
+        let left = run.budget_left();
+        left.map_err(|problem| problem.next("Start it with a higher --max-cost."))?;
+    }
     let own_repository = own_repository(&run, earlier.as_ref().or(done.as_ref()))?;
     let mut tree = working_tree::share(run.root())?;
     if request.branch.is_none()

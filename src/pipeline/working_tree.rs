@@ -6,13 +6,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Run, worktree};
+use super::{Run, repository as run_repository, worktree};
 use crate::base::cancel::Cancel;
 use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::Root;
 use crate::disk::lock::Lock;
-use crate::proc::git::{Git, repository};
+use crate::proc::git::{Git, head, repository};
+use crate::tools::project::git_index;
 
 /// What the lock is of; the lock file has `.lock` at its end.
 const LOCKED: &str = "marvin-run";
@@ -83,4 +84,66 @@ pub(crate) fn check_branch(run: &Run, git: &Git<'_>) -> Outcome<()> {
             })
         }
     }
+}
+
+/// The commit at which the branch of the run is, before a child works that can leave it; `None` where that is not looked at.
+///
+/// # Errors
+/// Another one is checked out: what the child would do is paid, and cannot be committed.
+pub(crate) fn begin_child(run: &Run) -> Outcome<Option<String>> {
+    if run.branch.is_empty() {
+        return Ok(None);
+    }
+    if let Some(commit) = head::commit_on(run.root().path(), &run.branch) {
+        return Ok(Some(commit));
+    }
+    let git = run_repository::git(run)?;
+    check_branch(run, &git)?;
+    git.head_commit()
+}
+
+/// Checks the branch of the run out again if the child `label` left it, which was at the commit `before` when that began, and says so to whoever watches;
+/// returns what the next child should know. Only in a worktree of the run's own: in the user's folder it may have been the user.
+///
+/// # Errors
+/// It cannot be checked out again, or lacks the commit `before` now.
+pub(crate) fn end_child(run: &Run, label: &str, before: Option<&str>) -> Outcome<Option<String>> {
+    let Some(before) = before else {
+        return Ok(None);
+    };
+    if head::commit_on(run.root().path(), &run.branch).is_some() {
+        return Ok(None);
+    }
+    let record = worktree::record::of(run.root());
+    let Some(record) = record.filter(|record| record.branch == run.branch) else {
+        return Ok(None);
+    };
+    let git = Git::open(&record.path, &run.ctx.session.env, &run.ctx.stop)?;
+    if git.off_branch(&run.branch)?.is_none() {
+        return Ok(None);
+    }
+    let branch = &run.branch;
+    let tip = git.branch_commit(branch)?;
+    let (Some(tip), Some(here)) = (tip, git.head_commit()?) else {
+        return check_branch(run, &git).map(|()| None);
+    };
+    if !git.is_ancestor(before, &tip)? {
+        return check_branch(run, &git).map(|()| None);
+    }
+    let _index = git_index::hold(&record.path, &run.ctx.stop)?;
+    let message = format!("Commits that {label} made beside the branch");
+    if let Err(problem) = git.put_back(branch, &tip, &message) {
+        run.warn(format!(
+            "{label} left the branch {branch}. {}",
+            problem.one_line()
+        ));
+        return check_branch(run, &git).map(|()| None);
+    }
+    let there = here.get(..12).unwrap_or(&here);
+    run.warn(format!(
+        "{label} left the branch {branch} and ended at the commit {there}. The branch is checked out again, with everything that it did."
+    ));
+    Ok(Some(format!(
+        "It had left the branch {branch}, which is checked out again with everything that it did; stay on it."
+    )))
 }

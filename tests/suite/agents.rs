@@ -165,8 +165,10 @@ fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
     result(&server, "e2").assert_has(&["Use the ticket tools"]);
     result(&server, "e3").assert_has(&["ticket tools"]);
     assert!(home.has("work/b.txt"));
-    result(&server, "e5")
-        .assert_has(&["\"elsewhere\" is checked out now", "on the branch \"main\""]);
+    result(&server, "e5").assert_has(&[
+        "\"elsewhere\" is checked out now",
+        "git_checkout, target \"main\"",
+    ]);
     for id in ["f1", "f2"] {
         result(&server, id).assert_has(&["on the branch \"main\", and on no other"]);
     }

@@ -2,10 +2,11 @@
 //! model is a scripted one that plays each role.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -20,7 +21,7 @@ use crate::support::wait::until_within;
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
-const TASK: &str =
+pub(super) const TASK: &str =
     "A program that counts the words of a file.\nIt prints the number and nothing else.";
 
 /// A run in `dir` with the model of `server`.
@@ -255,7 +256,65 @@ impl Dice {
     }
 }
 
-/// `PIPELINE_KILLS` sets how often it is killed.
+/// What a person has done while a run was dead: a new file, and an edit of a file that the run's first commit took.
+struct PersonsEdit {
+    new: String,
+    /// How they make room for the run: by a commit of their own, or aside.
+    is_committed: bool,
+}
+
+impl PersonsEdit {
+    fn make(dir: &Path, round: u64) -> Self {
+        let new = format!("mine {round}.txt");
+        std::fs::write(dir.join(&new), "of a person\n").unwrap();
+        let line = format!("edit {round}\n");
+        let mut notes = std::fs::read(dir.join(NOTES)).unwrap();
+        notes.extend(line.into_bytes());
+        std::fs::write(dir.join(NOTES), notes).unwrap();
+        // Later than any child can have written, as if somebody had waited.
+        let later = SystemTime::now() + Duration::from_secs(10);
+        for name in [&new, NOTES] {
+            let file = File::options().write(true).open(dir.join(name)).unwrap();
+            file.set_modified(later).unwrap();
+        }
+        Self {
+            new,
+            is_committed: round % 3 == 0,
+        }
+    }
+
+    fn put_away(&self, dir: &Path, round: u64) {
+        let person = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+        let git = |words: &[&str]| git(dir, &[&person[..], words].concat());
+        match round % 3 {
+            0 => {
+                git(&["add", &self.new, NOTES]);
+                git(&["commit", "--quiet", "-m", MINE]);
+            }
+            1 => {
+                git(&[
+                    "stash",
+                    "push",
+                    "--quiet",
+                    "--include-untracked",
+                    "--",
+                    &self.new,
+                    NOTES,
+                ]);
+            }
+            _ => {
+                std::fs::remove_file(dir.join(&self.new)).unwrap();
+                git(&["checkout", "--quiet", "--", NOTES]);
+            }
+        }
+    }
+}
+
+/// A file of a person's that was there before the run, and the message of their own commits.
+const NOTES: &str = "notes.txt";
+const MINE: &str = "of a person";
+
+/// `PIPELINE_KILLS` sets how often it is killed. After every other kill a person has worked in the folder.
 #[test]
 fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
     if !is_installed("python3") {
@@ -264,9 +323,11 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
     let home = Home::new();
     let (server, asked) = engineer::server(&PYTHON);
     let dir = home.work();
+    std::fs::write(dir.join(NOTES), "notes\n").unwrap();
     let kills: u64 = std::env::var("PIPELINE_KILLS").map_or(6, |count| count.parse().unwrap());
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
-    for _ in 0..kills {
+    let mut committed = Vec::new();
+    for round in 0..kills {
         let mut run = pipeline(&home, &server, &dir).spawn();
         if run.ends_within(Duration::from_millis(
             30 + dice.below(24_000 / kills.max(1)),
@@ -274,6 +335,16 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
             break;
         }
         run.signal(Signal::KILL);
+        drop(run);
+        // Its first commit takes what is there.
+        if round % 2 == 1 || !dir.join(".marvin/spec.md").exists() {
+            continue;
+        }
+        let edit = PersonsEdit::make(&dir, round);
+        let refused = pipeline(&home, &server, &dir).run().expect(1);
+        refused.stderr_has(&[&edit.new, NOTES, "Commit or stash them"]);
+        edit.put_away(&dir, round);
+        committed.extend(edit.is_committed.then_some(edit.new));
     }
     let done = pipeline(&home, &server, &dir).run();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -281,15 +352,25 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
     let files = [
         "README.md",
         ".gitignore",
+        NOTES,
         "test_program.py",
         "test_wordcount.py",
         "wordcount.py",
     ];
+    let files = files.iter().map(|path| (*path).to_owned());
     assert_eq!(
         product(&dir),
-        files.iter().map(|path| (*path).to_owned()).collect()
+        files.chain(committed.iter().cloned()).collect()
     );
     assert_eq!(git(&dir, &["status", "--porcelain"]), "");
+    // Nothing of the person's is in a commit of the run's, but what was there before it.
+    let theirs = git(&dir, &["log", "--format=%s", "--", NOTES, "mine *.txt"]);
+    let theirs: Vec<&str> = theirs.lines().collect();
+    let own = committed
+        .iter()
+        .map(|_| MINE)
+        .chain(["Before the pipeline"]);
+    assert_eq!(theirs, own.collect::<Vec<_>>());
     // No phase is begun again after a later one.
     let mut reached = 0;
     for (role, work) in asked.beginnings() {

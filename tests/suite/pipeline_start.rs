@@ -245,6 +245,19 @@ fn a_start_that_is_refused_leaves_no_worktree() {
     refused(&done, &[".tickets", "Removed the worktree"]);
     assert_eq!(refs(&repo), before);
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
+    // A ceiling below which nothing can be done.
+    let repo = repo_with_commit();
+    let before = refs(&repo);
+    let done = start(&home, repo.path()).args(["--max-cost", "0"]).run();
+    refused(
+        &done,
+        &[
+            "ceiling of $0.00",
+            "higher --max-cost",
+            "Removed the worktree",
+        ],
+    );
+    assert_eq!(refs(&repo), before);
     let name = std::os::unix::ffi::OsStrExt::from_bytes(b"in\xff");
     let dir = home.path().join::<&std::ffi::OsStr>(name);
     fs::create_dir(&dir).unwrap();

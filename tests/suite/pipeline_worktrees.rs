@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::pipeline_run::{is_installed, pipeline, unprompted};
+use super::pipeline_run::{TASK, is_installed, pipeline, unprompted};
 use crate::support::conversation::says;
 use crate::support::engineer::{self, Asked, PYTHON, Role};
 use crate::support::home::Home;
@@ -215,6 +215,13 @@ fn a_killed_feature_goes_on_in_its_worktree_by_its_name_until_it_is_merged() {
         "notes.txt",
         "logs/",
     ]);
+    // git's own error is no mistake in the words.
+    let lock = repo.path().join(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let refused = ended(&command(&home, &repo, &["merge", "count"]).run(), 1).0;
+    refused.assert_has(&["main.lock"]);
+    refused.assert_lacks(&["If it is a prompt"]);
+    fs::remove_file(lock).unwrap();
     said(&home, &repo, &["merge", "count", "--squash"]).assert_has(&[
         "is in main now, as one commit ",
         "is kept with the single steps",
@@ -318,6 +325,25 @@ fn a_run_that_works_is_found_and_neither_merged_nor_removed() {
         assert!(run.ends_within(LONG));
     }
     assert_eq!(whole(&repo), before);
+    // A plan for a task is that of its run, wherever that works.
+    let tree = worktree(&home, NAME);
+    for name in ["spec.md", "ux.md"] {
+        fs::write(
+            tree.join(".marvin").join(name),
+            "A line of it.\n".repeat(100),
+        )
+        .unwrap();
+    }
+    fs::write(tree.join(".marvin/pipeline_state"), "1a").unwrap();
+    let plan = || command(&home, &repo, &["plan", "--provider", "ollama"]);
+    let begun = plan().args(["--prompt", TASK]).run().expect(0);
+    begun.stdout_has(&["experience: done\n", "  1a_review  review of both: to do"]);
+    assert_eq!(
+        plan().stdin(format!("{TASK}\r\n")).run().expect(0).text(),
+        begun.text()
+    );
+    let other = plan().args(["--prompt", "Other"]).run().expect(0);
+    other.stdout_has(&["Task: Other", "experience: to do"]);
     let kept = command(&home, &repo, &["worktrees", "--remove", "other"]).run();
     ended(&kept, 1).0.assert_has(&["would be lost"]);
     said(&home, &repo, &["worktrees", "--remove", "other", "--force"]);

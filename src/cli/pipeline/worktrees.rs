@@ -6,7 +6,7 @@ use crate::app::pipeline::summary::time;
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{counted, one_line, plural};
 use crate::cli::out::print_words;
 use crate::cli::subcommands;
@@ -33,7 +33,7 @@ pub(super) fn run(command: &str, words: &[String], settings: &Settings) -> Outco
     if command == "merge" {
         let named = feature(settings).map(FeatureName::to_string);
         args.merge.name = args.merge.name.or(named);
-        let said = merge::run(settings, dir, &args.merge)?;
+        let said = merge::run(settings, dir, &args.merge).map_err(understood)?;
         print_words(&(said + "\n"))?;
         return Ok(0);
     }
@@ -47,6 +47,17 @@ pub(super) fn run(command: &str, words: &[String], settings: &Settings) -> Outco
         None => print_words(&list(&tree.worktrees()?, &Clock::new(&settings.env)))?,
     }
     Ok(0)
+}
+
+/// The words were understood: what git says then is no mistake in them.
+fn understood(problem: Problem) -> Problem {
+    match problem.kind {
+        ProblemKind::Input => Problem {
+            kind: ProblemKind::System,
+            ..problem
+        },
+        _ => problem,
+    }
 }
 
 /// The problem of words that `marvin pipeline` does not understand, with those that it does.

@@ -16,6 +16,7 @@ use crate::formats::duration;
 use crate::llm::patience::Patience;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
+use crate::pipeline::working_tree;
 use crate::pipeline::worktree::record as worktree_record;
 
 /// Attempts with the task's own tier; one with the fallback tier follows.
@@ -59,6 +60,10 @@ fn tries(
             max_cost: budget.left()?,
             patience: patience.left(),
         };
+        let begun = match task.access.is_read_only() {
+            true => None,
+            false => working_tree::begin_child(run)?,
+        };
         let child = run_child(run, task, &start)?;
         budget.spend(child.spent);
         worktree_record::keep_spent(run.root(), run.spent());
@@ -67,6 +72,7 @@ fn tries(
             child.announce(run, false, "It was stopped.");
             return Err(Problem::cancelled());
         }
+        let put_back = working_tree::end_child(run, &task.label, begun.as_deref())?;
         if rounds_left > 0
             && child.output.success()
             && let Some(questions) = questions::asked(&child.report.text)
@@ -93,6 +99,9 @@ fn tries(
         };
         child.announce(run, false, failed.words.as_str());
         failed.left = left(task);
+        if let Some(words) = &put_back {
+            failed.left = format!("{} {words}", failed.left.trim_end());
+        }
         if failed.outage.is_some() && !child.was_answered {
             patience.waited(child.took);
         }

@@ -30,6 +30,14 @@ pub(crate) fn commit(dir: &Path) -> Option<String> {
     }
 }
 
+/// The commit at which `branch` is, where it is checked out in the repository around `dir`; `None` also when that takes git.
+pub(crate) fn commit_on(dir: &Path, branch: &str) -> Option<String> {
+    match read(&repository::find(dir).ok()??)? {
+        HeadFile::Branch(name, id) if name == branch => id,
+        _ => None,
+    }
+}
+
 /// Reads HEAD; `None` when that takes git.
 pub(super) fn read(repository: &Repository) -> Option<HeadFile> {
     let text = text_of(&repository.git().join("HEAD"))?;

@@ -18,6 +18,7 @@ mod launch;
 pub(crate) mod merge;
 mod output;
 mod own_index;
+mod put_back;
 pub(crate) mod repository;
 mod stage;
 #[cfg(test)]

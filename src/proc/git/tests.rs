@@ -1,6 +1,7 @@
 //! git against real repositories, harmless and hostile.
 
 mod own_index;
+mod put_back;
 mod worktrees;
 
 use super::*;

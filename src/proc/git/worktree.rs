@@ -9,14 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Git, canonical_or_same, no_option, output};
-use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
-
-/// The file of a worktree that lists where its HEAD was.
-const HEAD_LOG: &str = "logs/HEAD";
-/// Largest log that is read; it has a line for each commit.
-const MAX_LOG_BYTES: u64 = 32 << 20;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct ListedWorktree {
@@ -128,42 +122,6 @@ impl Git<'_> {
     pub(crate) fn is_ancestor(&self, earlier: &str, later: &str) -> Outcome<bool> {
         let done = self.run(&["merge-base", "--is-ancestor", earlier, later])?;
         Ok(done.success())
-    }
-
-    /// The commit at which HEAD was last, by its log: what is left of a branch that was deleted.
-    pub(crate) fn logged_head(&self) -> Option<String> {
-        let log = open::text(&self.repository.git().join(HEAD_LOG), MAX_LOG_BYTES).ok()?;
-        let id = log.lines().last()?.split(' ').nth(1)?;
-        let is_commit = id.len() >= 40
-            && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && id.bytes().any(|byte| byte != b'0');
-        is_commit.then(|| id.to_owned())
-    }
-
-    /// Why what is committed now would not come on the branch `wanted`, as a sentence, and how it is checked out again; `None` when it would.
-    pub(crate) fn off_branch(&self, wanted: &str) -> Outcome<Option<(String, String)>> {
-        let (now, has_commit) = self.head()?;
-        // Whoever reads it may be in another worktree.
-        let top = self.top()?.to_string_lossy();
-        let git = format!("git -C {}", shlex::try_quote(&top).unwrap_or_default());
-        let there = match now {
-            // Without its commits a branch that had some was deleted: a commit would begin it anew, without its history.
-            Some(name) if name == wanted => {
-                let deleted = (!has_commit).then(|| self.logged_head()).flatten();
-                return Ok(deleted.map(|last| {
-                    (
-                        format!("The branch \"{wanted}\" was deleted while this run worked on it."),
-                        format!("Bring it back with: {git} branch {wanted} {last}"),
-                    )
-                }));
-            }
-            Some(name) => format!("\"{name}\" is checked out now"),
-            None => "no branch is checked out now".to_owned(),
-        };
-        Ok(Some((
-            format!("This run works on the branch \"{wanted}\", but {there}."),
-            format!("Go back with: {git} checkout {wanted}"),
-        )))
     }
 
     /// The folder of the repository that its worktrees share.

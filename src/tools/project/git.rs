@@ -112,9 +112,11 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
 fn check_branch(git: &Git<'_>, wanted: &str) -> Outcome<()> {
     match git.off_branch(wanted)? {
         None => Ok(()),
-        Some((why, _)) => Err(Problem::refused(format!("{why} Nothing was committed.")).next(
-            "Leave the files as they are and end; the run stops and tells the user how to go on.",
-        )),
+        Some((why, _)) => Err(Problem::refused(format!("{why} Nothing was committed."))
+            .next(format!(
+                "If you moved away from it yourself, go back with git_checkout, target \"{wanted}\", and commit then."
+            ))
+            .next("Else leave the files as they are and end; the run stops and tells the user how to go on.")),
     }
 }
 

@@ -1,6 +1,8 @@
-//! Runs in worktrees of their own, with a user who works on beside them: [`begin`], [`clones`], [`features`] and [`merges`] share a project.
+//! Runs in worktrees of their own, with a user who works on beside them: [`begin`], [`branches`], [`clones`], [`features`] and [`merges`] share a
+//! project.
 
 mod begin;
+mod branches;
 mod clones;
 mod features;
 mod merges;
@@ -44,7 +46,12 @@ struct Project {
 
 impl Project {
     fn new() -> Self {
-        let stage = Stage::new(WORKERS);
+        Self::with(WORKERS)
+    }
+
+    /// The same with other children.
+    fn with(script: &str) -> Self {
+        let stage = Stage::new(script);
         let project = Self { stage };
         project.git(&["config", "user.name", "Ann"]);
         project.git(&["config", "user.email", "ann@example.org"]);
