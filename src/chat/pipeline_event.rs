@@ -1,5 +1,7 @@
 //! What happens in a run of the pipeline, for whoever watches: a screen, lines on standard error, a file, a push message.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Something that happened in a run of the pipeline.
@@ -46,7 +48,8 @@ pub enum PipelineEvent {
         /// Its name.
         phase: String,
         /// How long it took.
-        seconds: u64,
+        #[serde(rename = "seconds", with = "seconds")]
+        took: Duration,
     },
     /// A child process starts.
     ChildStarted {
@@ -91,7 +94,8 @@ pub enum PipelineEvent {
         /// How it ended, as a sentence.
         words: String,
         /// How long it ran.
-        seconds: u64,
+        #[serde(rename = "seconds", with = "seconds")]
+        took: Duration,
     },
     /// The provider of a child cannot answer now; the child is started again after a pause.
     ProviderWait {
@@ -147,6 +151,35 @@ pub enum PipelineEvent {
         /// How it ended, as a sentence.
         words: String,
     },
+}
+
+/// A time as a number of seconds, to the millisecond: whole ones of many short children would add up to nothing.
+pub(crate) mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64((time.as_secs_f64() * 1_000.0).round() / 1_000.0)
+    }
+
+    /// Reads it; what is no time counts as none.
+    ///
+    /// # Errors
+    /// It is no number.
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    }
 }
 
 /// A tier and the model that serves it.

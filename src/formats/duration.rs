@@ -35,6 +35,11 @@ pub(crate) fn read(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(total))
 }
 
+/// To the nearest second.
+pub(crate) fn rounded(time: Duration) -> Duration {
+    Duration::from_secs(time.saturating_add(Duration::from_millis(500)).as_secs())
+}
+
 /// `1 h 5 min`, `40 s`.
 pub(crate) fn words(time: Duration) -> String {
     let all = time.as_secs();

@@ -18,10 +18,10 @@ use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
-use crate::base::text::counted;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::formats::duration;
 use crate::store::tickets::change;
 use crate::store::tickets::folder::Folder;
 use crate::store::tickets::graph::Graph;
@@ -426,8 +426,9 @@ impl EventSink for CallProgress {
     fn emit(&self, event: Event) {
         if let Event::Pipeline(event) = &event {
             let line = match event {
-                PipelineEvent::PhaseDone { phase, seconds } => {
-                    Some(format!("{phase}: done in {}", counted(*seconds, "second")))
+                PipelineEvent::PhaseDone { phase, took } => {
+                    let took = duration::words(duration::rounded(*took));
+                    Some(format!("{phase}: done in {took}"))
                 }
                 PipelineEvent::PhaseSkipped { phase, reason } => {
                     Some(format!("{phase}: skipped. {reason}"))

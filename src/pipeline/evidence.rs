@@ -1,15 +1,15 @@
 //! What a child really did, from the record of its tool calls: a word at the end of a report counts only from somebody who looked.
 
 mod commands;
-
-use std::collections::BTreeSet;
+mod programs;
 
 use serde::Deserialize;
 
-use self::commands::runs_something;
-use super::Run;
+use self::commands::{Project, RunCommand};
 use super::child::ChildReport;
+use super::{Run, files};
 use crate::chat::event::CallEnd;
+use crate::proc::child_env::search_path;
 
 /// Bytes of the record that are read.
 const MAX_BYTES: u64 = 16 << 20;
@@ -34,33 +34,27 @@ struct CallLine {
 }
 
 impl CallLine {
-    fn command(&self) -> &str {
-        let shown = self.args.strip_prefix("command=").unwrap_or(&self.args);
-        self.command.as_deref().unwrap_or(shown)
-    }
-
-    /// Whether it was carried out: a program that fails was run, one that was refused was not.
-    fn counts(&self) -> bool {
-        // The shell ends with these when it finds no program, or may not start it; Python finds no script.
-        let is_missing = match self.end {
-            CallEnd::ExitCode(126 | 127) => true,
-            CallEnd::ExitCode(2) => self.result.contains("python3: can't open file"),
-            _ => false,
+    /// Whether it was carried out, and tried something of the project. A program that fails was run, one that was refused was not.
+    fn is_a_try(&self, tool: &str, project: &Project) -> bool {
+        let status = match self.end {
+            CallEnd::Failure | CallEnd::Declined => return false,
+            CallEnd::Success => Some(0),
+            CallEnd::ExitCode(code) => Some(code),
+            CallEnd::Signal(_) | CallEnd::Timeout | CallEnd::Stopped => None,
         };
-        let is_carried_out =
-            !is_missing && !matches!(self.end, CallEnd::Failure | CallEnd::Declined);
-        is_carried_out && (!RUNS.contains(&self.tool.as_str()) || runs_something(self.command()))
+        let shown = self.args.strip_prefix("command=").unwrap_or(&self.args);
+        let command = RunCommand {
+            text: self.command.as_deref().unwrap_or(shown),
+            result: &self.result,
+            status,
+            project,
+        };
+        !RUNS.contains(&tool) || command.is_a_try()
     }
 }
 
 /// Whether the child has called one of `tools`, and the call was carried out and was more than a look around.
 pub(crate) fn has_used(run: &Run, report: &ChildReport, tools: &[&str]) -> bool {
-    used(run, report)
-        .iter()
-        .any(|used| tools.contains(&used.as_str()))
-}
-
-fn used(run: &Run, report: &ChildReport) -> BTreeSet<String> {
     let text = report
         .tool_log
         .strip_prefix(run.root().path())
@@ -69,41 +63,16 @@ fn used(run: &Run, report: &ChildReport) -> BTreeSet<String> {
         .and_then(|rel| run.root().read(&rel, MAX_BYTES).ok())
         .unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let registry = run.ctx.session.registry();
-    let lines = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    lines
-        .filter(CallLine::counts)
-        .filter_map(|line| Some(registry.find_canonical(&line.tool)?.name().to_owned()))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_that_was_not_found_was_not_run() {
-        let counts = |end: &str, result: &str| {
-            let line = format!(
-                r#"{{"tool": "run_command", "args": "command=./a", "end": {end}, "result": "{result}"}}"#
-            );
-            serde_json::from_str::<CallLine>(&line).unwrap().counts()
+    let session = &run.ctx.session;
+    let paths = files::paths(run.root(), &run.ctx.stop);
+    let project = Project::new(&paths, search_path(&session.env));
+    let is_evidence = |line: CallLine| {
+        let Some(tool) = session.registry().find_canonical(&line.tool) else {
+            return false;
         };
-        for end in [r#""success""#, r#"{"exit_code": 2}"#] {
-            assert!(counts(end, "x"), "{end}");
-        }
-        for end in [
-            r#""failure""#,
-            r#"{"exit_code": 126}"#,
-            r#"{"exit_code": 127}"#,
-        ] {
-            assert!(!counts(end, "x"), "{end}");
-        }
-        assert!(!counts(
-            r#"{"exit_code": 2}"#,
-            "python3: can't open file '/a'"
-        ));
-    }
+        tools.contains(&tool.name()) && line.is_a_try(tool.name(), &project)
+    };
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<CallLine>(line).ok())
+        .any(is_evidence)
 }

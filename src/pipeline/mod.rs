@@ -55,7 +55,6 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
@@ -133,11 +132,6 @@ impl Run {
             "The run has reached its ceiling of ${max:.2}."
         )))
     }
-}
-
-/// The nearest whole number of seconds: cut ones of many children would add up to nothing.
-fn whole_seconds(time: Duration) -> u64 {
-    time.saturating_add(Duration::from_millis(500)).as_secs()
 }
 
 /// The first line of a text, short enough for a title.

@@ -15,7 +15,7 @@ use super::steering::{self, GateDecision, Pause, RunOutcome, Steering};
 use super::tier::TierModels;
 use super::{
     Run, approval, debugging, epic, first_line, front_end, implementation, next_task, phase_record,
-    quality, smoke_test, state, test_command, test_writing, upstream, whole_seconds, working_tree,
+    quality, smoke_test, state, test_command, test_writing, upstream, working_tree,
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
@@ -413,7 +413,7 @@ fn work(run: &Run, phase: &Phase) -> Outcome<()> {
     run.emit(match do_work(run, phase.work)? {
         PhaseEnd::Done => PipelineEvent::PhaseDone {
             phase: name(),
-            seconds: whole_seconds(started.elapsed()),
+            took: started.elapsed(),
         },
         PhaseEnd::Skipped(reason) => PipelineEvent::PhaseSkipped {
             phase: name(),

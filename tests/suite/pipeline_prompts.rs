@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use super::pipeline_run::{builds, is_installed};
+use super::pipeline_run::{builds, is_installed, pipeline};
 use crate::support::engineer::{self, PYTHON, Role};
 use crate::support::home::Home;
 use crate::support::server::Answer;
@@ -65,15 +65,8 @@ fn requests() -> Vec<First> {
     });
     let home = Home::new();
     home.write("work/AGENTS.md", format!("{IN_INSTRUCTIONS}\n"));
-    let files = [
-        ".gitignore",
-        "AGENTS.md",
-        "README.md",
-        "test_program.py",
-        "test_wordcount.py",
-        "wordcount.py",
-    ];
-    builds(&home, model, &files, 0);
+    let run = pipeline(&home, &model.0, &home.work());
+    builds(&home, run, &model.1, &PYTHON, &["AGENTS.md"]);
     std::mem::take(&mut *seen.lock().unwrap())
 }
 

@@ -11,8 +11,9 @@ use std::time::{Duration, SystemTime};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::agent_sdks::sdks;
 use crate::support::cost::Cost;
-use crate::support::engineer::{self, Asked, NODE, PYTHON, RUST, Role};
+use crate::support::engineer::{self, Asked, BASH, NODE, PYTEST, PYTHON, Project, RUST, Role};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Marvin;
@@ -100,22 +101,24 @@ pub(super) fn is_installed(program: &str) -> bool {
     is_there
 }
 
-/// Has the model of `server` build a project in the work folder of `home`, and checks everything that the run leaves.
+/// Has a model build a project in the work folder of `home`, where the product has `others` too, and checks everything that the run leaves; what it told.
 pub(super) fn builds(
     home: &Home,
-    (server, asked): (Server, Arc<Asked>),
-    files: &[&str],
-    checker: usize,
-) {
+    run: Marvin,
+    asked: &Asked,
+    project: &Project,
+    others: &[&str],
+) -> String {
     let dir = home.work();
-    let done = pipeline(home, &server, &dir).run();
+    let done = run.run();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     let summary = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(done.status.code(), Some(0), "{errors}\n{summary}");
     assert_eq!(home.read("work/.marvin/pipeline_state").trim(), "5");
-    let expected: BTreeSet<String> = files.iter().map(|path| (*path).to_owned()).collect();
+    let others = others.iter().map(|path| (*path).to_owned());
+    let expected: BTreeSet<String> = project.files().chain(others).collect();
     assert_eq!(product(&dir), expected, "{errors}");
-    each_role_once(&asked, checker);
+    each_role_once(asked, project.checks_of_pages());
     // Every model call is in the parent's cost line.
     let cost = Cost::last_line(&errors);
     assert_eq!(cost.llm_turns, asked.requests() as u64);
@@ -153,6 +156,7 @@ pub(super) fn builds(
     found.stdout_has(&["/spec.md"]).stdout_lacks(&["logs/"]);
     let tree = home.tool("tree", &json!({"max_depth": 9})).dir(&dir).run();
     tree.expect(0).stdout_lacks(&["logs"]);
+    errors
 }
 
 /// How often each role was played in a run without interruption.
@@ -180,45 +184,44 @@ fn each_role_once(asked: &Asked, pages: usize) {
     }
 }
 
-#[test]
-fn an_idea_becomes_a_node_program_with_a_page() {
-    if is_installed("node") && is_installed("npm") {
-        builds(
-            &Home::new(),
-            engineer::server(&NODE),
-            &[
-                ".gitignore",
-                "README.md",
-                "count.js",
-                "count.test.js",
-                "index.html",
-                "package.json",
-                "program.test.js",
-            ],
-            1,
-        );
+/// Builds a project with programs that may not be here.
+fn builds_with(programs: &[&str], project: &'static Project, others: &[&str]) {
+    if programs.iter().all(|program| is_installed(program)) {
+        let home = Home::new();
+        let (server, asked) = engineer::server(project);
+        let run = pipeline(&home, &server, &home.work());
+        builds(&home, run, &asked, project, others);
     }
 }
 
 #[test]
+fn an_idea_becomes_a_node_program_with_a_page() {
+    builds_with(&["node", "npm"], &NODE, &[]);
+}
+
+#[test]
 fn an_idea_becomes_a_rust_program() {
-    if is_installed("cargo") {
-        builds(
-            &Home::new(),
-            engineer::server(&RUST),
-            &[
-                ".gitignore",
-                "Cargo.lock",
-                "Cargo.toml",
-                "README.md",
-                "src/lib.rs",
-                "src/main.rs",
-                "tests/count.rs",
-                "tests/program.rs",
-            ],
-            0,
-        );
-    }
+    builds_with(&["cargo"], &RUST, &["Cargo.lock"]);
+}
+
+#[test]
+fn an_idea_becomes_a_bash_program() {
+    builds_with(&["bash", "make"], &BASH, &[]);
+}
+
+/// pytest lies beside the SDKs of `scripts/agent-sdks.sh`.
+#[test]
+fn an_idea_becomes_a_python_program_with_pytest() {
+    let Some(sdks) = sdks("an_idea_becomes_a_python_program_with_pytest") else {
+        return;
+    };
+    let home = Home::new();
+    let (server, asked) = engineer::server(&PYTEST);
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", sdks.join("python/bin").display());
+    let run = pipeline(&home, &server, &home.work()).env("PATH", path);
+    let errors = builds(&home, run, &asked, &PYTEST, &[]);
+    errors.assert_has(&["`pytest` executed 3 tests, and all of them passed."]);
 }
 
 /// How far a run is when a role begins; `None` for roles of several phases.
@@ -349,19 +352,9 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
     let done = pipeline(&home, &server, &dir).run();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(0), "{errors}");
-    let files = [
-        "README.md",
-        ".gitignore",
-        NOTES,
-        "test_program.py",
-        "test_wordcount.py",
-        "wordcount.py",
-    ];
-    let files = files.iter().map(|path| (*path).to_owned());
-    assert_eq!(
-        product(&dir),
-        files.chain(committed.iter().cloned()).collect()
-    );
+    let theirs = [NOTES.to_owned()].into_iter();
+    let theirs = theirs.chain(committed.iter().cloned());
+    assert_eq!(product(&dir), PYTHON.files().chain(theirs).collect());
     assert_eq!(git(&dir, &["status", "--porcelain"]), "");
     // Nothing of the person's is in a commit of the run's, but what was there before it.
     let theirs = git(&dir, &["log", "--format=%s", "--", NOTES, "mine *.txt"]);

@@ -77,6 +77,23 @@ pub struct Project {
     pub tries: [&'static str; 2],
 }
 
+impl Project {
+    /// The files of the finished product that the model writes.
+    pub fn files(&self) -> impl Iterator<Item = String> {
+        let steps = [self.tests, self.whole, self.first, self.corrected];
+        let files = steps.into_iter().flatten().chain(&README);
+        files.map(|(path, _)| (*path).to_owned())
+    }
+
+    /// How often its pages are checked.
+    pub fn checks_of_pages(&self) -> usize {
+        usize::from(!self.tries[1].is_empty())
+    }
+}
+
+/// What the fixer of quality writes.
+const README: [(&str, &str); 1] = [("README.md", "Start it with the name of a file.\n")];
+
 /// What was asked, in order.
 #[derive(Default)]
 pub struct Asked(Mutex<Vec<(Role, usize, String)>>);
@@ -207,10 +224,7 @@ fn answer(project: &Project, role: Role, step: usize, work: &str) -> Answer {
             &report("The README does not say how the program is started."),
             "\nREVIEW_FAILED\n",
         ]),
-        Role::QualityFixer => writer(
-            step,
-            &[("README.md", "Start it with the name of a file.\n")],
-        ),
+        Role::QualityFixer => writer(step, &README),
         Role::Other => openai::text(&["I do not know what to do."]),
     })
 }
@@ -334,6 +348,45 @@ pub static PYTHON: Project = Project {
         "import sys\n\n\ndef count(text):\n    return len(text.split())\n\n\nif __name__ == '__main__':\n    with open(sys.argv[1]) as file:\n        print(count(file.read()))\n",
     )],
     tries: ["python3 wordcount.py .gitignore", ""],
+};
+
+/// Python with pytest.
+pub static PYTEST: Project = Project {
+    tests: &[
+        (".gitignore", "__pycache__/\n"),
+        (
+            "test_wordcount.py",
+            "import pytest\nfrom wordcount import count\n\n\n@pytest.mark.parametrize('text, words', [('a b  c', 3), ('', 0)])\ndef test_words(text, words):\n    assert count(text) == words\n",
+        ),
+    ],
+    whole: &[(
+        "test_program.py",
+        "import subprocess\nimport sys\n\n\ndef test_a_file(tmp_path):\n    file = tmp_path / 'a.txt'\n    file.write_text('one two\\nthree\\n')\n    done = subprocess.run([sys.executable, 'wordcount.py', file], capture_output=True, text=True)\n    assert (done.returncode, done.stdout) == (0, '3\\n')\n",
+    )],
+    first: PYTHON.first,
+    corrected: PYTHON.corrected,
+    tries: PYTHON.tries,
+};
+
+/// A script, with tests that say what a Makefile's `test` says in the Test Anything Protocol.
+pub static BASH: Project = Project {
+    tests: &[
+        (
+            "Makefile",
+            "test:\n\t@for file in tests/*.sh; do bash $$file || exit 1; done\n",
+        ),
+        (
+            "tests/count.sh",
+            "failed=0\nis() { if [ \"$3\" = \"$2\" ]; then echo \"ok - $1\"; else echo \"not ok - $1\"; failed=1; fi; }\nis words 3 \"$(printf 'a b  c\\n' | bash count.sh)\"\nis nothing 0 \"$(printf '' | bash count.sh)\"\necho 1..2\nexit $failed\n",
+        ),
+    ],
+    whole: &[(
+        "tests/program.sh",
+        "if printf 'one two\\nthree\\n' | bash count.sh | grep -qx 3; then echo 'ok - file'; else echo 'not ok - file'; exit 1; fi\necho 1..1\n",
+    )],
+    first: &[("count.sh", "tr ' ' '\\n' | wc -l\n")],
+    corrected: &[("count.sh", "echo $(wc -w)\n")],
+    tries: ["printf 'a b\\n' | bash count.sh", ""],
 };
 
 /// Node with its own test runner, and a page.

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::progress::{RunProgress, Usage};
+use super::summary::time;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::text::head;
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::chat::usage::dollars;
-use crate::formats::duration;
 use crate::pipeline::approval::name_of;
 
 /// Maximum time for a message.
@@ -111,7 +111,6 @@ impl Drop for PushNotices {
 
 /// The message about an event.
 fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
-    let time = |seconds| duration::words(Duration::from_secs(seconds));
     Some(match event {
         PipelineEvent::RunStarted { ticket, .. } => {
             let (done, all) = progress.count();
@@ -125,8 +124,8 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
         }
         PipelineEvent::PhaseStarted { phase } => format!("Phase {} started.", plain(phase)),
         PipelineEvent::PhaseSkipped { phase, .. } => format!("Phase {} skipped.", plain(phase)),
-        PipelineEvent::PhaseDone { phase, seconds } => {
-            format!("Phase {} done in {}.", plain(phase), time(*seconds))
+        PipelineEvent::PhaseDone { phase, took } => {
+            format!("Phase {} done in {}.", plain(phase), time(*took))
         }
         PipelineEvent::RoundStarted {
             phase,
@@ -160,10 +159,9 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
             let Usage {
                 cost, estimated, ..
             } = progress.all_usage();
-            let seconds = progress.elapsed(progress.times.latest).as_secs();
             let tail = format!(
                 "after {}, {}. Ticket {}.",
-                time(seconds),
+                time(progress.elapsed(progress.times.latest)),
                 dollars(cost, estimated),
                 plain(&progress.ticket)
             );
@@ -264,7 +262,7 @@ mod tests {
             },
             PipelineEvent::PhaseDone {
                 phase: phase(),
-                seconds: 61,
+                took: Duration::from_secs(61),
             },
             PipelineEvent::PhaseSkipped {
                 phase: "4c".to_owned(),

@@ -91,12 +91,12 @@ pub(crate) enum PhaseState {
     ToCome,
     /// Since when.
     Running(Duration),
-    /// How long it took in seconds, if this is known.
-    Done(Option<u64>),
+    /// How long it took, if this is known.
+    Done(Option<Duration>),
     /// Why.
     Skipped(String),
-    /// It neither ended nor runs; after so many seconds.
-    Stopped(u64),
+    /// It neither ended nor runs; after this time.
+    Stopped(Duration),
 }
 
 /// A round of reviews or of another loop.
@@ -138,7 +138,7 @@ pub(crate) struct ProviderWait {
 pub(crate) struct ChildEnd {
     pub done: bool,
     pub words: String,
-    pub seconds: u64,
+    pub took: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

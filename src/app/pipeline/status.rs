@@ -15,6 +15,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::one_line;
 use crate::disk::beneath::Root;
 use crate::disk::lock::LockState;
+use crate::formats::duration::rounded;
 use crate::pipeline::phase::{PHASES, Phase};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{RunRecord, lock_state};
@@ -394,13 +395,14 @@ fn shown(places: &RunPlaces, progress: &RunProgress, state: RunState, now: Durat
 }
 
 fn phase_state(state: &PhaseState, now: Duration) -> (&'static str, Option<u64>, Option<String>) {
+    let seconds = |took| rounded(took).as_secs();
     match state {
         PhaseState::Omitted => ("omitted", None, None),
         PhaseState::ToCome => ("to_come", None, None),
         PhaseState::Running(since) => ("running", Some(now.saturating_sub(*since).as_secs()), None),
-        PhaseState::Done(seconds) => ("done", *seconds, None),
+        PhaseState::Done(took) => ("done", took.map(seconds), None),
         PhaseState::Skipped(reason) => ("skipped", None, Some(reason.clone())),
-        PhaseState::Stopped(seconds) => ("stopped", Some(*seconds), None),
+        PhaseState::Stopped(took) => ("stopped", Some(seconds(*took)), None),
     }
 }
 

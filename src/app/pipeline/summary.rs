@@ -115,7 +115,7 @@ pub(super) fn text(
     }
     line(&format!(
         "Time: {}",
-        time(progress.elapsed(progress.times.latest).as_secs())
+        time(progress.elapsed(progress.times.latest))
     ));
     line(&format!("Cost: {}", cost(progress)));
     line("");
@@ -264,10 +264,10 @@ fn phase_row(phase: &PhaseProgress, widest: usize) -> String {
         PhaseState::Omitted => "not asked for".to_owned(),
         PhaseState::ToCome => "to come".to_owned(),
         PhaseState::Running(_) => "running".to_owned(),
-        PhaseState::Done(Some(seconds)) => format!("done in {}", time(*seconds)),
+        PhaseState::Done(Some(took)) => format!("done in {}", time(*took)),
         PhaseState::Done(None) => "done".to_owned(),
         PhaseState::Skipped(why) => format!("skipped. {}", foreign(why)),
-        PhaseState::Stopped(seconds) => format!("stopped after {}", time(*seconds)),
+        PhaseState::Stopped(took) => format!("stopped after {}", time(*took)),
     };
     let name = one_line(&phase.name);
     match one_line(&phase.about).as_str() {
@@ -292,9 +292,9 @@ fn list(title: &str, entries: &[String], count: usize) -> String {
     out
 }
 
-/// Seconds in words.
-pub(crate) fn time(seconds: u64) -> String {
-    duration::words(Duration::from_secs(seconds))
+/// A time in words, to the nearest second.
+pub(crate) fn time(time: Duration) -> String {
+    duration::words(duration::rounded(time))
 }
 
 /// A text from outside as one line.
@@ -321,15 +321,15 @@ mod tests {
             task: "A to-do list\u{1b}[31m".to_owned(),
             ticket: "app-1a2b".to_owned(),
             phases: vec![
-                phase("1a", PhaseState::Done(Some(185))),
+                phase("1a", PhaseState::Done(Some(at(185)))),
                 phase("1a_review", PhaseState::Done(None)),
                 phase("4c", PhaseState::Skipped("It serves no pages.".to_owned())),
                 phase(
                     "5",
                     if done {
-                        PhaseState::Done(Some(1))
+                        PhaseState::Done(Some(at(1)))
                     } else {
-                        PhaseState::Stopped(9)
+                        PhaseState::Stopped(at(9))
                     },
                 ),
             ],

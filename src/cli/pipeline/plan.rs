@@ -1,6 +1,7 @@
 //! `marvin pipeline plan`: what a run would do and may cost.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::app::pipeline::plan::{Forecast, PlannedGroup, PlannedPhase, RunPlan};
 use crate::app::pipeline::summary::{foreign, time};
@@ -82,7 +83,7 @@ fn costs(forecast: &Forecast, is_guess: bool) -> String {
 
 /// Cost and time, rounded to what such a forecast can say.
 fn range(forecast: &Forecast) -> String {
-    let minutes = |seconds: f64| time((seconds / 60.0).ceil() as u64 * 60);
+    let minutes = |seconds: f64| time(Duration::from_secs((seconds / 60.0).ceil() as u64 * 60));
     format!(
         "{}, {} to {}",
         costs(forecast, false),

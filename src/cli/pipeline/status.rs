@@ -1,6 +1,7 @@
 //! `marvin pipeline status`: how a run is going.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::app::pipeline::status::{ChildStatus, PhaseStatus, RunState, RunStatus};
 use crate::app::pipeline::summary::{foreign, time};
@@ -45,7 +46,7 @@ pub(super) fn text(status: &RunStatus) -> String {
             "Started"
         };
         let _ = writeln!(out, "{verb}: {started}");
-        let _ = writeln!(out, "Time: {}", time(status.times.seconds));
+        let _ = writeln!(out, "Time: {}", words(status.times.seconds));
         let _ = writeln!(out, "Cost: {}", cost(status));
     }
     if let Some(recorded) = &status.steps.recorded {
@@ -135,13 +136,13 @@ fn phase_row(phase: &PhaseStatus, widest: usize) -> String {
     }
     match (phase.state, phase.seconds) {
         ("done", Some(seconds)) => {
-            let _ = write!(result, " in {}", time(seconds));
+            let _ = write!(result, " in {}", words(seconds));
         }
         ("stopped", Some(seconds)) => {
-            let _ = write!(result, " after {}", time(seconds));
+            let _ = write!(result, " after {}", words(seconds));
         }
         (_, Some(seconds)) => {
-            let _ = write!(result, " for {}", time(seconds));
+            let _ = write!(result, " for {}", words(seconds));
         }
         (_, None) => {}
     }
@@ -155,12 +156,16 @@ fn phase_row(phase: &PhaseStatus, widest: usize) -> String {
     }
 }
 
+fn words(seconds: u64) -> String {
+    time(Duration::from_secs(seconds))
+}
+
 fn child_row(child: &ChildStatus) -> String {
     let mut out = format!("  {} ({}", foreign(&child.label), foreign(&child.model));
     if child.attempt > 1 {
         let _ = write!(out, ", attempt {}", child.attempt);
     }
-    let _ = write!(out, ") for {}", time(child.seconds));
+    let _ = write!(out, ") for {}", words(child.seconds));
     if child.tokens > 0 {
         let _ = write!(
             out,

@@ -1,5 +1,7 @@
 //! `marvin pipeline merge` and `marvin pipeline worktrees`.
 
+use std::time::Duration;
+
 use super::{dir, feature};
 use crate::app::pipeline::merge::{self, MergeWords};
 use crate::app::pipeline::summary::time;
@@ -130,7 +132,7 @@ fn row(status: &WorktreeStatus, clock: &Clock) -> String {
     let started: Option<jiff::Timestamp> = record.started.parse().ok();
     let age = started.map(|at| clock.now().timestamp().as_second() - at.as_second());
     if let Some(seconds) = age.and_then(|seconds| u64::try_from(seconds).ok()) {
-        facts.push(format!("{} old", time(seconds)));
+        facts.push(format!("{} old", time(Duration::from_secs(seconds))));
     }
     format!(
         "{}: {}\n  {}\n  {}\n",

@@ -15,11 +15,13 @@ use crate::chat::failure_report::ProviderOutage;
 use crate::formats::duration;
 use crate::llm::patience::Patience;
 use crate::pipeline::Run;
+use crate::pipeline::nothing_to_change;
 use crate::pipeline::tier::Tier;
 use crate::pipeline::working_tree;
 use crate::pipeline::worktree::record as worktree_record;
 
-/// Attempts with the task's own tier; one with the fallback tier follows.
+/// Attempts with the task's own tier; one with the fallback tier follows. Who twice in a row changes nothing and does not say why has no third one, and that
+/// of the fallback tier only where it is another model.
 const OWN_ATTEMPTS: u32 = 3;
 /// Characters of the output that the next attempt is told.
 const OUTPUT_CHARS: usize = 3_000;
@@ -46,9 +48,10 @@ fn tries(
     // Without any, a fault of the provider is one like another.
     let is_patient = !patience.left().is_zero();
     let mut attempt = 1;
+    let mut is_last = false;
     loop {
         let prompt = prompt(task, &answers, failure.as_ref());
-        let tier = match attempt > OWN_ATTEMPTS {
+        let tier = match is_last {
             true => Tier::Fallback,
             false => task.tier,
         };
@@ -120,22 +123,30 @@ fn tries(
             continue;
         }
         if let Some(outage) = failed.outage.as_ref().filter(|_| is_patient) {
-            let last = run.tiers.of(Tier::Fallback);
-            if attempt > OWN_ATTEMPTS || last.provider == outage.provider {
+            if is_last || run.tiers.of(Tier::Fallback).provider == outage.provider {
                 return Err(out_of_patience(run, task, outage, &failed, &child));
             }
             // Each further child would be paid from its beginning for an answer that does not come; another provider may have one.
-            attempt = OWN_ATTEMPTS + 1;
+            is_last = true;
+            attempt += 1;
             failure = Some(failed);
             continue;
         }
-        if attempt > OWN_ATTEMPTS || failed.is_final {
+        // The second time it was told: the same model would be paid for the same answer.
+        let is_idle_again = nothing_to_change::is_idle(&failed.words)
+            && failure
+                .as_ref()
+                .is_some_and(|before| before.words == failed.words);
+        let (own, other) = (start.model, run.tiers.of(Tier::Fallback));
+        let is_same = (&own.provider, &own.model) == (&other.provider, &other.model);
+        if is_last || failed.is_final || is_idle_again && is_same {
             return Err(gave_up(run, task, attempt, failed, &child));
         }
         if failed.is_worth_a_wait && !run.ctx.stop.sleep(retry_wait(run).saturating_mul(attempt)) {
             return Err(Problem::cancelled());
         }
         failure = Some(failed);
+        is_last = attempt >= OWN_ATTEMPTS || is_idle_again;
         attempt += 1;
     }
 }

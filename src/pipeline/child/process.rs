@@ -19,7 +19,6 @@ use crate::chat::event::Event;
 use crate::chat::failure_report::FailureReport;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
-use crate::pipeline::whole_seconds;
 use crate::pipeline::{Run, record, worktree};
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::pump::OutputStream;
@@ -70,7 +69,7 @@ impl EndedChild {
             id: self.id.clone(),
             done,
             words: words.into(),
-            seconds: whole_seconds(self.took),
+            took: self.took,
         });
     }
 }
@@ -214,15 +213,15 @@ pub(super) fn run_child(
                 id,
                 done: false,
                 words: problem.what.clone(),
-                seconds: whole_seconds(took),
+                took,
             });
             return Err(problem);
         }
     };
     log.end(&format!(
-        "{}\n{} s, {}, {}",
+        "{}\n{:.1} s, {}, {}",
         output.ending(),
-        took.as_secs(),
+        took.as_secs_f64(),
         cost.tokens().words(),
         dollars(cost.session_cost, cost.estimated)
     ));

@@ -325,7 +325,7 @@ fn what_a_fixer_wrote_that_failed_does_not_pass_for_its_work() {
     let before = stage.read(".marvin/design.md");
     document::review_design(&stage.run).unwrap();
     assert_eq!(stage.read(".marvin/design.md"), before);
-    assert_eq!(stage.prompts("design-fixer").len(), 4);
+    assert_eq!(stage.prompts("design-fixer").len(), 3);
     assert!(stage.prompts("design-fixer")[1].contains(".left.md"));
     assert_has(&stage.warnings()[1], &["changed nothing"]);
 }

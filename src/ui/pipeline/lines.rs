@@ -6,10 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::app::pipeline::progress::{RunProgress, Usage};
-use crate::app::pipeline::summary::used;
+use crate::app::pipeline::summary::{time, used};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
-use crate::formats::duration;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::width;
 
@@ -111,8 +110,8 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
         PipelineEvent::PhaseSkipped { phase, reason } => {
             format!("Phase {} skipped: {}", foreign(phase), foreign(reason))
         }
-        PipelineEvent::PhaseDone { phase, seconds } => {
-            format!("Phase {} done in {}", foreign(phase), time(*seconds))
+        PipelineEvent::PhaseDone { phase, took } => {
+            format!("Phase {} done in {}", foreign(phase), time(*took))
         }
         PipelineEvent::RoundStarted {
             phase,
@@ -138,7 +137,7 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
             id,
             done,
             words,
-            seconds,
+            took,
         } => {
             let child = progress.child(id);
             let usage = child.map_or_else(Usage::default, |child| child.usage);
@@ -146,7 +145,7 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
             let verb = if *done { "done in" } else { "failed after" };
             format!(
                 "Child {label} {verb} {} ({}): {}",
-                time(*seconds),
+                time(*took),
                 used(usage),
                 foreign(words)
             )
@@ -158,7 +157,7 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
         } => format!(
             "Child {} waits {} for {}, which cannot answer now",
             foreign(label),
-            time(milliseconds.div_ceil(1_000)),
+            time(Duration::from_secs(milliseconds.div_ceil(1_000))),
             foreign(provider)
         ),
         PipelineEvent::TestsRun { passed, words } => {
@@ -172,14 +171,14 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
         | PipelineEvent::ApprovalAwaited { words, .. } => foreign(words),
         PipelineEvent::RunPaused { words, .. } => format!(
             "Run paused after {} ({}): {}",
-            time(progress.elapsed(progress.times.latest).as_secs()),
+            time(progress.elapsed(progress.times.latest)),
             used(progress.own_usage()),
             foreign(words)
         ),
         PipelineEvent::RunEnded { done, words } => format!(
             "Run {} after {} ({}): {}",
             if *done { "done" } else { "stopped" },
-            time(progress.elapsed(progress.times.latest).as_secs()),
+            time(progress.elapsed(progress.times.latest)),
             used(progress.own_usage()),
             foreign(words)
         ),
@@ -226,10 +225,6 @@ fn tier_table(tiers: &[TierChoice], columns: usize) -> Vec<String> {
         format!("{INDENT}{}", row.trim_end())
     });
     table.collect()
-}
-
-fn time(seconds: u64) -> String {
-    duration::words(Duration::from_secs(seconds))
 }
 
 /// A text from outside: on one line, safe, and not endless.

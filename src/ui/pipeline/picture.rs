@@ -165,7 +165,7 @@ fn bar(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'static> {
 
 fn phase_row(phase: &PhaseProgress, widest: usize, context: &PictureContext<'_>) -> PictureRow {
     let theme = context.theme;
-    let short = |seconds| duration::compact(Duration::from_secs(seconds));
+    let short = |took| duration::compact(duration::rounded(took));
     let (mark, style, right, rank) = match &phase.state {
         PhaseState::Omitted => ("-", theme.dim, "omitted".to_owned(), 1),
         PhaseState::ToCome => ("·", theme.dim, String::new(), 4),
@@ -178,9 +178,9 @@ fn phase_row(phase: &PhaseProgress, widest: usize, context: &PictureContext<'_>)
                 8,
             )
         }
-        PhaseState::Done(seconds) => ("✓", theme.added, seconds.map_or_else(String::new, short), 3),
+        PhaseState::Done(took) => ("✓", theme.added, took.map_or_else(String::new, short), 3),
         PhaseState::Skipped(_) => ("-", theme.dim, "skipped".to_owned(), 3),
-        PhaseState::Stopped(seconds) => ("✗", theme.error, short(*seconds), 8),
+        PhaseState::Stopped(took) => ("✗", theme.error, short(*took), 8),
     };
     let right = width::clip(&right, context.width / 2);
     let room = context.width.saturating_sub(width::of(&right) + 1);

@@ -141,7 +141,7 @@ fn ended(id: &str, done: bool, words: &str, seconds: u64) -> PipelineEvent {
         id: owned(id),
         done,
         words: owned(words),
-        seconds,
+        took: Duration::from_secs(seconds),
     }
 }
 
@@ -152,7 +152,7 @@ fn phase(name: &str) -> PipelineEvent {
 fn done(name: &str, seconds: u64) -> PipelineEvent {
     PipelineEvent::PhaseDone {
         phase: owned(name),
-        seconds,
+        took: Duration::from_secs(seconds),
     }
 }
 
@@ -360,7 +360,7 @@ fn any_event() -> impl Strategy<Value = PipelineEvent> {
             },
             4 => PipelineEvent::PhaseDone {
                 phase: a,
-                seconds: m,
+                took: Duration::from_secs(m),
             },
             5 => PipelineEvent::ChildStarted {
                 id: a,
@@ -382,7 +382,7 @@ fn any_event() -> impl Strategy<Value = PipelineEvent> {
                 id: a,
                 done: yes,
                 words: b,
-                seconds: m,
+                took: Duration::from_secs(m),
             },
             9 => PipelineEvent::TestsRun {
                 passed: yes,

@@ -59,9 +59,9 @@ impl RunProgress {
                 self.round = None;
                 self.set_phase(phase, PhaseState::Skipped(reason.clone()));
             }
-            PipelineEvent::PhaseDone { phase, seconds } => {
+            PipelineEvent::PhaseDone { phase, took } => {
                 self.round = None;
-                self.set_phase(phase, PhaseState::Done(Some(*seconds)));
+                self.set_phase(phase, PhaseState::Done(Some(*took)));
             }
             PipelineEvent::RoundStarted {
                 subject,
@@ -124,13 +124,13 @@ impl RunProgress {
                 id,
                 done,
                 words,
-                seconds,
+                took,
             } => {
                 if let Some(child) = self.running_child(id) {
                     child.end = Some(ChildEnd {
                         done: *done,
                         words: words.clone(),
-                        seconds: *seconds,
+                        took: *took,
                     });
                 }
             }
@@ -191,7 +191,7 @@ impl RunProgress {
     fn stop_phases(&mut self, at: Duration) {
         for phase in &mut self.phases {
             if let PhaseState::Running(since) = phase.state {
-                phase.state = PhaseState::Stopped(at.saturating_sub(since).as_secs());
+                phase.state = PhaseState::Stopped(at.saturating_sub(since));
             }
         }
     }
@@ -219,7 +219,7 @@ impl ChildProgress {
         self.end = Some(ChildEnd {
             done: false,
             words: why.to_owned(),
-            seconds: at.saturating_sub(self.started).as_secs(),
+            took: at.saturating_sub(self.started),
         });
     }
 }

@@ -55,7 +55,7 @@ fn a_resumed_run_keeps_times_and_cost_of_the_same_ticket_only() {
     let mut progress = RunProgress::default();
     let done = PipelineEvent::PhaseDone {
         phase: "1a".to_owned(),
-        seconds: 40,
+        took: at(40),
     };
     for event in [
         started("t", false),
@@ -68,7 +68,7 @@ fn a_resumed_run_keeps_times_and_cost_of_the_same_ticket_only() {
     }
     let mut other = progress.clone();
     progress.apply(&started("t", true), at(200));
-    assert_eq!(progress.phases[0].state, PhaseState::Done(Some(40)));
+    assert_eq!(progress.phases[0].state, PhaseState::Done(Some(at(40))));
     assert_eq!(
         (progress.own_usage().tokens, progress.all_usage().tokens),
         (0, 10)
@@ -90,7 +90,7 @@ fn usage_counts_once_a_child_and_also_after_its_end() {
         id: "w".to_owned(),
         done: true,
         words: String::new(),
-        seconds: 3,
+        took: at(3),
     };
     let events = [
         child("w"),
@@ -133,7 +133,7 @@ fn a_clock_that_is_set_back_loses_only_the_time_between_two_events() {
     };
     progress.apply(&end, at(525));
     let stopped = &progress.stopped_in().unwrap().state;
-    assert_eq!(*stopped, PhaseState::Stopped(25));
+    assert_eq!(*stopped, PhaseState::Stopped(at(25)));
     assert_eq!(progress.elapsed(at(0)), at(35));
 }
 
@@ -152,7 +152,7 @@ fn what_runs_when_the_run_ends_is_stopped() {
     progress.apply(&end, at(25));
     assert_eq!(
         progress.stopped_in().unwrap().state,
-        PhaseState::Stopped(15)
+        PhaseState::Stopped(at(15))
     );
     assert_eq!((progress.running().count(), progress.current()), (0, None));
     assert_eq!(progress.elapsed(at(1000)), at(15));

@@ -14,7 +14,7 @@ use crate::app::pipeline::status::no_run;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
-use crate::chat::pipeline_event::PipelineEvent;
+use crate::chat::pipeline_event::{PipelineEvent, seconds};
 use crate::disk::beneath::Root;
 use crate::pipeline::phase::PHASES;
 use crate::pipeline::places::{DocumentKind, RunPlaces};
@@ -69,7 +69,8 @@ pub(crate) struct ReportedSpending {
     pub cost: f64,
     pub cost_estimated: bool,
     /// Of all children together.
-    pub child_seconds: u64,
+    #[serde(rename = "child_seconds", with = "seconds")]
+    pub child_time: Duration,
     /// Seconds since the start, and the tokens until then.
     pub plot: Vec<(u64, u64)>,
 }
@@ -99,7 +100,8 @@ pub(crate) struct Spending {
     pub tokens: u64,
     pub cost: f64,
     /// How long it took: the phase, or all the model's children together.
-    pub seconds: u64,
+    #[serde(rename = "seconds", with = "seconds")]
+    pub time: Duration,
     /// How the phase ended; empty for a model.
     pub state: String,
 }
@@ -221,9 +223,9 @@ impl Collector {
             PipelineEvent::PhaseStarted { phase } => {
                 "begun".clone_into(&mut self.phase_row(phase).state);
             }
-            PipelineEvent::PhaseDone { phase, seconds } => {
+            PipelineEvent::PhaseDone { phase, took } => {
                 let row = self.phase_row(phase);
-                row.seconds = row.seconds.saturating_add(*seconds);
+                row.time = row.time.saturating_add(*took);
                 "done".clone_into(&mut row.state);
             }
             PipelineEvent::PhaseSkipped { phase, reason } => {
@@ -276,11 +278,11 @@ impl Collector {
             if !child.phase.is_empty() {
                 row(&mut report.phases, &child.phase).add(child.usage);
             }
-            let seconds = child.end.as_ref().map_or(0, |end| end.seconds);
+            let took = child.end.as_ref().map_or(Duration::ZERO, |end| end.took);
             let model = row(&mut report.models, &child.model);
             model.add(child.usage);
-            model.seconds = model.seconds.saturating_add(seconds);
-            report.spent.child_seconds = report.spent.child_seconds.saturating_add(seconds);
+            model.time = model.time.saturating_add(took);
+            report.spent.child_time = report.spent.child_time.saturating_add(took);
         }
         report.spent.plot = thinned(&self.points);
         (report, self.checkpoints)
@@ -290,7 +292,7 @@ impl Collector {
 impl Spending {
     /// Whether it took nothing, as far as is known.
     pub(super) fn is_nothing(&self) -> bool {
-        self.children == 0 && self.tokens == 0 && self.seconds == 0
+        self.children == 0 && self.tokens == 0 && self.time.is_zero()
     }
 
     fn add(&mut self, usage: Usage) {

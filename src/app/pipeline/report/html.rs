@@ -1,6 +1,7 @@
 //! The report as one page: well-formed, without scripts and without anything from outside; dark where the reader's system is.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::data::{ReportFinding, RunReport, Spending, TracedRequirement};
 use crate::app::pipeline::summary::time;
@@ -108,7 +109,7 @@ fn facts(out: &mut String, report: &RunReport) {
         ("End", end.to_owned()),
         ("Tests", report.tests.clone().unwrap_or_default()),
         ("Cost", cost),
-        ("Children's time", known(time(report.spent.child_seconds))),
+        ("Children's time", known(time(report.spent.child_time))),
         ("Not known", report.notes.join(" ")),
     ];
     out.push_str("<dl>\n");
@@ -217,7 +218,7 @@ fn spending(out: &mut String, title: &str, first: &str, rows: &[Spending], estim
             shown(row.children.to_string()),
             shown(thousands(row.tokens)),
             shown(escaped(&dollars(row.cost, estimated))),
-            shown(escaped(&time(row.seconds))),
+            shown(escaped(&time(row.time))),
             escaped(&row.state)
         );
     }
@@ -258,7 +259,7 @@ fn plot(out: &mut String, points: &[(u64, u64)]) {
         height - 8.0,
         width - 10.0,
         height - 8.0,
-        escaped(&time(*seconds))
+        escaped(&time(Duration::from_secs(*seconds)))
     );
 }
 

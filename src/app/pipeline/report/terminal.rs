@@ -35,7 +35,7 @@ pub(crate) fn text(report: &RunReport) -> String {
             "Cost: {}, {}, {} of children's time",
             counted(report.spent.tokens, "token"),
             dollars(report.spent.cost, report.spent.cost_estimated),
-            time(report.spent.child_seconds)
+            time(report.spent.child_time)
         );
     }
     out.push_str("\nRequirements:\n");
@@ -154,7 +154,7 @@ fn table(out: &mut String, title: &str, rows: &[Spending], estimated: bool) {
             },
             counted(row.tokens, "token"),
             dollars(row.cost, estimated),
-            time(row.seconds)
+            time(row.time)
         );
         match row.state.as_str() {
             "" => out.push('\n'),

@@ -1,6 +1,7 @@
 //! What is tried again, and what the next attempt is told.
 
 use super::*;
+use crate::pipeline::nothing_to_change;
 
 #[test]
 fn what_is_missing_is_told_and_the_fourth_attempt_is_the_fallback_tiers() {
@@ -31,6 +32,42 @@ fn what_is_missing_is_told_and_the_fourth_attempt_is_the_fallback_tiers() {
         "{last}"
     );
     assert_eq!(project.logs(".log").len(), 4, "each attempt has its log");
+}
+
+#[test]
+fn who_twice_changes_nothing_and_does_not_say_why_is_not_asked_a_third_time() {
+    let idle = |_: &ChildReport| nothing_to_change::check(&ChildReport::default(), false, "No.");
+    // One who says the word without reasons has come further.
+    let calls = AtomicUsize::new(0);
+    let learns = |_: &ChildReport| {
+        let text = match calls.fetch_add(1, Ordering::SeqCst) {
+            0 => "Done.",
+            _ => nothing_to_change::MARKER,
+        };
+        let report = ChildReport {
+            text: text.to_owned(),
+            ..ChildReport::default()
+        };
+        nothing_to_change::check(&report, false, "No.")
+    };
+    for (check, last_resort, expected) in [
+        (
+            &idle as &(dyn Fn(&ChildReport) -> _ + Sync),
+            "better",
+            &["own", "own", "better"][..],
+        ),
+        (&idle, "own", &["own", "own"]),
+        (&learns, "own", &["own", "own", "own"]),
+    ] {
+        let mut project = Project::new("echo Done.");
+        project.with_last_resort(last_resort);
+        let problem = run(&project.run, &task(check)).unwrap_err().one_line();
+        let started = project.events.started().into_iter();
+        let models: Vec<String> = started.map(|(_, model)| model).collect();
+        assert_eq!(models, expected);
+        let count = format!("in {} attempts", expected.len());
+        assert!(problem.contains(&count), "{problem}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 pub(crate) mod call_approver;
 pub(crate) mod call_facts;
-mod command;
+pub(crate) mod command;
 pub(crate) mod gate;
 pub(crate) mod mode;
 pub(crate) mod parent_socket;

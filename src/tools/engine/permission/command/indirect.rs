@@ -8,7 +8,7 @@ use super::simple_command::{SimpleCommand, Word};
 use crate::base::word_list::WordList;
 
 /// Programs that run the command in their arguments.
-const WRAPPERS: WordList = WordList(
+pub(crate) const WRAPPERS: WordList = WordList(
     "builtin busybox bwrap caffeinate chronic chroot chrt command coproc dbus-run-session doas \
      env exec fakeroot find firejail flock gtimeout ionice ltrace nice nohup nsenter numactl \
      parallel perf pkexec prlimit proot runuser script setarch setpriv setsid ssh stdbuf strace \
@@ -220,7 +220,7 @@ fn name(command: &SimpleCommand, at: usize) -> Option<&str> {
 }
 
 /// The command without the keywords and assignments before it.
-fn bare(mut command: SimpleCommand) -> SimpleCommand {
+pub(super) fn bare(mut command: SimpleCommand) -> SimpleCommand {
     let is_before = |word: &Word| {
         word.is_known && KEYWORDS.contains(&word.text.as_str()) || is_assignment(&word.text)
     };
@@ -240,7 +240,7 @@ fn bare(mut command: SimpleCommand) -> SimpleCommand {
 }
 
 /// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;
     };

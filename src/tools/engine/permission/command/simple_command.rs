@@ -2,7 +2,7 @@
 
 /// A command with its arguments, without assignments and redirections.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct SimpleCommand {
+pub(crate) struct SimpleCommand {
     pub words: Vec<Word>,
     /// Words may follow that are not in the text.
     pub is_open: bool,
@@ -10,7 +10,7 @@ pub(super) struct SimpleCommand {
 
 /// A word after quotes were removed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     pub text: String,
     pub is_known: bool,
 }
