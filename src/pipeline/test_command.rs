@@ -241,14 +241,16 @@ pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<Te
 
 /// Puts back what the tests changed of what git runs. It may have been the user, while the tests ran, so it is told.
 fn put_back(run: &Run, watch: &GitWatch) {
-    let changed = watch.changes().git;
+    let changes = watch.changes();
+    for words in changes.folder_words("The tests") {
+        run.warn(words);
+    }
+    let changed = changes.git;
     if changed.is_empty() {
         return;
     }
     let done = watch.put_back(&changed, kept_in(&run.ctx).as_deref());
-    let kept = done.kept.as_ref().map(|kept| kept.display().to_string());
-    let kept = kept.map(|kept| format!(" The other version is in {kept}."));
-    let kept = kept.unwrap_or_default();
+    let kept = done.where_words();
     for path in &changed {
         let shown = escape_controls(&path.display().to_string());
         run.warn(match done.failed.contains(path) {

@@ -3,17 +3,21 @@
 //!
 //! Landlock knows no exceptions inside a folder that is writable, and without a writable `.git` no command could commit.
 
-use std::collections::BTreeMap;
+mod changes;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
+pub(crate) use self::changes::{PutBack, WatchedChanges, list};
+use super::folders::is_there;
 use super::linked_worktree::{LinkedWorktree, pointer};
 use super::noted_files::{
-    Noted, NotedFiles, Noting, Role, contents, difference, entries, keep_copies, names, open_base,
+    Noted, NotedFiles, Noting, Role, SeenFolders, contents, difference, keep_copies, open_base,
     put_back, remove_new,
 };
-use super::plain_git_text::{plain_config, plain_todo};
+use super::plain_git_text::{has_other_settings_of, plain_config, plain_todo, plain_worktree};
 use super::repositories::{Elsewhere, MAX_FOLDERS, RepositorySearch, beneath, led_to, named_by};
 use crate::base::text::escape_controls;
 
@@ -25,14 +29,14 @@ const MAX_ROUNDS: usize = 5;
 /// In a repository's folder: files that say what git runs, or from where it reads that.
 const FILES: [(&str, Role); 5] = [
     ("config", Role::Config),
-    ("config.worktree", Role::Config),
+    ("config.worktree", Role::WorktreeConfig),
     ("info/attributes", Role::Whole),
     ("commondir", Role::CommonDir),
     ("rebase-merge/git-rebase-todo", Role::RebaseTodo),
 ];
 /// In the folder of a linked worktree: also where its files are.
 const WORKTREE_FILES: [(&str, Role); 4] = [
-    ("config.worktree", Role::Config),
+    ("config.worktree", Role::WorktreeConfig),
     ("commondir", Role::CommonDir),
     ("gitdir", Role::WorktreeFiles),
     ("rebase-merge/git-rebase-todo", Role::RebaseTodo),
@@ -53,6 +57,8 @@ const WRITTEN: [&str; 11] = [
 ];
 /// Where a repository keeps what belongs to its linked worktrees.
 const WORKTREES: &str = "worktrees";
+/// Where it keeps the repositories of submodules.
+const MODULES: &str = "modules";
 /// The folder of programs that git runs.
 const HOOKS: &str = "hooks";
 /// In the workspace: what other programs run or obey. It is told, and not put back.
@@ -90,26 +96,17 @@ pub(crate) struct GitWatch {
     /// By path: in the workspace, or absolute.
     git: NotedFiles,
     told: NotedFiles,
+    /// Folders of repositories, as far as links were looked for in them.
+    seen: SeenFolders,
+    /// Those that could not be listed.
+    closed: Vec<PathBuf>,
 }
 
-/// What a command changed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct WatchedChanges {
-    /// What git runs.
-    pub git: Vec<PathBuf>,
-    /// What others run or obey.
-    pub told: Vec<PathBuf>,
-    /// More was made than is searched for repositories.
-    pub is_cut: bool,
-}
-
-/// What became of changes.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct PutBack {
-    /// They could not be put back.
-    pub failed: Vec<PathBuf>,
-    /// Where the other versions are.
-    pub kept: Option<PathBuf>,
+/// What is there now.
+struct Now {
+    git: NotedFiles,
+    given_back: Vec<PathBuf>,
+    closed: Vec<PathBuf>,
 }
 
 /// A change of what git runs.
@@ -131,9 +128,9 @@ impl GitWatch {
         let (dir, added) = (&places.dir, &places.added);
         let earlier =
             earlier.filter(|watch| watch.places.dir == *dir && watch.places.added == *added);
-        let repositories = match earlier {
-            Some(watch) => watch.repositories.again(dir, added),
-            None => RepositorySearch::of(dir, added),
+        let (repositories, seen) = match earlier {
+            Some(watch) => (watch.repositories.again(dir, added), watch.seen),
+            None => (RepositorySearch::of(dir, added), SeenFolders::new()),
         };
         let programs = places.programs.iter();
         places.programs = programs
@@ -151,19 +148,24 @@ impl GitWatch {
             named: Vec::new(),
             git: NotedFiles::new(),
             told: NotedFiles::new(),
+            seen: SeenFolders::new(),
+            closed: Vec::new(),
         };
-        watch.git = watch.git_now(None);
-        watch.named = watch.named();
-        if !watch.named.is_empty() {
-            watch.git = watch.git_now(None);
-        }
+        let mut noting = Noting::new(&watch.places.dir, Some(&seen));
+        watch.note_repositories(&mut noting, None);
+        let named = watch.named(&noting.noted);
+        note_named(&mut noting, &named);
+        let (git, seen, closed) = (noting.noted, noting.seen, noting.closed);
+        (watch.git, watch.seen, watch.closed, watch.named) = (git, seen, closed, named);
         watch.told = watch.told_now(None);
         watch
     }
 
     /// What is said where not all folders were searched for repositories.
     pub(crate) fn cut_words(&self) -> Option<String> {
-        self.repositories.is_cut.then(|| {
+        let closed = self.repositories.closed.iter().chain(&self.closed);
+        let is_cut = self.repositories.is_cut || closed.count() > 0;
+        is_cut.then(|| {
             format!(
                 "Not every folder of {} is searched for repositories of git: there are more than {MAX_FOLDERS}, or some lie too deep or cannot be read. What a command changes of the configuration and hooks of others is not put back.",
                 escape_controls(&self.places.dir.display().to_string())
@@ -171,17 +173,13 @@ impl GitWatch {
         })
     }
 
-    fn named(&self) -> Vec<PathBuf> {
+    fn named(&self, noted: &NotedFiles) -> Vec<PathBuf> {
         let dir = self.places.dir.as_path();
-        let mut noting = Noting {
-            dir,
-            before: None,
-            noted: NotedFiles::new(),
-        };
+        let mut noting = Noting::new(dir, None);
         for path in &self.places.user_config {
             noting.file(path, Role::Config);
         }
-        named_by(&self.git, &noting.noted, dir)
+        named_by(noted, &noting.noted, dir)
     }
 
     /// A command has ended: what git could not end in the sandbox of a linked worktree is ended.
@@ -189,20 +187,33 @@ impl GitWatch {
         self.linked.iter().for_each(LinkedWorktree::conclude);
     }
 
-    /// What is different now.
+    /// What is different now. Rights to folders that a command has taken away are given back first: it may hide something there.
     pub(crate) fn changes(&self) -> WatchedChanges {
         let made = self.repositories.new_since(&self.places.dir);
+        let now = self.now(&made);
+        let unique = |folders: Vec<PathBuf>, others: &[PathBuf]| {
+            let all: BTreeSet<PathBuf> = folders.into_iter().chain(others.to_owned()).collect();
+            all.into_iter().collect::<Vec<_>>()
+        };
+        let mut closed = unique(now.closed, &made.closed);
+        closed.retain(|path| !self.closed.contains(path));
         WatchedChanges {
-            git: self.git_changes(&made).into_keys().collect(),
+            git: self.git_changes(&now.git).into_keys().collect(),
             told: difference(&self.told, &self.told_now(Some(&self.told))),
             is_cut: made.is_cut,
+            given_back: unique(now.given_back, &made.given_back),
+            closed: tops(closed),
         }
     }
 
-    fn git_changes(&self, made: &RepositorySearch) -> BTreeMap<PathBuf, Change> {
-        let now = self.git_now(Some(made));
-        let crowded: Vec<&PathBuf> = of_folders(&now).collect();
-        let changed = difference(&self.git, &now).into_iter().filter_map(|path| {
+    fn seen_changes(&self) -> BTreeMap<PathBuf, Change> {
+        let made = self.repositories.new_since(&self.places.dir);
+        self.git_changes(&self.now(&made).git)
+    }
+
+    fn git_changes(&self, now: &NotedFiles) -> BTreeMap<PathBuf, Change> {
+        let crowded: Vec<&PathBuf> = of_folders(now).collect();
+        let changed = difference(&self.git, now).into_iter().filter_map(|path| {
             let found = now.get(&path);
             // The folder stands for what is in it.
             let is_hidden = |folder: &&PathBuf| path.starts_with(folder) && path != **folder;
@@ -229,6 +240,13 @@ impl GitWatch {
             let known = before.and_then(|before| before.bytes.as_deref());
             return now?.reduced(|text| plain_todo(text, known.unwrap_or_default()));
         }
+        let is_top = |value: &str| self.is_top_of(path, value);
+        if let (Some(before), Some(now), Role::WorktreeConfig) = (before, now, role) {
+            let settings = before.bytes.as_deref().zip(now.bytes.as_deref());
+            if settings.is_some_and(|(before, now)| has_other_settings_of(before, now)) {
+                return now.reduced(<[u8]>::to_vec);
+            }
+        }
         if let Some(before) = before {
             let is_gone = now.is_none() && self.is_gone(path);
             return (!is_gone).then(|| before.clone());
@@ -240,21 +258,22 @@ impl GitWatch {
             Role::CommonDir => self.is_own_worktree(path),
             Role::WorktreeFiles => true,
             // What was moved or copied within the workspace; and where there were too many files it is not known which are new.
-            Role::Whole | Role::Config | Role::RebaseTodo => {
+            Role::Whole | Role::Config | Role::WorktreeConfig | Role::RebaseTodo => {
                 self.git.values().any(is_copy)
                     || of_folders(&self.git).any(|folder| path.starts_with(folder))
             }
         };
         match role {
             _ if is_left => Some(now.clone()),
-            Role::Config => now.reduced(plain_config),
+            Role::Config => now.reduced(|text| plain_config(text, is_top)),
+            Role::WorktreeConfig => now.reduced(|text| plain_worktree(text, is_top)),
             _ => None,
         }
     }
 
     /// Whether the repository or worktree to which `path` belonged is gone.
     fn is_gone(&self, path: &Path) -> bool {
-        let is_there = |path: &Path| fs::symlink_metadata(self.places.dir.join(path)).is_ok();
+        let is_there = |path: &Path| is_there(&self.places.dir.join(path));
         let nested = self.repositories.found.iter();
         let mut nested = nested.filter(|repository| path.starts_with(repository));
         if nested.any(|repository| !is_there(repository)) {
@@ -268,6 +287,25 @@ impl GitWatch {
             })
         });
         worktree.is_some_and(|worktree| !is_there(worktree))
+    }
+
+    /// Whether `value`, the `core.worktree` in the configuration at `path`, is where the files of a submodule are: the folder whose `.git` leads back.
+    fn is_top_of(&self, path: &Path, value: &str) -> bool {
+        let dir = &self.places.dir;
+        let Some(repository) = path.parent() else {
+            return false;
+        };
+        let is_module = repository.parent().is_some_and(|above| {
+            let mut parts = above.components();
+            parts.any(|part| part.as_os_str() == MODULES)
+        });
+        let top = beneath(dir, &dir.join(repository).join(value));
+        let Some(top) = top.filter(|_| is_module && Path::new(value).is_relative()) else {
+            return false;
+        };
+        let is_real = dir.join(&top).canonicalize().ok() == Some(dir.join(&top));
+        let leads_back = self.led_to(&top.join(".git"));
+        is_real && leads_back.is_ok_and(|led_to| led_to == repository)
     }
 
     fn led_to(&self, path: &Path) -> Result<PathBuf, Elsewhere> {
@@ -314,31 +352,39 @@ impl GitWatch {
     /// Makes what was changed what it was. What it is instead is copied into the new folder `keep` first: the user may have changed it while the command ran.
     pub(crate) fn put_back(&self, changed: &[PathBuf], keep: Option<&Path>) -> PutBack {
         let kept = keep.filter(|keep| keep_copies(&self.places.dir, changed, keep));
-        let seen = || self.git_changes(&self.repositories.new_since(&self.places.dir));
-        let mut left = seen();
+        let mut left = self.seen_changes();
+        let mut aside = Vec::new();
         // Of a large folder not everything is seen at once.
         for _ in 0..MAX_ROUNDS {
-            let failed = self.put_back_seen(&left);
-            left = seen();
+            let failed = self.put_back_seen(&left, &mut aside);
+            left = self.seen_changes();
             if left.keys().all(|path| failed.contains(path)) {
                 break;
             }
         }
         PutBack {
             failed: left.into_keys().collect(),
+            aside,
             kept: kept.map(Path::to_owned),
         }
     }
 
-    fn put_back_seen(&self, changes: &BTreeMap<PathBuf, Change>) -> Vec<PathBuf> {
-        let failed = |(path, change): &(&PathBuf, &Change)| {
+    fn put_back_seen(
+        &self,
+        changes: &BTreeMap<PathBuf, Change>,
+        aside: &mut Vec<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let mut is_failure = |(path, change): &(&PathBuf, &Change)| {
             let Some((base, rest)) = self.base_of(path) else {
                 return true;
             };
             let is_new = !self.git.contains_key(*path);
             let done = match change.is_folder && change.wanted.is_none() {
                 true => remove_new(base, rest, |name| self.git.contains_key(&path.join(name))),
-                false => put_back(base, rest, change.wanted.as_ref(), !is_new),
+                false => put_back(base, rest, change.wanted.as_ref(), !is_new).map(|folder| {
+                    let name = folder.as_deref().and_then(Path::file_name);
+                    aside.extend(name.map(|name| path.with_file_name(name)));
+                }),
             };
             done.is_err()
         };
@@ -346,7 +392,7 @@ impl GitWatch {
         let is_new = |(path, _): &(&PathBuf, &Change)| !self.git.contains_key(*path);
         let new = changes.iter().filter(is_new);
         let old = changes.iter().filter(|change| !is_new(change));
-        let failed = new.chain(old).filter(failed);
+        let failed = new.chain(old).filter(|change| is_failure(change));
         failed.map(|(path, _)| path.clone()).collect()
     }
 
@@ -359,25 +405,32 @@ impl GitWatch {
         })
     }
 
-    /// What is there: of the repositories noted before, and of those `made` since.
-    fn git_now(&self, made: Option<&RepositorySearch>) -> NotedFiles {
-        let mut noting = Noting {
-            dir: &self.places.dir,
-            before: made.map(|_| &self.git),
-            noted: NotedFiles::new(),
-        };
+    fn now(&self, made: &RepositorySearch) -> Now {
+        let noting = Noting::new(&self.places.dir, Some(&self.seen));
+        let mut noting = noting.after(&self.git, &self.closed);
+        self.note_repositories(&mut noting, Some(made));
+        note_named(&mut noting, &self.named);
+        Now {
+            git: noting.noted,
+            given_back: noting.given_back,
+            closed: noting.closed,
+        }
+    }
+
+    /// Notes the repositories noted before, and those `made` since.
+    fn note_repositories(&self, noting: &mut Noting<'_>, made: Option<&RepositorySearch>) {
         let own = PathBuf::from(".git");
         let made = made.into_iter().flat_map(|made| &made.found);
         let nested = self.repositories.found.iter().chain(made);
         for path in std::iter::once(&own).chain(nested) {
             let found = fs::symlink_metadata(self.places.dir.join(path));
             if found.as_ref().is_ok_and(|found| found.is_dir()) {
-                note_repository(&mut noting, path);
+                note_repository(noting, path);
             } else if found.is_ok() {
                 // A link, or the file that names the repository of a linked worktree or a submodule.
                 noting.file(path, Role::GitFile);
                 if let Ok(repository) = self.led_to(path) {
-                    note_repository(&mut noting, &repository);
+                    note_repository(noting, &repository);
                     // That of a linked worktree takes its configuration and hooks from the one around it.
                     let around = repository
                         .parent()
@@ -386,14 +439,14 @@ impl GitWatch {
                         .and_then(Path::parent)
                         .filter(|around| *around != own);
                     if let Some(around) = around {
-                        note_repository(&mut noting, around);
+                        note_repository(noting, around);
                     }
                 }
             }
         }
         if let Some(linked) = &self.linked {
-            note_worktree(&mut noting, &linked.own);
-            note_links(&mut noting, &linked.common);
+            note_worktree(noting, &linked.own);
+            note_links(noting, &linked.common);
         }
         for program in &self.places.programs {
             let found = fs::symlink_metadata(self.places.dir.join(program));
@@ -401,23 +454,14 @@ impl GitWatch {
                 noting.file(program, Role::Whole);
             }
         }
-        for path in &self.named {
-            let found = fs::symlink_metadata(self.places.dir.join(path));
-            match found.is_ok_and(|found| found.is_dir()) {
-                true => noting.folder(path, 1),
-                false => noting.file(path, Role::Whole),
-            }
-        }
-        noting.noted
     }
 
     fn told_now(&self, before: Option<&NotedFiles>) -> NotedFiles {
         let places = &self.places;
-        let mut noting = Noting {
-            dir: &places.dir,
-            before,
-            noted: NotedFiles::new(),
-        };
+        let mut noting = Noting::new(&places.dir, None);
+        if let Some(before) = before {
+            noting = noting.after(before, &self.closed);
+        }
         let others = TOLD.iter().map(Path::new);
         for path in places.files.iter().map(PathBuf::as_path).chain(others) {
             noting.file(path, Role::Whole);
@@ -435,15 +479,32 @@ fn of_folders(noted: &NotedFiles) -> impl Iterator<Item = &PathBuf> {
     folders.map(|(path, _)| path)
 }
 
+/// Those of `folders`, which are sorted, that are in no other.
+fn tops(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    folders.dedup_by(|next, kept| next.starts_with(kept));
+    folders
+}
+
+/// Notes what configurations name.
+fn note_named(noting: &mut Noting<'_>, named: &[PathBuf]) {
+    for path in named {
+        let found = fs::symlink_metadata(noting.dir.join(path));
+        match found.is_ok_and(|found| found.is_dir()) {
+            true => noting.folder(path, 1),
+            false => noting.file(path, Role::Whole),
+        }
+    }
+}
+
 /// Notes a repository, and those of its worktrees and submodules.
 fn note_repository(noting: &mut Noting<'_>, repository: &Path) {
     note_own(noting, repository);
     let worktrees = repository.join(WORKTREES);
-    for name in names(&noting.dir.join(&worktrees)) {
+    for name in noting.names(&worktrees) {
         note_worktree(noting, &worktrees.join(name));
     }
     let mut modules = MAX_MODULES;
-    note_modules(noting, &repository.join("modules"), &mut modules, 4);
+    note_modules(noting, &repository.join(MODULES), &mut modules, 4);
 }
 
 fn note_own(noting: &mut Noting<'_>, repository: &Path) {
@@ -463,23 +524,24 @@ fn note_own(noting: &mut Noting<'_>, repository: &Path) {
 /// Notes links through which git would write elsewhere: what it logs of a branch whose name is a command would run in a shell's start file. References may be
 /// links to others; see `core.preferSymlinkRefs` in git-config(1).
 fn note_links(noting: &mut Noting<'_>, repository: &Path) {
-    let objects = fs::symlink_metadata(noting.dir.join(repository.join("objects")));
-    let has_objects = objects.is_ok_and(|found| found.is_dir());
+    let objects = repository.join("objects");
+    // A link to one that other repositories share is none to look into.
+    let has_objects = noting.open(&objects).is_some();
     let written = WRITTEN
         .iter()
         .filter(|name| has_objects || !name.starts_with("objects/"));
     let mut folders: Vec<PathBuf> = written.map(|name| repository.join(name)).collect();
     folders.push(repository.to_owned());
     while let Some(folder) = folders.pop() {
-        for (name, kind) in entries(&noting.dir.join(&folder)).into_iter().flatten() {
-            if kind.is_symlink() {
-                let path = folder.join(name);
-                if !leads_to_reference(&noting.dir.join(&path)) {
-                    noting.file(&path, Role::Whole);
-                }
-            } else if kind.is_dir() && folder != repository {
-                folders.push(folder.join(name));
+        let seen = noting.links(&folder);
+        for name in seen.links {
+            let path = folder.join(name);
+            if !leads_to_reference(&noting.dir.join(&path)) {
+                noting.file(&path, Role::Whole);
             }
+        }
+        if folder != repository {
+            folders.extend(seen.folders.iter().map(|name| folder.join(name)));
         }
     }
 }
@@ -498,20 +560,20 @@ fn note_worktree(noting: &mut Noting<'_>, own: &Path) {
 
 /// Repositories of submodules, whose names may have several parts.
 fn note_modules(noting: &mut Noting<'_>, folder: &Path, left: &mut usize, depth: usize) {
-    for name in names(&noting.dir.join(folder)) {
+    for name in noting.names(folder) {
         if *left == 0 {
+            noting.closed.push(folder.to_owned());
             return;
         }
         let module = folder.join(name);
-        let place = noting.dir.join(&module);
-        if !fs::symlink_metadata(&place).is_ok_and(|found| found.is_dir()) {
+        if noting.open(&module).is_none() {
             continue;
         }
-        if place.join("HEAD").exists() {
+        if noting.dir.join(&module).join("HEAD").exists() {
             *left -= 1;
             note_own(noting, &module);
             if depth > 0 {
-                note_modules(noting, &module.join("modules"), left, depth - 1);
+                note_modules(noting, &module.join(MODULES), left, depth - 1);
             }
         } else if depth > 0 {
             note_modules(noting, &module, left, depth - 1);

@@ -5,6 +5,7 @@
 //! from the command's; [`words`] is what is said of it; [`git_watch`] puts back what
 //! git would run. Entered by [`super::child::ProgramSpec`]; chosen by `app`, used by `tools` and `pipeline`. It asks nobody and knows no tool.
 
+mod folders;
 pub(crate) mod git_watch;
 #[cfg(all(
     target_os = "linux",

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -12,8 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, chmodat, mkdirat, openat, renameat, statat, unlinkat,
+    Access, AtFlags, Dir, Mode, OFlags, accessat, fchmod, fstat, mkdirat, openat, renameat, statat,
+    unlinkat,
 };
+
+use super::folders::{FOLDER, Lister, Opened};
 
 /// Largest file that is kept to be put back.
 const MAX_KEPT_BYTES: u64 = 1 << 20;
@@ -21,14 +25,12 @@ const MAX_KEPT_BYTES: u64 = 1 << 20;
 pub(super) const MAX_FILES: usize = 500;
 /// Most names of one folder that are passed over.
 const MAX_PASSED: usize = 50_000;
+/// Most names that are read where links are looked for.
+const MAX_NAMES: usize = 1_000_000;
 /// Most changed files of which a copy is kept.
 const MAX_COPIES: usize = 50;
 /// The system's clock for files may stand still so long: what was changed within this time can be changed again and look the same.
 const CLOCK_TICK_NANOS: i128 = 50_000_000;
-/// How the open folder is opened again.
-const FOLDER: OFlags = OFlags::DIRECTORY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 
 /// Files by path.
 pub(super) type NotedFiles = BTreeMap<PathBuf, Noted>;
@@ -40,6 +42,8 @@ pub(super) enum Role {
     Whole,
     /// Configuration.
     Config,
+    /// That of one worktree alone.
+    WorktreeConfig,
     /// What a rebase still has to do.
     RebaseTodo,
     /// A `.git` that leads to a repository elsewhere.
@@ -138,37 +142,155 @@ pub(super) fn difference(before: &NotedFiles, after: &NotedFiles) -> Vec<PathBuf
     gone.chain(new.cloned()).collect()
 }
 
-/// The entries of a folder that is no link; an error when it may not be listed.
-pub(super) fn entries(
-    folder: &Path,
-) -> io::Result<impl Iterator<Item = (OsString, FileType)> + use<>> {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
-    let entries = is_folder.then(|| fs::read_dir(folder)).transpose()?;
-    let entries = entries.into_iter().flatten().map_while(Result::ok);
-    Ok(entries.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?))))
-}
-
-/// The first names in a folder that is no link.
-pub(super) fn names(folder: &Path) -> impl Iterator<Item = OsString> + use<> {
-    let entries = entries(folder).into_iter().flatten();
-    entries.take(MAX_FILES).map(|(name, _)| name)
-}
-
 /// Every repository has a dozen of git's own samples, which it never runs.
 fn is_sample(name: &OsStr) -> bool {
     name.as_bytes().ends_with(b".sample")
 }
 
+/// What is in a folder, as far as it matters where links are looked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SeenFolder {
+    stamp: Option<Stamp>,
+    pub(super) folders: Vec<OsString>,
+    pub(super) links: Vec<OsString>,
+}
+
+/// Folders by path.
+pub(super) type SeenFolders = BTreeMap<PathBuf, SeenFolder>;
+
 /// Notes files.
 pub(super) struct Noting<'a> {
     /// What the paths are in, unless they are absolute.
     pub dir: &'a Path,
-    /// What was noted before: of what was not touched since, nothing is read again.
-    pub before: Option<&'a NotedFiles>,
+    lister: io::Result<Lister>,
+    /// What was noted before a command: of what was not touched since, nothing is read again.
+    before: Option<&'a NotedFiles>,
+    /// The same of folders.
+    seen_before: Option<&'a SeenFolders>,
+    /// Folders that could not be seen before a command, which leaves their rights as they are; none before there was one.
+    closed_before: Option<&'a [PathBuf]>,
+    names_left: usize,
     pub noted: NotedFiles,
+    pub seen: SeenFolders,
+    /// Folders whose rights were given back.
+    pub given_back: Vec<PathBuf>,
+    /// Folders in which not everything could be seen.
+    pub closed: Vec<PathBuf>,
 }
 
-impl Noting<'_> {
+impl<'a> Noting<'a> {
+    pub(super) fn new(dir: &'a Path, seen_before: Option<&'a SeenFolders>) -> Self {
+        Self {
+            dir,
+            lister: Lister::new(dir),
+            before: None,
+            seen_before,
+            closed_before: None,
+            names_left: MAX_NAMES,
+            noted: NotedFiles::new(),
+            seen: SeenFolders::new(),
+            given_back: Vec::new(),
+            closed: Vec::new(),
+        }
+    }
+
+    /// After a command. Rights to folders that are missing are given back, unless they were `closed` before.
+    pub(super) fn after(mut self, noted: &'a NotedFiles, closed: &'a [PathBuf]) -> Self {
+        self.before = Some(noted);
+        self.closed_before = Some(closed);
+        self
+    }
+
+    /// The folder at `path`, if there is one that can be listed and entered.
+    pub(super) fn open(&mut self, path: &Path) -> Option<Opened> {
+        let is_open = |closed: &[PathBuf]| !closed.iter().any(|closed| closed == path);
+        let gives_back = self.closed_before.is_some_and(is_open);
+        let opened = match &self.lister {
+            Ok(lister) => lister.open(path, gives_back),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => Err(error.kind().into()),
+        };
+        match opened {
+            Ok(opened) => {
+                let opened = opened?;
+                if opened.was_given_back {
+                    self.given_back.push(path.to_owned());
+                }
+                Some(opened)
+            }
+            Err(_) => {
+                self.closed.push(path.to_owned());
+                None
+            }
+        }
+    }
+
+    /// The folders and links in a folder, which is read only where it has changed since it was seen: a name that is new in it changes it.
+    pub(super) fn links(&mut self, folder: &Path) -> SeenFolder {
+        let place = self.dir.join(folder);
+        let before = self.seen_before.and_then(|before| before.get(folder));
+        let unchanged = before.filter(|seen| {
+            let found = fs::symlink_metadata(&place);
+            let is_settled = |stamp: &&Stamp| stamp.is_settled;
+            let stamp = seen.stamp.as_ref().filter(is_settled);
+            stamp.is_some_and(|stamp| found.is_ok_and(|found| Stamp::of(&found) == *stamp))
+        });
+        let seen = unchanged
+            .cloned()
+            .unwrap_or_else(|| self.read_links(folder));
+        if seen.stamp.is_some() {
+            self.seen.insert(folder.to_owned(), seen.clone());
+        }
+        seen
+    }
+
+    fn read_links(&mut self, folder: &Path) -> SeenFolder {
+        let mut seen = SeenFolder::default();
+        let Some(opened) = self.open(folder) else {
+            return seen;
+        };
+        // Before the names: what comes later is seen by the next look.
+        let stamp = Stamp::of(&opened.found);
+        let left = &mut self.names_left;
+        let done = opened.list(|name, kind| {
+            match kind {
+                rustix::fs::FileType::Directory => seen.folders.push(name.to_owned()),
+                rustix::fs::FileType::Symlink => seen.links.push(name.to_owned()),
+                _ => {}
+            }
+            *left = left.saturating_sub(1);
+            match *left {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        if done.is_err() || self.names_left == 0 {
+            self.closed.push(folder.to_owned());
+        } else {
+            seen.stamp = Some(stamp);
+        }
+        seen
+    }
+
+    /// The first names in a folder.
+    pub(super) fn names(&mut self, folder: &Path) -> Vec<OsString> {
+        let mut names = Vec::new();
+        let Some(opened) = self.open(folder) else {
+            return names;
+        };
+        let done = opened.list(|name, _| {
+            names.push(name.to_owned());
+            match names.len() > MAX_FILES {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if done.is_err() || names.len() > MAX_FILES {
+            self.closed.push(folder.to_owned());
+        }
+        names
+    }
+
     /// Notes the files of a folder, and of those in it down to `depth`; of a folder with too many, or that may not be listed, the folder itself.
     pub(super) fn folder(&mut self, folder: &Path, depth: usize) {
         if !self.files_of(folder, depth) {
@@ -179,26 +301,29 @@ impl Noting<'_> {
 
     /// False when not all could be noted.
     fn files_of(&mut self, folder: &Path, depth: usize) -> bool {
-        let Ok(entries) = entries(&self.dir.join(folder)) else {
-            return false;
+        let Some(opened) = self.open(folder) else {
+            return !self.closed.iter().any(|closed| closed == folder);
         };
-        let (mut noted, mut passed) = (0, 0);
-        for (name, kind) in entries {
-            if is_sample(&name) || (kind.is_dir() && depth <= 1) {
-                passed += 1;
-            } else {
-                noted += 1;
-                let path = folder.join(name);
-                match kind.is_dir() {
-                    true => self.folder(&path, depth - 1),
-                    false => self.file(&path, Role::Whole),
-                }
+        let mut found = Vec::new();
+        let mut passed = 0;
+        let done = opened.list(|name, kind| {
+            match is_sample(name) || (kind.is_dir() && depth <= 1) {
+                true => passed += 1,
+                false => found.push((folder.join(name), kind)),
             }
-            if noted > MAX_FILES || passed > MAX_PASSED {
-                return false;
+            match found.len() > MAX_FILES || passed > MAX_PASSED {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        let is_whole = found.len() <= MAX_FILES && passed <= MAX_PASSED;
+        for (path, kind) in found {
+            match kind.is_dir() {
+                true => self.folder(&path, depth - 1),
+                false => self.file(&path, Role::Whole),
             }
         }
-        true
+        is_whole && done.is_ok()
     }
 
     /// Notes what is at `path`.
@@ -243,14 +368,24 @@ pub(super) fn open_base(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
 }
 
+/// Gives the owner the right to change what is in a folder back, if a command has taken it away.
+fn make_changeable(folder: &OwnedFd) {
+    if accessat(folder, ".", Access::WRITE_OK, AtFlags::empty()).is_err()
+        && let Ok(found) = fstat(folder)
+    {
+        // Where it is not ours, what follows fails.
+        let _refused = fchmod(folder, Mode::from_raw_mode(found.st_mode) | Mode::RWXU);
+    }
+}
+
 /// Makes the file at `path` beneath `base` what `noted` says, or removes it. With `may_make_folders` those on the way are made; else nothing is done without
-/// them.
+/// them. The new name of a folder that was in the file's place.
 pub(super) fn put_back(
     base: &OwnedFd,
     path: &Path,
     noted: Option<&Noted>,
     may_make_folders: bool,
-) -> io::Result<()> {
+) -> io::Result<Option<PathBuf>> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut at: OwnedFd = openat(base, ".", FOLDER, Mode::empty())?;
     for part in path.parent().unwrap_or(Path::new("")) {
@@ -259,18 +394,23 @@ pub(super) fn put_back(
         match is_folder {
             Ok(true) => {}
             // What is to be removed is gone already.
-            _ if noted.is_none() || !may_make_folders => return Ok(()),
+            _ if noted.is_none() || !may_make_folders => return Ok(None),
             Ok(false) => {
+                make_changeable(&at);
                 unlinkat(&at, part, AtFlags::empty())?;
                 mkdirat(&at, part, Mode::from_raw_mode(0o755))?;
             }
-            Err(_) => mkdirat(&at, part, Mode::from_raw_mode(0o755))?,
+            Err(_) => {
+                make_changeable(&at);
+                mkdirat(&at, part, Mode::from_raw_mode(0o755))?;
+            }
         }
         at = openat(&at, part, FOLDER, Mode::empty())?;
     }
+    make_changeable(&at);
     let Some(noted) = noted else {
         return match unlinkat(&at, name, AtFlags::empty()) {
-            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         };
     };
@@ -285,18 +425,21 @@ pub(super) fn put_back(
         let mode = Mode::from_raw_mode(noted.mode & 0o7777);
         let mut file = File::from(openat(&at, &fresh, flags, mode)?);
         file.write_all(bytes)?;
-        rustix::fs::fchmod(&file, mode)?;
+        fchmod(&file, mode)?;
     }
+    let mut aside = None;
     renameat(&at, &fresh, &at, name)
         .or_else(|_| {
             // A folder that was put in its place goes aside, with what is in it.
-            renameat(&at, name, &at, format!("{fresh}-folder"))?;
+            let other = format!("{fresh}-folder");
+            renameat(&at, name, &at, &other)?;
+            aside = Some(path.with_file_name(other));
             renameat(&at, &fresh, &at, name)
         })
         .inspect_err(|_| {
             let _left = unlinkat(&at, &fresh, AtFlags::empty());
         })?;
-    Ok(())
+    Ok(aside)
 }
 
 /// Removes the files of the folder at `path` beneath `base` that are not `known`.
@@ -307,17 +450,9 @@ pub(super) fn remove_new(
 ) -> io::Result<()> {
     let mut at: OwnedFd = openat(base, ".", FOLDER, Mode::empty())?;
     for part in path {
-        at = openat(&at, part, FOLDER, Mode::empty()).or_else(|error| {
-            let found = statat(&at, part, AtFlags::SYMLINK_NOFOLLOW)?;
-            let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
-            if error != rustix::io::Errno::ACCESS || !kind.is_dir() {
-                return Err(error);
-            }
-            // It may not be listed.
-            chmodat(&at, part, Mode::from_raw_mode(0o755), AtFlags::empty())?;
-            openat(&at, part, FOLDER, Mode::empty())
-        })?;
+        at = openat(&at, part, FOLDER, Mode::empty())?;
     }
+    make_changeable(&at);
     for entry in Dir::read_from(at.as_fd())? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());

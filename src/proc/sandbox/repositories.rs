@@ -1,13 +1,17 @@
 //! Where else git would run something: repositories that lie in folders which commands may change, and programs there that git's configuration names.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
+use super::folders::{Lister, is_there};
 use super::linked_worktree::pointer;
-use super::noted_files::{NotedFiles, Role, Stamp, entries};
+use super::noted_files::{NotedFiles, Role, Stamp};
 use crate::base::word_list::WordList;
 
 /// What is looked at for repositories before the first command: an open folder costs as much as fifty entries. Before later ones only what has changed is.
@@ -34,16 +38,28 @@ const KEYS: WordList = WordList(
     "hookspath fsmonitor sshcommand gitproxy pager editor askpass program command textconv clean smudge process driver helper attributesfile path",
 );
 
+/// Those of them whose values are no programs.
+const FILES: WordList = WordList("hookspath attributesfile path");
+
+/// Fewest folders of which some are read by other threads.
+const MIN_SHARED: usize = 48;
+/// Threads among which folders are shared.
+const THREADS: usize = 3;
+
 /// Where repositories are, and the folders in which none was.
 #[derive(Debug, Default)]
 pub(super) struct RepositorySearch {
     /// The `.git` of repositories, and folders that are one by themselves: as paths in the workspace, or absolute in other folders. Not the `.git` of the
     /// workspace.
     pub found: Vec<PathBuf>,
-    /// Every folder that was seen; those whose names were all read with what the system said of them.
-    folders: BTreeMap<PathBuf, Option<Stamp>>,
+    /// Every folder that was seen, its path as bytes, by which it comes before those in it; with what the system said of it unless that is never compared.
+    folders: BTreeMap<OsString, Option<Stamp>>,
     /// There was more than is looked at.
     pub is_cut: bool,
+    /// Folders whose rights were given back.
+    pub given_back: Vec<PathBuf>,
+    /// Folders that cannot be listed.
+    pub closed: Vec<PathBuf>,
 }
 
 /// How much is looked at.
@@ -60,7 +76,7 @@ impl RepositorySearch {
         let others = added.iter().filter(|other| !other.starts_with(dir));
         let tops = std::iter::once(PathBuf::new()).chain(others.cloned());
         let mut search = Self::default();
-        search.run(dir, tops.collect(), BEFORE, &BTreeMap::new());
+        search.run(dir, tops.collect(), BEFORE, &Self::default(), false);
         search
     }
 
@@ -70,31 +86,51 @@ impl RepositorySearch {
         if self.folders.len() > 2 * MAX_FOLDERS {
             return Self::of(dir, added);
         }
-        let made = self.new_since(dir);
+        let made = self.looked_again(dir, false);
         self.folders.extend(made.folders);
         self.found.extend(made.found);
-        self.found
-            .retain(|path| fs::symlink_metadata(dir.join(path)).is_ok());
+        self.found.retain(|path| is_there(&dir.join(path)));
+        self.closed.extend(made.closed);
         self.is_cut |= made.is_cut;
         self
     }
 
-    /// What a command has made since: only folders that changed, and what is new in them, are read.
+    /// What a command has made since: only folders that changed, and what is new in them, are read. Rights that it took away are given back.
     pub(super) fn new_since(&self, dir: &Path) -> Self {
-        let is_changed = |folder: &Path, stamp: &Option<Stamp>| {
-            let Some(stamp) = stamp else {
-                return false;
-            };
-            let found = fs::symlink_metadata(dir.join(folder));
-            let is_same = |now: Stamp| now == *stamp && stamp.is_settled;
-            found.is_ok_and(|found| found.is_dir() && !is_same(Stamp::of(&found)))
-        };
-        let changed = self.folders.iter();
-        let changed = changed.filter(|(folder, stamp)| is_changed(folder, stamp));
-        let changed = changed.map(|(folder, _)| folder.clone()).collect();
+        self.looked_again(dir, true)
+    }
+
+    fn looked_again(&self, dir: &Path, gives_back: bool) -> Self {
+        let known = self.folders.iter();
+        let known: Vec<(&Path, &Stamp)> = known
+            .filter_map(|(folder, stamp)| Some((Path::new(folder), stamp.as_ref()?)))
+            .collect();
+        let look = |(folder, stamp): &(&Path, &Stamp)| Look::at(&dir.join(folder), stamp);
+        let looks = map_shared(&known, &look);
         let mut search = Self::default();
-        search.run(dir, changed, AFTER, &self.folders);
+        let lister = Lister::new(dir);
+        let mut changed = Vec::new();
+        for (known, mut seen) in known.iter().zip(looks) {
+            let folder = known.0;
+            if seen == Look::Refused {
+                // By now the folders around it can be entered.
+                seen = look(known);
+            }
+            if matches!(seen, Look::Same | Look::Gone) {
+                continue;
+            }
+            changed.push(folder.to_owned());
+            if gives_back && let Ok(lister) = &lister {
+                let opened = lister.open(folder, !self.closed.iter().any(|it| it == folder));
+                let was_given_back = opened.is_ok_and(|it| it.is_some_and(|it| it.was_given_back));
+                search
+                    .given_back
+                    .extend(was_given_back.then(|| folder.to_owned()));
+            }
+        }
+        search.run(dir, changed, AFTER, self, gives_back);
         search.found.retain(|path| !self.found.contains(path));
+        search.closed.retain(|path| !self.closed.contains(path));
         search
     }
 
@@ -104,43 +140,127 @@ impl RepositorySearch {
         dir: &Path,
         tops: Vec<PathBuf>,
         mut left: SearchLimits,
-        known: &BTreeMap<PathBuf, Option<Stamp>>,
+        known: &Self,
+        gives_back: bool,
     ) {
-        let mut folders: VecDeque<_> = tops.into_iter().map(|top| (top, 0)).collect();
-        while let Some((folder, depth)) = folders.pop_front() {
-            if left.folders == 0 || left.entries == 0 || self.found.len() >= left.repositories {
-                self.is_cut = true;
-                break;
+        let lister = match Lister::new(dir) {
+            Ok(lister) => lister,
+            Err(_) => {
+                let closed = tops.into_iter().filter(|top| is_there(&dir.join(top)));
+                self.closed.extend(closed);
+                return;
             }
-            left.folders -= 1;
-            let place = dir.join(&folder);
-            // Before the names: what comes later is seen by the next look.
-            let stamp = fs::symlink_metadata(&place).map(|found| Stamp::of(&found));
-            let listing = Listing::of(&place, &mut left.entries);
-            let git = folder.join(".git");
-            if listing.has_git && git != Path::new(".git") {
-                self.found.push(git);
-            }
-            if listing.is_repository {
-                self.found.push(folder.clone());
-                continue;
-            }
-            let is_too_deep = depth >= left.depth && !listing.folders.is_empty();
-            self.is_cut |= listing.is_cut || is_too_deep;
-            for name in listing.folders {
-                let below = folder.join(name);
-                if known.contains_key(&below) {
+        };
+        let entries = AtomicUsize::new(left.entries);
+        let read = |folder: &PathBuf| {
+            let gives_back = gives_back && !known.closed.contains(folder);
+            let limit = entries.load(Ordering::Relaxed);
+            let listing = Listing::of(&lister, (dir, folder), gives_back, limit);
+            let seen = listing.entries.min(limit);
+            let _ = entries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(seen))
+            });
+            listing
+        };
+        let mut level: Vec<PathBuf> = tops;
+        let mut depth = 0;
+        while !level.is_empty() {
+            let unread = level.split_off(level.len().min(left.folders));
+            left.folders -= level.len();
+            let listings = map_shared(&level, &read);
+            let mut below = Vec::new();
+            for (folder, listing) in level.into_iter().zip(listings) {
+                if self.found.len() >= left.repositories {
+                    self.is_cut = true;
+                    return;
+                }
+                if listing.was_given_back {
+                    self.given_back.push(folder.clone());
+                }
+                if listing.is_closed {
+                    self.closed.push(folder.clone());
+                }
+                let git = folder.join(".git");
+                if listing.has_git && git != Path::new(".git") {
+                    self.found.push(git);
+                }
+                if listing.is_repository {
+                    self.found.push(folder);
                     continue;
                 }
-                self.folders.insert(below.clone(), None);
-                if !is_too_deep {
-                    folders.push_back((below, depth + 1));
+                let is_too_deep = depth >= left.depth && !listing.folders.is_empty();
+                self.is_cut |= listing.is_cut || is_too_deep;
+                for name in listing.folders {
+                    let path = folder.join(name);
+                    if known.folders.contains_key(path.as_os_str()) {
+                        continue;
+                    }
+                    match is_too_deep {
+                        true => drop(self.folders.insert(path.into(), None)),
+                        false => below.push(path),
+                    }
                 }
+                let stamp = listing.stamp.filter(|_| !listing.is_cut);
+                self.folders.insert(folder.into(), stamp);
             }
-            let stamp = stamp.ok().filter(|_| !listing.is_cut);
-            self.folders.insert(folder, stamp);
+            if !unread.is_empty() || (entries.load(Ordering::Relaxed) == 0 && !below.is_empty()) {
+                self.is_cut = true;
+                let unread = unread.into_iter().chain(below);
+                self.folders
+                    .extend(unread.map(|folder| (folder.into(), None)));
+                return;
+            }
+            level = below;
+            depth += 1;
         }
     }
+}
+
+/// How a folder is, by what the system says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Same,
+    Changed,
+    /// There is none any more.
+    Gone,
+    /// It is not to be known.
+    Refused,
+}
+
+impl Look {
+    fn at(place: &Path, before: &Stamp) -> Self {
+        match fs::symlink_metadata(place) {
+            Ok(found) if !found.is_dir() => Self::Gone,
+            Ok(found) if Stamp::of(&found) == *before && before.is_settled => Self::Same,
+            Ok(_) => Self::Changed,
+            Err(_) if !is_there(place) => Self::Gone,
+            Err(_) => Self::Refused,
+        }
+    }
+}
+
+/// What `read` makes of each of `folders`; many are shared among threads, since most of the time goes by in the system.
+fn map_shared<F: Sync, T: Send>(folders: &[F], read: &(impl Fn(&F) -> T + Sync)) -> Vec<T> {
+    let share = match folders.len() < MIN_SHARED {
+        true => folders.len(),
+        false => folders.len().div_ceil(THREADS),
+    };
+    let (own, others) = folders.split_at(share);
+    let all = |folders: &[F]| folders.iter().map(read).collect::<Vec<T>>();
+    thread::scope(|scope| {
+        let others = others.chunks(share.max(1)).map(|part| {
+            let helper = thread::Builder::new().spawn_scoped(scope, move || all(part));
+            (part, helper)
+        });
+        let others: Vec<_> = others.collect();
+        let mut read = all(own);
+        for (part, helper) in others {
+            // Without a thread it is done here.
+            let done = helper.ok().and_then(|helper| helper.join().ok());
+            read.extend(done.unwrap_or_else(|| all(part)));
+        }
+        read
+    })
 }
 
 /// What a folder holds.
@@ -150,33 +270,38 @@ struct Listing {
     /// It is a repository by itself; see gitrepository-layout(5).
     is_repository: bool,
     folders: Vec<OsString>,
+    entries: usize,
     is_cut: bool,
+    /// It could not be listed.
+    is_closed: bool,
+    was_given_back: bool,
+    stamp: Option<Stamp>,
 }
 
 impl Listing {
-    fn of(place: &Path, left: &mut usize) -> Self {
-        let mut listing = Self::default();
-        let (mut head, mut objects, mut refs, mut common) = (false, false, false, false);
-        let Ok(entries) = entries(place) else {
-            // Its owner took away the right to list it, which git does not need.
-            let has = |name| fs::symlink_metadata(place.join(name)).is_ok();
-            return Self {
-                has_git: has(".git"),
-                is_repository: has("HEAD"),
-                is_cut: true,
-                folders: Vec::new(),
-            };
+    fn of(lister: &Lister, (dir, folder): (&Path, &Path), gives_back: bool, limit: usize) -> Self {
+        let opened = match lister.open(folder, gives_back) {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return Self::default(),
+            Err(_) => return Self::of_closed(&dir.join(folder)),
         };
-        for (name, kind) in entries {
-            if *left == 0 {
+        let mut listing = Self {
+            was_given_back: opened.was_given_back,
+            // Before the names: what comes later is seen by the next look.
+            stamp: Some(Stamp::of(&opened.found)),
+            ..Self::default()
+        };
+        let (mut head, mut objects, mut refs, mut common) = (false, false, false, false);
+        let done = opened.list(|name, kind| {
+            if listing.entries >= limit {
                 listing.is_cut = true;
-                break;
+                return ControlFlow::Break(());
             }
-            *left -= 1;
-            match name.as_encoded_bytes() {
+            listing.entries += 1;
+            match name.as_bytes() {
                 b".git" => {
                     listing.has_git = true;
-                    continue;
+                    return ControlFlow::Continue(());
                 }
                 b"HEAD" => head = true,
                 b"objects" => objects = true,
@@ -185,11 +310,26 @@ impl Listing {
                 _ => {}
             }
             if kind.is_dir() {
-                listing.folders.push(name);
+                listing.folders.push(name.to_owned());
             }
-        }
+            ControlFlow::Continue(())
+        });
+        listing.is_closed = done.is_err();
         listing.is_repository = head && (common || (objects && refs));
         listing
+    }
+
+    /// Of a folder that may be entered, but not listed: git does not need more.
+    fn of_closed(place: &Path) -> Self {
+        let has = |name| fs::symlink_metadata(place.join(name)).is_ok();
+        let found = fs::symlink_metadata(place).ok();
+        Self {
+            has_git: has(".git"),
+            is_repository: has("HEAD"),
+            is_closed: true,
+            stamp: found.map(|found| Stamp::of(&found)),
+            ..Self::default()
+        }
     }
 }
 
@@ -237,7 +377,7 @@ pub(super) fn named_by(noted: &NotedFiles, of_user: &NotedFiles, dir: &Path) -> 
             let leads_to = Path::new(OsStr::from_bytes(bytes));
             named.extend(beneath(dir, &repository.join(leads_to)));
         }
-        if file.role != Role::Config {
+        if !matches!(file.role, Role::Config | Role::WorktreeConfig) {
             continue;
         }
         let text = String::from_utf8_lossy(bytes);
@@ -247,9 +387,9 @@ pub(super) fn named_by(noted: &NotedFiles, of_user: &NotedFiles, dir: &Path) -> 
                 let Some(path) = beneath(dir, &base.join(word)) else {
                     continue;
                 };
-                let is_path = word.contains('/') || key == "hookspath";
-                let is_there = || fs::symlink_metadata(dir.join(&path)).is_ok();
-                if named.len() < MAX_NAMED && (is_path || is_there()) {
+                // A program without a slash is looked for elsewhere.
+                let is_path = word.contains('/') || FILES.has(&key);
+                if named.len() < MAX_NAMED && (is_path || is_there(&dir.join(&path))) {
                     named.insert(path);
                 }
             }

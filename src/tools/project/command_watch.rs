@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids::hex;
-use crate::base::text::{clip, escape_controls};
+use crate::base::text::clip;
 use crate::chat::event::{Event, Level, NullSink};
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_HOOKS, PROJECT_SKILLS};
 use crate::proc::descendants;
-use crate::proc::sandbox::git_watch::{GitWatch, WatchedPlaces};
+use crate::proc::sandbox::git_watch::{GitWatch, WatchedPlaces, list};
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -184,10 +184,6 @@ struct Settled {
 /// Puts back what `who` changed of what git runs, unless a person wants to keep it.
 fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
     let changes = watch.changes();
-    let list = |paths: &[PathBuf]| {
-        let paths = paths.iter().map(|path| path.display().to_string());
-        escape_controls(&paths.collect::<Vec<_>>().join(", "))
-    };
     let mut remarks = String::new();
     let mut is_kept = false;
     if !changes.git.is_empty() {
@@ -213,13 +209,7 @@ fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
                 .is_ok();
         if !is_kept {
             let done = watch.put_back(&changes.git, kept_in(ctx).as_deref());
-            let kept = done.kept.map(|kept| {
-                format!(
-                    " The other version is in {}.",
-                    escape_controls(&kept.display().to_string())
-                )
-            });
-            let kept = kept.unwrap_or_default();
+            let kept = done.where_words();
             remarks = match done.failed.is_empty() {
                 true => format!(
                     "\n[{who} changed {shown}: put back; a command may not change {runs}.{kept}]"
@@ -231,10 +221,8 @@ fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
             };
         }
     }
-    if changes.is_cut {
-        remarks.push_str(&format!(
-            "\n[{who} made more folders than are looked through for repositories of git.]"
-        ));
+    for words in changes.folder_words(who) {
+        remarks.push_str(&format!("\n[{words}]"));
     }
     if !changes.told.is_empty() {
         remarks.push_str(&format!(

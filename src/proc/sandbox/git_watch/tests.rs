@@ -3,6 +3,8 @@
 use super::*;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+mod closed;
+
 fn repository() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().canonicalize().unwrap();
@@ -151,12 +153,15 @@ fn a_folder_in_place_of_a_file_goes_aside() {
         fs::remove_file(path.join(file)).unwrap();
         fs::create_dir_all(path.join(file).join("kept")).unwrap();
     }
-    assert!(undo(&watch).is_empty());
+    let done = watch.put_back(&watch.changes().git, None);
+    assert_eq!(done.failed, paths(&[]));
     let config = fs::read_to_string(path.join(".git/config")).unwrap();
     assert_eq!(config, "[core]\n");
-    let hooks = fs::read_dir(path.join(".git/hooks")).unwrap();
-    let mut aside = hooks.map(|entry| entry.unwrap().path().join("kept"));
-    assert!(aside.any(|kept| kept.is_dir()));
+    assert_eq!(done.aside.len(), 2);
+    for aside in &done.aside {
+        assert!(path.join(aside).join("kept").is_dir());
+        assert!(done.where_words().contains(aside.to_str().unwrap()));
+    }
     assert!(watch.changes().git.is_empty());
 }
 
@@ -472,4 +477,76 @@ fn what_the_configuration_names_in_the_workspace_is_put_back() {
         assert_eq!(now.as_deref(), before, "{file}");
     }
     assert_eq!(fs::read_to_string(path.join("less")).unwrap(), "after");
+}
+
+#[test]
+fn the_configuration_of_a_worktree_keeps_what_git_writes_there() {
+    let (_dir, path) = repository();
+    let own = path.join(".git/worktrees/w");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("commondir"), "../..\n").unwrap();
+    fs::write(
+        path.join(".git/config.worktree"),
+        "[core]\n\tpager = mine\n",
+    )
+    .unwrap();
+    let watch = watch_of(&path);
+    let sparse = "[core]\n\tsparseCheckout = true\n[index]\n\tsparse = false\n";
+    fs::write(
+        own.join("config.worktree"),
+        format!("{sparse}[url \"evil:\"]\n\tinsteadOf = https:\n[core]\n\tworktree = /evil\n"),
+    )
+    .unwrap();
+    let users = format!("[core]\n\tpager = mine\n{sparse}");
+    fs::write(path.join(".git/config.worktree"), &users).unwrap();
+    let changed = ".git/worktrees/w/config.worktree";
+    assert_eq!(watch.changes().git, paths(&[changed]));
+    assert!(undo(&watch).is_empty());
+    let left = fs::read_to_string(path.join(changed)).unwrap();
+    assert_eq!(left, format!("{sparse}[url \"evil:\"]\n[core]\n"));
+    let left = fs::read_to_string(path.join(".git/config.worktree")).unwrap();
+    assert_eq!(left, users);
+    fs::write(own.join("config.worktree"), sparse).unwrap();
+    fs::write(
+        path.join(".git/config.worktree"),
+        "[http]\n\tproxy = evil\n",
+    )
+    .unwrap();
+    assert_eq!(watch.changes().git, paths(&[".git/config.worktree"]));
+    assert!(undo(&watch).is_empty());
+    let left = fs::read_to_string(path.join(".git/config.worktree")).unwrap();
+    assert_eq!(left, "[core]\n\tpager = mine\n");
+}
+
+#[test]
+fn a_submodule_says_where_its_files_are() {
+    let (_dir, path) = repository();
+    fs::write(path.join(".git/config"), "[include]\n\tpath = made\n").unwrap();
+    let watch = watch_of(&path);
+    // The user's configuration includes it as soon as it is there.
+    fs::write(path.join(".git/made"), "[core]\n\tpager = evil\n").unwrap();
+    let module = |name: &str, top: &str, leads_to: &str| {
+        let repository = path.join(".git/modules").join(name);
+        fs::create_dir_all(&repository).unwrap();
+        fs::create_dir_all(path.join("sub").join(name)).unwrap();
+        fs::write(repository.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        let config = format!("[core]\n\tbare = false\n\tworktree = {top}\n");
+        fs::write(repository.join("config"), config).unwrap();
+        let leads_to = format!("gitdir: ../../.git/modules/{leads_to}\n");
+        fs::write(path.join("sub").join(name).join(".git"), leads_to).unwrap();
+    };
+    module("good", "../../../sub/good", "good");
+    module("other", "../../../sub/good", "other");
+    module("out", "../../../../sub/out", "out");
+    module("top", "../../..", "top");
+    module("link", "../../../sub/link", "link");
+    fs::rename(path.join("sub/link"), path.join("real")).unwrap();
+    symlink("../real", path.join("sub/link")).unwrap();
+    let left = ["link", "other", "out", "top"];
+    let left = left.map(|name| format!(".git/modules/{name}/config"));
+    let mut changed = vec![".git/made"];
+    changed.extend(left.iter().map(String::as_str));
+    // It was moved, and leads elsewhere now.
+    changed.push("real/.git");
+    assert_eq!(watch.changes().git, paths(&changed));
 }
