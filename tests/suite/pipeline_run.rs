@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;

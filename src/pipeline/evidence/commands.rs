@@ -104,7 +104,7 @@ impl RunCommand<'_> {
                 _ if inside.is_some() => inside,
                 "command" if asks_where => None,
                 "find" => after(arguments, |word| word.text.starts_with("-exec")),
-                _ if WRAPPERS.has(name) || indirect::WRAPPERS.has(name) => Some(arguments),
+                _ if WRAPPERS.has(name) || indirect::is_wrapper(name) => Some(arguments),
                 _ => None,
             };
             let Some(inner) = inner else {

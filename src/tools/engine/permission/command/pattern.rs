@@ -1,7 +1,8 @@
 //! The content of a rule about commands: a whole command, or the first words of one.
 
+use super::held::is_said;
 use super::simple_command::{SimpleCommand, Word};
-use super::split::{holds_another, split};
+use super::split::{holds_another, only_command, split};
 
 /// `git status`, or `cargo test:*`.
 #[derive(Debug, Clone)]
@@ -9,7 +10,9 @@ pub(in crate::tools::engine::permission) struct CommandPattern {
     text: String,
     /// Further words may follow.
     is_prefix: bool,
-    /// The words after quotes were removed; none when the text is no simple command.
+    /// How many words it says of a command; none when it is no beginning of one.
+    said: usize,
+    /// Those words after quotes were removed; none when the text is no simple command, or not known without a shell.
     words: Option<Vec<String>>,
 }
 
@@ -31,15 +34,12 @@ impl CommandPattern {
                 "a * stands for further words only at the end, after a colon or a space: {word}:*"
             ));
         }
-        let script = split(text);
-        let words = match script.commands.as_slice() {
-            [command] if script.is_whole => whole_words(command),
-            _ => None,
-        };
+        let command = only_command(text).unwrap_or_default();
         Ok(Self {
             text: text.to_owned(),
             is_prefix: before.is_some(),
-            words,
+            said: command.words.len(),
+            words: whole_words(&command).filter(|words| !words.is_empty()),
         })
     }
 
@@ -48,7 +48,12 @@ impl CommandPattern {
         let command = command.trim();
         match self.is_prefix {
             false => command == self.text,
-            true => self.begins(command) && !holds_another(command) && !self.leaves_open(command),
+            true => {
+                self.begins(command)
+                    && !holds_another(command)
+                    && only_command(command)
+                        .is_some_and(|command| is_said(&command.words, self.said))
+            }
         }
     }
 
@@ -64,16 +69,6 @@ impl CommandPattern {
                 .commands
                 .iter()
                 .any(|command| command.starts().any(|at| self.is_at(command, at)))
-    }
-
-    /// Whether `command` holds another one that the rule does not name: `find:*` means no `-exec`, and `env:*` no program.
-    fn leaves_open(&self, command: &str) -> bool {
-        let said = self.words.as_ref().map_or(1, Vec::len);
-        let script = split(command);
-        script
-            .commands
-            .first()
-            .is_some_and(|command| command.passes_on(said))
     }
 
     fn begins(&self, command: &str) -> bool {
@@ -115,13 +110,13 @@ fn whole_words(command: &SimpleCommand) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::base::testing::assert_linear;
     use proptest::prelude::*;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
-    fn bash() -> Option<PathBuf> {
+    pub(in super::super) fn bash() -> Option<PathBuf> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let found: Vec<PathBuf> = std::env::split_paths(&folders)
             .map(|dir| dir.join("bash"))
@@ -161,8 +156,11 @@ mod tests {
             ("env:*", "/usr/bin/env", false),
             ("env:*", "env X=1 rm x", false),
             ("env:*", "env '-Srm x'", false),
-            ("env -u X:*", "env -u X rm", true),
+            ("env -u X:*", "env -u X rm", false),
+            ("env -u X rm:*", "env -u X rm x", true),
             ("env X=1:*", "env X=1 rm", false),
+            ("X=1:*", "X=1 rm", false),
+            ("!:*", "! rm", false),
             ("timeout:*", "timeout 5 rm x", false),
             ("timeout 5 cargo:*", "timeout 5 cargo test", true),
             ("xargs:*", "xargs -n 1 rm", false),
@@ -170,7 +168,8 @@ mod tests {
             ("bash:*", "bash x.sh", true),
             ("bash:*", "bash -ec 'rm x'", false),
             ("bash scripts/test.sh:*", "bash scripts/test.sh -race", true),
-            ("bash -c:*", "bash -c 'rm x'", true),
+            ("bash -c:*", "bash -c 'rm x'", false),
+            ("bash -c 'rm x'", "bash -c 'rm x'", true),
             ("sudo:*", "sudo -s", false),
             ("command -v:*", "command -v rm", true),
             ("command:*", "command rm x", false),
@@ -336,6 +335,13 @@ mod tests {
                 ("`", ""),
                 ("<<a ", ""),
                 ("\"$(", ""),
+                ("env ", ""),
+                ("a -o watch find . -exec ", ""),
+                ("sudo -x sort ", ""),
+                ("git -c a.b=c ", ""),
+                ("sed -e s/a/b/ ", ""),
+                ("uv run git bisect run ", ""),
+                ("tar ", ""),
             ];
             let text = |(piece, end): &(&str, &str)| piece.repeat(len / piece.len()) + *end;
             pieces.iter().map(text).collect()
@@ -468,32 +474,54 @@ mod tests {
         })
     }
 
-    /// Whether bash runs the program `probe` when it is given `text`.
-    fn runs_probe(shell: &std::path::Path, text: &str) -> bool {
-        let dir = tempfile::tempdir().unwrap();
-        let program = dir.path().join("probe");
-        std::fs::write(&program, "#!/bin/sh\n: > \"$PROBED\"\n").unwrap();
-        std::fs::set_permissions(
-            &program,
-            std::os::unix::fs::PermissionsExt::from_mode(0o755),
-        )
-        .unwrap();
-        let work = dir.path().join("work");
-        std::fs::create_dir(&work).unwrap();
-        let probed = dir.path().join("probed");
-        let mut child = std::process::Command::new(shell)
-            .args(["-c", text])
-            .current_dir(&work)
-            .env_clear()
-            .env("PATH", format!("{}:/usr/bin:/bin", dir.path().display()))
-            .env("PROBED", &probed)
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let _ = child.wait();
-        probed.exists()
+    /// A folder to work in, with a program `probe` that leaves a mark.
+    pub(in super::super) struct Probe {
+        dir: tempfile::TempDir,
+    }
+
+    impl Probe {
+        pub(in super::super) fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let program = dir.path().join("probe");
+            std::fs::write(&program, "#!/bin/sh\n: > \"$PROBED\"\n").unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+            let work = dir.path().join("work");
+            std::fs::create_dir(&work).unwrap();
+            for name in ["-c", "-exec", "-oProbe", "x.sh"] {
+                std::fs::write(work.join(name), "true\n").unwrap();
+            }
+            Self { dir }
+        }
+
+        /// Whether bash runs it when it is given `text`.
+        pub(in super::super) fn runs(&self, shell: &Path, text: &str) -> bool {
+            self.runs_which(shell, &[text]) == [true]
+        }
+
+        /// Which of `texts` run it, one after the other.
+        pub(in super::super) fn runs_which(&self, shell: &Path, texts: &[&str]) -> Vec<bool> {
+            let mark = |i: usize| self.dir.path().join(format!("probed-{i}"));
+            let work = self.dir.path().join("work");
+            for (i, text) in texts.iter().enumerate() {
+                let mut child = std::process::Command::new(shell)
+                    .args(["-c", text])
+                    .current_dir(&work)
+                    .env_clear()
+                    .env(
+                        "PATH",
+                        format!("{}:/usr/bin:/bin", self.dir.path().display()),
+                    )
+                    .env("PROBED", mark(i))
+                    .stdin(std::process::Stdio::null())
+                    .stdout(std::process::Stdio::null())
+                    .stderr(std::process::Stdio::null())
+                    .spawn()
+                    .unwrap();
+                let _ = child.wait();
+            }
+            (0..texts.len()).map(|i| mark(i).exists()).collect()
+        }
     }
 
     proptest! {
@@ -504,14 +532,14 @@ mod tests {
         fn no_rule_about_a_first_word_allows_what_runs_another_program(text in shell_text()) {
             let text = format!("echo {text}");
             if let Some(shell) = bash() && pattern("echo:*").allows(&text) {
-                prop_assert!(!runs_probe(&shell, &text), "{text}");
+                prop_assert!(!Probe::new().runs(&shell, &text), "{text}");
             }
         }
 
         #[test]
         fn what_runs_a_denied_program_is_denied(text in shell_text()) {
             if let Some(shell) = bash() && !pattern("probe:*").denies(&text) {
-                prop_assert!(!runs_probe(&shell, &text), "{text}");
+                prop_assert!(!Probe::new().runs(&shell, &text), "{text}");
             }
         }
 

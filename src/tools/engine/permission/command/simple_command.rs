@@ -13,4 +13,33 @@ pub(crate) struct SimpleCommand {
 pub(crate) struct Word {
     pub text: String,
     pub is_known: bool,
+    /// It is not known for a pattern (`src/*.rs`, `{a,b}.c`) alone: what the shell makes of it has its beginning and end.
+    pub is_pattern: bool,
+}
+
+impl Word {
+    /// What it begins with, whatever the shell makes of it.
+    pub(super) fn start(&self) -> &str {
+        let end = match (self.is_known, self.is_pattern) {
+            (true, _) => Some(self.text.len()),
+            (false, true) => self.text.find(['*', '?', '[', '{']),
+            (false, false) => None,
+        };
+        self.text.get(..end.unwrap_or(0)).unwrap_or_default()
+    }
+
+    /// What it ends with.
+    pub(super) fn end(&self) -> &str {
+        let start = match (self.is_known, self.is_pattern) {
+            (true, _) => Some(0),
+            (false, true) => self
+                .text
+                .rfind(['*', '?', '[', ']', '{', '}'])
+                .map(|at| at + 1),
+            (false, false) => None,
+        };
+        self.text
+            .get(start.unwrap_or(self.text.len())..)
+            .unwrap_or_default()
+    }
 }

@@ -79,6 +79,17 @@ pub(crate) fn written(text: &str) -> WrittenScript {
     script
 }
 
+/// The only command of a text, without keywords and assignments; none when there are others or it is not understood.
+pub(super) fn only_command(text: &str) -> Option<SimpleCommand> {
+    if text.len() > MAX_CHARS {
+        return None;
+    }
+    let mut lexer = Lexer::new(text);
+    lexer.list(0);
+    let is_only = lexer.is_whole && lexer.nested.is_empty() && lexer.commands.len() == 1;
+    lexer.commands.pop().filter(|_| is_only).map(indirect::bare)
+}
+
 /// Whether more than one simple command with literal words may run, by the marks that the shell has for it. Stricter than the shell where that costs little.
 pub(super) fn holds_another(text: &str) -> bool {
     let mut chars = text.chars().peekable();
@@ -321,8 +332,8 @@ impl Lexer {
     /// A word up to white space or an operator.
     fn word(&mut self, depth: usize) -> Word {
         let mut word = Word {
-            text: String::new(),
             is_known: true,
+            ..Word::default()
         };
         let from = self.at;
         let mut has_pattern = false;
@@ -374,7 +385,8 @@ impl Lexer {
             self.is_whole = false;
         }
         let is_plain = matches!(word.text.as_str(), "[" | "[[" | "{" | "{}");
-        word.is_known &= !has_pattern || is_plain;
+        word.is_pattern = word.is_known && has_pattern && !is_plain;
+        word.is_known &= !word.is_pattern;
         word
     }
 
