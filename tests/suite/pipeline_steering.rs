@@ -104,9 +104,15 @@ fn a_run_that_waits_for_approval_is_approved_once_from_anywhere() {
     until
         .stdout_has(&["Next: Go on: marvin --non-interactive --design-first"])
         .stdout_lacks(&["--until"]);
-    // Two terminals at once, and a third after a day.
+    // A day after the run stopped to wait, from two terminals at once, and from a third.
+    let after_a_day = |run: Marvin| run.env("MARVIN_NOW", "2100-01-02T03:04:05Z");
     let both = std::thread::scope(|scope| {
-        let approve = || of_pipeline(&home, &["approve", "design"]).expect(0);
+        let approve = || {
+            let run = home.marvin().args(["pipeline", "approve", "design"]);
+            after_a_day(run.arg("--working-dir").arg(home.work()))
+                .run()
+                .expect(0)
+        };
         let other = scope.spawn(approve);
         [approve(), other.join().unwrap()]
     });
@@ -118,8 +124,9 @@ fn a_run_that_waits_for_approval_is_approved_once_from_anywhere() {
         .stdout_has(&["was approved already"]);
     let record = home.read("work/.marvin/logs/pipeline-approvals.json");
     assert_eq!(record.matches("1b_review").count(), 1, "{record}");
+    record.assert_has(&["\"2100-01-02T03:04:05"]);
     // The run goes on: to a model that nobody serves.
-    let run = run().spawn();
+    let run = after_a_day(run()).spawn();
     run.wait_stderr("Phase 2a started", std::time::Duration::from_secs(30));
     run.signal(rustix::process::Signal::INT);
     // What stopped it does not stop what is said of it: commits have their ids.

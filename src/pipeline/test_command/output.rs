@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::base::text::{clip, tail};
 
@@ -62,7 +62,7 @@ impl TestOutput {
 /// Tests that a line of output says were executed, less those that it says were not: lines with totals of the common test programs. Suites and files are
 /// no tests, and skipped ones were not executed.
 fn counted(line: &str) -> i64 {
-    // Digits and letters of ASCII: those of all of Unicode took more than a megabyte for as long as the run lasts. The last group, `skipped`, is subtracted.
+    // Digits and letters of ASCII: those of all of Unicode took more than a megabyte for as long as the run lasts. The group `skipped` is subtracted.
     static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         let patterns = [
             // cargo: test result: FAILED. 3 passed; 1 failed; 0 ignored; …
@@ -75,7 +75,7 @@ fn counted(line: &str) -> i64 {
             r"^Ran ([0-9]+) tests? in ",
             r"^(?:OK|FAILED) \((?:[a-z ]+=[0-9]+, )*skipped=(?P<skipped>[0-9]+)",
             // node:test: ℹ pass 3, # fail 1
-            r"^(?:#|ℹ) (?:pass|fail) ([0-9]+)$",
+            r"^(?:#|(?u:ℹ)) (?:pass|fail) ([0-9]+)$",
             // bun:  3 pass
             r"^[ \t]*([0-9]+) (?:pass|fail)$",
             // deno: ok | 3 passed (2 steps) | 0 failed (5ms)
@@ -108,10 +108,7 @@ fn counted(line: &str) -> i64 {
             r"^[ \t]*(?:All )?([0-9]+) (?:tests? )?(?:passed|failed)(?-u:\b)",
             r"(?:^|[ \t|,(])([0-9]+) (?:tests?|scenarios?|specs?|examples?) passed(?-u:\b)",
         ];
-        patterns
-            .iter()
-            .filter_map(|text| Regex::new(text).ok())
-            .collect()
+        patterns.iter().filter_map(|text| of_bytes(text)).collect()
     });
     if !line.contains(|c: char| c.is_ascii_digit()) && !line.starts_with("--- ") {
         return 0;
@@ -119,13 +116,14 @@ fn counted(line: &str) -> i64 {
     let line = without_colors(line);
     let found = TOTALS
         .iter()
-        .find_map(|pattern| Some((pattern, pattern.captures(&line)?)));
+        .find_map(|pattern| Some((pattern, pattern.captures(line.as_bytes())?)));
     let Some((pattern, totals)) = found else {
         return 0;
     };
     let groups = pattern.capture_names().zip(totals.iter()).skip(1);
     let counts = groups.filter_map(|(name, count)| {
-        let count = match count?.as_str() {
+        let digits = std::str::from_utf8(count?.as_bytes()).unwrap_or("0");
+        let count = match digits {
             // A group that is empty stands for one test.
             "" => 1,
             digits => digits.parse().unwrap_or(0),
@@ -135,14 +133,20 @@ fn counted(line: &str) -> i64 {
     counts.fold(0, i64::saturating_add)
 }
 
+/// A pattern of bytes: even "anything but" is a large class where characters are meant.
+fn of_bytes(pattern: &str) -> Option<Regex> {
+    RegexBuilder::new(pattern).unicode(false).build().ok()
+}
+
 /// Tests that a line tells of where there are no totals: a package that go tested, or the dots of a quiet pytest.
 fn hinted(line: &str) -> i64 {
     static PACKAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let pattern = r"^ok[ \t]+\S+[ \t]+(?:[0-9.]+s|\(cached\))(?:[ \t]+coverage: .*)?$";
-        Regex::new(pattern).ok()
+        of_bytes(pattern)
     });
     let line = line.trim_end();
-    if line.starts_with("ok ") && PACKAGE.as_ref().is_some_and(|ok| ok.is_match(line)) {
+    let is_package = |ok: &Regex| ok.is_match(line.as_bytes());
+    if line.starts_with("ok ") && PACKAGE.as_ref().is_some_and(is_package) {
         return 1;
     }
     let marks = line

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::trees::Replacements;
 use super::{Git, no_option};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
@@ -93,7 +94,9 @@ impl Git<'_> {
     /// The commit at which HEAD was last, by its log: what is left of a branch that was deleted.
     pub(crate) fn logged_head(&self) -> Option<String> {
         let log = self.head_log()?;
-        id_in(log.lines().last()?, 1)
+        let last = log.lines().last()?;
+        // The deletion itself has none behind it, where HEAD was on the branch.
+        id_in(last, 1).or_else(|| id_in(last, 0))
     }
 
     /// The commit at which a branch was when HEAD left it, by the same log.
@@ -158,19 +161,40 @@ impl Git<'_> {
 
     /// Gives the files that are as in the commit `begun` the content that they have in `tip`. The index is then what the working tree is.
     fn take_files(&self, begun: &str, tip: &str) -> Outcome<()> {
+        let entries = self.files_of(tip, &[])?;
+        let (between, _) = self.paths_between(begun, tip)?;
+        // What the branch ignores is no work of anybody's, although it was not ignored where they were.
+        let mut changed: BTreeSet<String> = self.uncommitted()?.into_iter().collect();
+        changed.extend(self.paths_between(begun, "HEAD")?.0);
+        let lists = between.iter().map(String::as_str).filter(|path| {
+            path.rsplit('/').next() == Some(".gitignore")
+                && entries.contains_key(*path)
+                && !touches(&changed, path)
+        });
+        let lists: Vec<&str> = lists.collect();
+        if !lists.is_empty() {
+            let take = ["checkout", "--quiet", "--no-recurse-submodules", tip, "--"];
+            self.text(&[&take[..], &lists].concat())?;
+        }
         self.stage(&self.at_top())?;
         // Its status says that something is changed. Without it, a file that was only touched would count as changed.
         self.run(&["update-index", "-q", "--ignore-submodules", "--refresh"])?;
         let now = self.text(&["write-tree"])?.trim().to_owned();
         let own: BTreeSet<String> = self.paths_between(begun, &now)?.0.into_iter().collect();
-        let entries = self.files_of(tip, &[])?;
-        let (between, _) = self.paths_between(begun, tip)?;
         let taken = between.into_iter().filter(|path| !touches(&own, path));
-        let taken = taken.map(|path| {
-            let entry = entries.get(&path).cloned();
-            (path, entry)
-        });
-        let wanted = self.tree_with(&now, &taken.collect())?;
+        let taken: Replacements = taken
+            .map(|path| {
+                let entry = entries.get(&path).cloned();
+                (path, entry)
+            })
+            .collect();
+        if let Some(path) = taken
+            .keys()
+            .find(|path| path.contains(char::REPLACEMENT_CHARACTER))
+        {
+            return Err(Problem::refused(format!("The name {path} is not UTF-8.")));
+        }
+        let wanted = self.tree_with(&now, &taken)?;
         self.run_slowly([
             "read-tree",
             "-m",

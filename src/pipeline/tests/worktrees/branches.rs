@@ -35,29 +35,36 @@ fn a_child_that_leaves_the_branch_of_a_worktree_is_followed_by_one_that_finds_al
         git(tree, &["symbolic-ref", "--short", "HEAD"]),
         place.record.branch
     );
-    assert_eq!(git(tree, &["status", "--porcelain"]), "");
+    assert_eq!(git(tree, &["status", "--porcelain", "--", "*.rs"]), "");
     assert_eq!(git(tree, &["show", "HEAD:main.rs"]), "fn main() {}");
     assert_eq!(git(tree, &["show", "HEAD:more.rs"]), "begun\ndone");
     assert_has(&git(tree, &["log", "--format=%s"]), &["wip\nBefore"]);
 }
 
 #[test]
-fn a_branch_that_lost_a_commit_of_the_run_is_not_gone_on_with() {
-    let script = LEAVES.replace(
-        "git checkout -q HEAD~1",
-        "git checkout -q --detach; git branch -f \"$MARVIN_BRANCH\" HEAD~2",
-    );
-    let mut project = Project::with(&script);
-    let place = project.workplace(FIRST);
-    project.stage.run.places = place.places.clone();
-    project.stage.run.branch.clone_from(&place.record.branch);
-    repository::checkpoint(&project.stage.run, "Before").unwrap();
-    let problem = implementation::implement(&project.stage.run).unwrap_err();
-    assert_has(
-        &words(&problem),
-        &["no branch is checked out now", "Go back with: "],
-    );
-    assert_eq!(project.stage.labels(), ["implementer"]);
+fn a_branch_that_lost_a_commit_of_the_run_or_is_gone_is_not_gone_on_with() {
+    for (leaves, why, back) in [
+        (
+            "git checkout -q --detach; git branch -f $MARVIN_BRANCH HEAD~2",
+            "no branch is checked out now",
+            " checkout marvin/add-a-json-flag",
+        ),
+        (
+            "git update-ref -d refs/heads/$MARVIN_BRANCH",
+            "was deleted while this run worked on it",
+            " branch marvin/add-a-json-flag ",
+        ),
+    ] {
+        let script = LEAVES.replace("git checkout -q HEAD~1", leaves);
+        let mut project = Project::with(&script);
+        let place = project.workplace(FIRST);
+        project.stage.run.places = place.places.clone();
+        project.stage.run.branch.clone_from(&place.record.branch);
+        repository::checkpoint(&project.stage.run, "Before").unwrap();
+        let problem = implementation::implement(&project.stage.run).unwrap_err();
+        assert_has(&words(&problem), &[why, back]);
+        assert_eq!(project.stage.labels(), ["implementer"]);
+    }
 }
 
 #[test]

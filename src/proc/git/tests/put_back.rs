@@ -85,6 +85,12 @@ fn everything_that_was_done_beside_the_branch_is_on_it() {
             with("kept.txt w\n"),
             "wip step first",
         ),
+        // What is ignored on the branch is no more of a file there.
+        (
+            "mkdir made; echo m > made/m; echo made/ > .gitignore; git add .; git commit -qm wip; git checkout -q HEAD~1",
+            format!(".gitignore made/\n{all}"),
+            "wip step first",
+        ),
         // Its own version of a file is the last one, and so is that it removed one.
         (
             "git checkout -q HEAD~1; echo mine > step.txt; echo n > new.txt; rm a.txt",
@@ -146,7 +152,7 @@ fn the_command_that_is_told_leads_back() {
             "no branch is checked out now",
         ),
         (
-            "git bisect start -q HEAD HEAD~1 && git checkout -q HEAD~1",
+            "git bisect start HEAD HEAD~1 >/dev/null; git checkout -q HEAD~1",
             "no branch is checked out now",
         ),
         (
@@ -159,7 +165,8 @@ fn the_command_that_is_told_leads_back() {
         ),
     ] {
         let left = Left::by(script);
-        let (said, back) = left.git().off_branch("x").unwrap().unwrap();
+        let found = left.git().off_branch("x").unwrap();
+        let (said, back) = found.unwrap_or_else(|| panic!("{script}"));
         assert!(said.contains(why), "{said}");
         let (_, command) = back.split_once(": ").unwrap();
         left.sh(command);
