@@ -21,13 +21,13 @@ const TITLE_CHARS: usize = 80;
 
 /// The title of a session that is called so, or whose first words these are.
 pub(super) fn title(words: &str) -> String {
+    let words = head(words, 8 * TITLE_CHARS);
     // What was embedded stands behind what the user wrote.
     let typed = words.split("<document source=").next().unwrap_or_default();
-    let typed = match typed.trim() {
+    let line = one_line(match typed.trim() {
         "" => words,
         typed => typed,
-    };
-    let line = one_line(head(typed, 8 * TITLE_CHARS));
+    });
     match line.chars().nth(TITLE_CHARS) {
         None => line,
         Some(_) => clip(&line, TITLE_CHARS - 1),

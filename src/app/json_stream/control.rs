@@ -25,7 +25,11 @@ static REQUESTS: &[ControlRequest] = &[
         initialize(caller, request).inspect_err(|why| caller.refuse_beginning(why))
     }),
     row("interrupt", |caller, request| {
-        let queue = request.get("cancel_queued") == Some(&Value::Bool(true));
+        let queue = match request.get("cancel_queued") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(queue)) => *queue,
+            Some(_) => return Err("cancel_queued is neither true nor false.".to_owned()),
+        };
         Ok(json!({"still_queued": caller.interrupt(queue)}))
     }),
     row("set_model", |caller, request| {

@@ -15,9 +15,8 @@ use crate::tools::engine::hooks::hook_set::Hook;
 use crate::tools::session::skills;
 
 /// Members of the request that want what this version cannot do, with what comes of it. Others that are not known change nothing.
-const NOT_BUILT: [(&str, &str); 5] = [
+const NOT_BUILT: [(&str, &str); 4] = [
     ("agents", "launch_agent does not know them"),
-    ("plugins", "none is loaded"),
     (
         "planModeInstructions",
         "the plan mode has its own instructions",
@@ -48,6 +47,12 @@ impl Beginning {
     /// # Errors
     /// A member has another form: the words for the caller.
     fn read(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Self, String> {
+        if is_given(request.get("plugins")) {
+            return Err(
+                "The plugins of initialize are not supported. Give their servers in mcpServers; their skills and hooks belong in the project's .marvin folder or in your own."
+                    .to_owned(),
+            );
+        }
         let servers = caller_servers::read(request).map_err(|problem| problem.one_line())?;
         let schema = filled_object(request, "jsonSchema")?;
         if let Some(schema) = schema {

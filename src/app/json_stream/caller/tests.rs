@@ -153,6 +153,11 @@ fn what_initialize_wants_in_another_form_is_refused_by_name() {
         ("mcpServers", json!({"a": 5}), "\"a\""),
         ("sdkMcpServers", json!(5), "no list of names"),
         ("sdkMcpServers", json!(["a", 5]), "no list of names"),
+        (
+            "plugins",
+            json!([{"type": "local", "path": "/p"}]),
+            "not supported",
+        ),
     ] {
         let mut peer = Peer::new();
         let answer = peer.orders(json!({"subtype": "initialize", name: wrong}));
@@ -210,6 +215,8 @@ fn an_interrupt_stops_the_turn_and_says_what_waits() {
     let answer = peer.orders(json!({"subtype": "interrupt"}));
     assert_eq!(answer["response"], json!({"still_queued": ["next"]}));
     assert!(turn.is_fired());
+    let unclear = peer.orders(json!({"subtype": "interrupt", "cancel_queued": "yes"}));
+    assert_eq!(unclear["subtype"], "error");
     let answer = peer.orders(json!({"subtype": "interrupt", "cancel_queued": true}));
     assert_eq!(answer["response"], json!({"still_queued": []}));
     peer.caller.close();
