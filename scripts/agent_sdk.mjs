@@ -112,7 +112,8 @@ const scenarios = {
       ],
     });
     return follow('add', {
-      mcpServers: { calc },
+      mcpServers: { calc, gone: { type: 'stdio', command: 'false' } },
+      mcpServersDelivery: 'initialize',
       canUseTool: async (name, input) => {
         say({ type: 'asked', name });
         return { behavior: 'allow', updatedInput: input };

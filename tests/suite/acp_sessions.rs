@@ -233,6 +233,15 @@ fn long_lists_come_in_pages() {
     let next = next["sessions"].as_array().unwrap();
     assert_eq!(next.len(), 50);
     assert!(next.iter().all(|row| !rows.contains(row)));
+    // Those that another program removes or adds meanwhile.
+    let gone = next[0]["sessionId"].as_str().unwrap();
+    fs::remove_file(dir.join(format!("{gone}.jsonl"))).unwrap();
+    let again = editor.call("session/list", json!({"cursor": page["nextCursor"]}));
+    let again = again["sessions"].as_array().unwrap();
+    assert_eq!((again.len(), &again[0]), (50, &next[1]));
+    let new = begun(&home, &server, &["another"]);
+    let page = editor.call("session/list", json!({}));
+    assert_eq!(page["sessions"][0]["sessionId"], new);
 }
 
 /// The folder with the file of a session.

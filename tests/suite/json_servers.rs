@@ -195,7 +195,7 @@ fn servers_elsewhere_are_started_and_those_of_files_only_where_the_program_lets_
         .args(["--mcp-config", &files, "--strict-mcp-config"])
         .args(["--answers", r#"{"colour":"blue"}"#])
         .env("MARVIN_MCP_WAIT", "30")
-        .line("--allowed-tools more__change");
+        .line("--await-initialize --allowed-tools more__change");
     let initialize = json!({"mcpServers": {"more": entry(&home, &["0"])}, "sdkMcpServers": []});
     let done = drive(run, initialize, &["go on"], &mut |_| None).expect(0);
     let names = offered(&server, 0);

@@ -123,6 +123,22 @@ fn the_user_calls_a_skill_by_its_name() {
         said.contains("/release") && said.contains("in use"),
         "{said}"
     );
+    // What a calling program has composed calls nothing, whatever it begins with.
+    let server = playing([says("Done."), says("Done.")]);
+    let line = |text: &str| {
+        let message = json!({"role": "user", "content": text});
+        json!({"type": "user", "client_composed": true, "message": message})
+    };
+    home.marvin()
+        .with_model(&server)
+        .line("--output-format stream-json --input-format stream-json")
+        .stdin(format!("{}\n{}\n", line("/release now"), line("/compact")))
+        .run()
+        .expect(0);
+    assert_eq!(
+        [0, 1].map(|n| last_sent(&server, n)),
+        ["/release now", "/compact"]
+    );
 }
 
 #[test]

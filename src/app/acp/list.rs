@@ -10,7 +10,7 @@ use super::shared::Shared;
 use crate::app::profile;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, one_line};
+use crate::base::text::{clip, head, one_line};
 use crate::disk::paths::Paths;
 use crate::store::sessions::{ListCursor, SessionId, SessionStore, SessionSummary};
 
@@ -21,6 +21,7 @@ const TITLE_CHARS: usize = 80;
 
 /// The title of a session that is called so, or whose first words these are.
 pub(super) fn title(words: &str) -> String {
+    let words = head(words, 8 * TITLE_CHARS);
     // What was embedded stands behind what the user wrote.
     let typed = words.split("<document source=").next().unwrap_or_default();
     let line = one_line(match typed.trim() {
@@ -49,7 +50,10 @@ pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
     );
     let store = store(shared).map_err(|problem| internal(&problem))?;
     let mut listed = shared.listed.lock().unwrap_or_else(PoisonError::into_inner);
-    store.update_list(&mut listed);
+    // The pages behind the first one show the list that the first one was of.
+    if cursor.is_none() || listed.is_empty() {
+        store.update_list(&mut listed);
+    }
     let mut sessions: Vec<&SessionSummary> = listed.iter().collect();
     if let Some(cwd) = cwd {
         // A session has the real path of its folder, and the client may know the folder by another.
@@ -67,10 +71,13 @@ pub(super) fn page(shared: &Shared, params: &Value) -> Answer {
         let place = ListCursor::read(cursor).ok_or_else(|| wrong("cursor", words))?;
         sessions.retain(|session| place.is_above(session));
     }
-    let page: Vec<Value> = sessions.iter().copied().take(PAGE).map(row).collect();
-    let mut answer = json!({"sessions": page});
-    if sessions.len() > PAGE
-        && let Some(last) = sessions.get(PAGE - 1)
+    let mut rest = sessions.iter().copied();
+    let still_there = |session: &&SessionSummary| cursor.is_none() || store.has(&session.id);
+    let page: Vec<&SessionSummary> = rest.by_ref().filter(still_there).take(PAGE).collect();
+    let rows: Vec<Value> = page.iter().copied().map(row).collect();
+    let mut answer = json!({"sessions": rows});
+    if rest.next().is_some()
+        && let Some(last) = page.last()
     {
         super::tool_call::set(
             &mut answer,

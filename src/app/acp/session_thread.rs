@@ -141,6 +141,7 @@ impl SessionThread {
             },
             // A choice of another model holds from the next prompt on.
             switch: None,
+            is_verbatim: false,
         });
         let told = updates.clone();
         let notice: Notice = Arc::new(move |text| told.notice(&format!("Warning: {text}")));

@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) chosen_mode: PermissionMode,
     /// What all sessions have used.
     pub(super) ledger: Arc<Ledger>,
-    /// The sessions that were listed, for the next page.
+    /// The sessions of the list whose first page was asked for last.
     pub(super) listed: Mutex<Vec<SessionSummary>>,
     /// Ends everything.
     pub(super) stop: Cancel,

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::caller::{AnswerRequest, Caller};
-use super::user_line::COMPACT;
-use super::{caller_servers, hook_callbacks, permission_questions};
-use crate::app::stream::say;
+use super::initialize::initialize;
+use super::permission_questions;
 use crate::base::text::{clip, escape_controls};
-use crate::formats::json_schema::schema::Schema;
 use crate::mcp::session::SessionServers;
-use crate::tools::session::skills;
 
 /// A request that is understood.
 struct ControlRequest {
@@ -28,7 +25,11 @@ static REQUESTS: &[ControlRequest] = &[
         initialize(caller, request).inspect_err(|why| caller.refuse_beginning(why))
     }),
     row("interrupt", |caller, request| {
-        let queue = request.get("cancel_queued") == Some(&Value::Bool(true));
+        let queue = match request.get("cancel_queued") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(queue)) => *queue,
+            Some(_) => return Err("cancel_queued is neither true nor false.".to_owned()),
+        };
         Ok(json!({"still_queued": caller.interrupt(queue)}))
     }),
     row("set_model", |caller, request| {
@@ -86,87 +87,4 @@ pub(super) fn answer(caller: &Arc<Caller>, request: &Map<String, Value>) -> Resu
 fn text<'a>(request: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     let text = request.get(key).and_then(Value::as_str);
     text.filter(|text| !text.is_empty())
-}
-
-fn is_given(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null | Value::Bool(false)) => false,
-        Some(Value::Object(map)) => !map.is_empty(),
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(_) => true,
-    }
-}
-
-fn initialize(caller: &Arc<Caller>, request: &Map<String, Value>) -> Result<Value, String> {
-    let servers = caller_servers::read(request).map_err(|problem| problem.one_line())?;
-    let schema = request
-        .get("jsonSchema")
-        .filter(|schema| is_given(Some(schema)));
-    if let Some(schema) = schema {
-        Schema::parse(&schema.to_string()).map_err(|problem| problem.one_line())?;
-    }
-    let hooks = request.get("hooks").filter(|hooks| is_given(Some(hooks)));
-    let hooks = hooks.map(|hooks| hook_callbacks::read(caller, hooks));
-    let hooks = hooks.transpose().map_err(|problem| problem.one_line())?;
-    if !caller.begin() {
-        return Err(
-            "initialize comes once, and before the first message: the conversation has begun."
-                .to_owned(),
-        );
-    }
-    match (caller.session.hooks.is_off(), hooks) {
-        (true, Some(_)) => {
-            say("Hooks are switched off (--no-hooks, MARVIN_NO_HOOKS), those of initialize too.");
-        }
-        (_, hooks) => caller.session.hooks.add(hooks.unwrap_or_default()),
-    }
-    if let Some(Value::Array(names)) = request.get("skills") {
-        let names = names.iter().filter_map(Value::as_str);
-        caller
-            .session
-            .skills
-            .choose(names.map(str::to_owned).collect());
-    }
-    caller_servers::add(caller, &servers.own);
-    (caller.session.modules.get::<SessionServers>()).bring(servers.elsewhere);
-    let instead = match request.get("systemPrompt") {
-        Some(Value::Array(parts)) => {
-            let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
-            parts.join("\n")
-        }
-        Some(Value::String(text)) => text.clone(),
-        _ => String::new(),
-    };
-    let appended = text(request, "appendSystemPrompt").map(str::to_owned);
-    caller.wish(|wishes| {
-        wishes.schema = schema.cloned();
-        if !instead.trim().is_empty() {
-            wishes.prompt.instead = Some(instead);
-        }
-        if appended.is_some() {
-            wishes.prompt.appended = appended;
-        }
-    });
-    if is_given(request.get("agents")) {
-        say("The agents of initialize are not supported, so launch_agent does not know them.");
-    }
-    let model = caller.model();
-    let own = COMPACT.trim_start_matches('/');
-    let mut commands = vec![(
-        own.to_owned(),
-        "Summarize the conversation so far.".to_owned(),
-    )];
-    commands.extend(skills::for_user(&caller.session, &[own]));
-    let command = |(name, about): (String, String)| json!({"name": name, "description": about, "argumentHint": ""});
-    Ok(json!({
-        "commands": commands.into_iter().map(command).collect::<Value>(),
-        "agents": [],
-        "output_style": "default",
-        "available_output_styles": ["default"],
-        "models": [{"value": model, "displayName": model, "description": ""}],
-        "account": {},
-        "hooks_applied": true,
-        "hook_on_failure_supported": true,
-        "mcp_servers_applied": is_given(request.get("mcpServers")),
-    }))
 }

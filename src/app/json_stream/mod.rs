@@ -15,6 +15,7 @@ mod control;
 mod early_end;
 mod hook_callbacks;
 pub(crate) mod init_line;
+mod initialize;
 mod line_forms;
 pub(crate) mod line_writer;
 mod model_wish;

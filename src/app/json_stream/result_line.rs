@@ -310,7 +310,6 @@ fn model_usage(totals: &Totals, target: Option<&ModelTarget>) -> Map<String, Val
             true => target.info.clone(),
             false => target.prices.facts(target.provider.name(), name),
         });
-        let info = info.filter(|info| info.known);
         let used = ModelUsage {
             input_tokens: used.input_tokens,
             output_tokens: used.output_tokens,

@@ -134,12 +134,15 @@ impl JsonRun {
                     one_shot.add(message.text);
                     outcome
                 }
-                Ok((target, message, _)) if message.text.trim() == COMPACT => {
+                Ok((target, message, _))
+                    if !message.is_verbatim && message.text.trim() == COMPACT =>
+                {
                     self.compact(&mut one_shot, &caller, &target, &message)
                 }
                 Ok((target, message, images)) => {
                     one_shot.set_ways(TurnWays {
                         switch: Some(wish.clone()),
+                        is_verbatim: message.is_verbatim,
                         ..self.ways(&wishes, structured.as_ref())
                     });
                     self.turn(
@@ -432,6 +435,7 @@ impl JsonRun {
             max_requests: flags.max_turns,
             effort,
             switch: None,
+            is_verbatim: false,
             prompt: CallerPrompt {
                 instead: wishes
                     .prompt

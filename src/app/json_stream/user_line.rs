@@ -23,6 +23,8 @@ pub(super) struct UserLine {
     pub(super) images: Vec<(String, Arc<[u8]>)>,
     /// False when it joins the conversation without an answer.
     pub(super) is_question: bool,
+    /// The caller has made it of what it knows, and nobody has typed it: it is no command, whatever it begins with.
+    pub(super) is_verbatim: bool,
     /// The message as it came, to be sent back.
     pub(super) message: Value,
 }
@@ -47,9 +49,11 @@ impl UserLine {
         let message = line.remove("message").unwrap_or_default();
         let uuid = line.get("uuid").and_then(Value::as_str).map(str::to_owned);
         let is_question = line.get("shouldQuery") != Some(&Value::Bool(false));
+        let is_verbatim = line.get("client_composed") == Some(&Value::Bool(true));
         let mut read = Self {
             uuid,
             is_question,
+            is_verbatim,
             ..Self::default()
         };
         match message.get("content") {

@@ -109,6 +109,7 @@ impl OneShot {
                 job.caller = TurnCaller {
                     prompt: self.ways.prompt.clone(),
                     switch: self.ways.switch.clone(),
+                    is_verbatim: self.ways.is_verbatim,
                 };
                 begun(&job.stop);
                 let log = job.record.log.clone().filter(|_| job.flow.is_none());
@@ -290,4 +291,6 @@ pub(crate) struct TurnWays {
     pub(crate) prompt: CallerPrompt,
     /// Says whether the model changes while a turn runs, if it may.
     pub(crate) switch: Option<Arc<dyn ModelSwitch>>,
+    /// The message calls nothing, whatever it begins with.
+    pub(crate) is_verbatim: bool,
 }

@@ -50,6 +50,8 @@ pub(in crate::app) struct TurnCaller {
     pub(in crate::app) prompt: CallerPrompt,
     /// Says whether the model changes while the turn runs, if it may.
     pub(in crate::app) switch: Option<Arc<dyn ModelSwitch>>,
+    /// The message is no line that somebody has typed: it calls no skill and no prompt of a server.
+    pub(in crate::app) is_verbatim: bool,
 }
 
 /// Everything a turn needs; it shares nothing that changes with the session.
@@ -210,7 +212,10 @@ impl TurnJob {
         if let Err(problem) = self.expand_prompt() {
             return self.not_sent(problem);
         }
-        let skill = skills::told_with(&self.context, &self.message.text);
+        let skill = match self.caller.is_verbatim {
+            true => None,
+            false => skills::told_with(&self.context, &self.message.text),
+        };
         let added: Vec<String> = skill.into_iter().chain(hook_words).collect();
         self.log_message(notice);
         if let Some(logged) = &self.logged {
@@ -335,7 +340,7 @@ impl TurnJob {
     /// Puts what a server's prompt says in the place of a line that calls it.
     fn expand_prompt(&mut self) -> Outcome<()> {
         // `/skill:NAME` looks like a prompt of a server.
-        if skills::is_called(&self.context, &self.message.text) {
+        if self.caller.is_verbatim || skills::is_called(&self.context, &self.message.text) {
             return Ok(());
         }
         let servers = self.context.modules.get::<SessionServers>();

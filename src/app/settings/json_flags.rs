@@ -352,6 +352,14 @@ pub(super) static FLAGS: &[Flag] = &[
     )
     .hidden(),
     flag(
+        "await-initialize",
+        FlagGroup::Program,
+        ValueMode::Nothing,
+        "Ignored: initialize is read before anything begins.",
+        |_, _| Ok(()),
+    )
+    .hidden(),
+    flag(
         "setting-sources",
         FlagGroup::Program,
         ValueMode::Any("LIST"),

@@ -130,6 +130,48 @@ fn initialize_comes_once_and_before_the_first_message() {
 }
 
 #[test]
+fn what_initialize_wants_in_another_form_is_refused_by_name() {
+    for (name, wrong, words) in [
+        ("systemPrompt", json!(5), "no list of texts"),
+        ("systemPrompt", json!(["A", 5]), "no list of texts"),
+        (
+            "systemPrompt",
+            json!({"type": "preset"}),
+            "no list of texts",
+        ),
+        ("appendSystemPrompt", json!(["x"]), "no text"),
+        ("appendSystemPrompt", json!(false), "no text"),
+        ("skills", json!(5), "no list of texts"),
+        ("skills", json!("all"), "no list of texts"),
+        ("skills", json!([null]), "no list of texts"),
+        ("jsonSchema", json!(5), "no object"),
+        ("jsonSchema", json!(false), "no object"),
+        ("jsonSchema", json!("{}"), "no object"),
+        ("hooks", json!(5), "no object"),
+        ("hooks", json!([]), "no object"),
+        ("mcpServers", json!(5), "no object"),
+        ("mcpServers", json!({"a": 5}), "\"a\""),
+        ("sdkMcpServers", json!(5), "no list of names"),
+        ("sdkMcpServers", json!(["a", 5]), "no list of names"),
+        (
+            "plugins",
+            json!([{"type": "local", "path": "/p"}]),
+            "not supported",
+        ),
+    ] {
+        let mut peer = Peer::new();
+        let answer = peer.orders(json!({"subtype": "initialize", name: wrong}));
+        assert_eq!(answer["subtype"], "error", "{name} {wrong}");
+        let error = answer["error"].as_str().unwrap();
+        let is_named = error.contains(name) || name == "mcpServers" && error.contains("initialize");
+        assert!(is_named && error.contains(words), "{name} {wrong}: {error}");
+        // Null is as absent.
+        let answer = peer.orders(json!({"subtype": "initialize", name: null}));
+        assert_eq!(answer["subtype"], "success", "{name}");
+    }
+}
+
+#[test]
 fn messages_are_refused_after_an_initialize_that_was_until_a_good_one() {
     let mut peer = Peer::new();
     let bad = json!({"subtype": "initialize", "jsonSchema": {"type": "foo"}});
@@ -173,6 +215,8 @@ fn an_interrupt_stops_the_turn_and_says_what_waits() {
     let answer = peer.orders(json!({"subtype": "interrupt"}));
     assert_eq!(answer["response"], json!({"still_queued": ["next"]}));
     assert!(turn.is_fired());
+    let unclear = peer.orders(json!({"subtype": "interrupt", "cancel_queued": "yes"}));
+    assert_eq!(unclear["subtype"], "error");
     let answer = peer.orders(json!({"subtype": "interrupt", "cancel_queued": true}));
     assert_eq!(answer["response"], json!({"still_queued": []}));
     peer.caller.close();

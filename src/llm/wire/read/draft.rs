@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::calls::Calls;
+use super::half_character::HalfCharacter;
 use super::output_items::{OutputItems, SavedOutput};
 use super::template::Template;
 use super::think::{ThinkPart, ThinkSplitter};
@@ -16,7 +17,7 @@ use crate::chat::usage::Tokens;
 use crate::llm::catalog::ProviderSpec;
 use crate::llm::provider::{Delta, FinishReason, Reply};
 use crate::llm::wire::errors::ProviderError;
-use crate::llm::wire::read::{details, repair_json, thinking};
+use crate::llm::wire::read::{details, thinking};
 
 /// Tokens as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,10 +73,8 @@ pub(super) struct ReplyDraft {
     /// JSON payloads read.
     pub(super) events: usize,
     pub(super) template: Template,
-    /// The first half of a surrogate pair that ended the text of the last payload.
-    pub(super) pending_surrogate: repair_json::PendingSurrogate,
-    /// Bytes of text and of thinking that stood before it.
-    half_after: (usize, usize),
+    /// The half of a character at its end.
+    pub(super) half: Option<HalfCharacter>,
     splitter: ThinkSplitter,
     /// Signatures of its thinking, one after the other.
     signatures: String,
@@ -189,22 +188,6 @@ impl ReplyDraft {
                 }
             }
         })
-    }
-
-    /// Takes note of where half a character stands, if the last payload ended with one.
-    pub(super) fn note_half(&mut self) {
-        self.half_after = (self.text.len(), self.reasoning.len());
-    }
-
-    /// Half a character at the end, whose other half never came; in the arguments of a call nobody misses it.
-    pub(super) fn end_half(&mut self) {
-        let is_last = self.half_after == (self.text.len(), self.reasoning.len());
-        if self.pending_surrogate.take() && is_last && self.calls.slots().is_empty() {
-            match self.text.is_empty() && !self.reasoning.is_empty() {
-                true => self.think("\u{fffd}"),
-                false => self.say("\u{fffd}"),
-            }
-        }
     }
 
     /// Keeps the latest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every

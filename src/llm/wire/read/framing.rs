@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use serde_json::value::RawValue;
 
 use super::draft::ReplyDraft;
+use super::payload::payload;
 use crate::formats::lines::{LineSplitter, MAX_LINE_BYTES, TooLong};
 use crate::formats::sse::{SseEvents, SseItem};
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
-use crate::llm::wire::read::{anthropic, ollama, openai, repair_json, responses};
+use crate::llm::wire::read::repair_json;
 
 /// How much of a body that is not a reply is kept for the error message.
 const MAX_STRAY_BYTES: usize = 4096;
@@ -153,7 +154,7 @@ impl BodyReader {
 
     pub(super) fn finish(&mut self) -> Result<(), ProtocolError> {
         let read = if self.draft.done { Ok(()) } else { self.end() };
-        self.draft.end_half();
+        self.draft.end_half(self.wire);
         self.draft.end_text();
         read
     }
@@ -234,65 +235,12 @@ fn event(
     })
 }
 
-/// One JSON payload, which is repaired and parsed again if only its text encoding is invalid.
-fn payload(
-    wire: Wire,
-    name: &str,
-    data: &[u8],
-    draft: &mut ReplyDraft,
-) -> Result<(), serde_json::Error> {
-    if let Some((text, thinking)) = draft.template.read(data) {
-        draft.events += 1;
-        match (wire, thinking) {
-            (Wire::Completions, false) => draft.say_tagged(&text),
-            (Wire::Completions, true) => draft.think_apart(&text),
-            (Wire::Responses, _) => responses::say_more(draft, &text),
-            (_, false) => draft.say(&text),
-            (_, true) => draft.think(&text),
-        }
-        return Ok(());
-    }
-    if data.trim_ascii().is_empty() {
-        return Ok(());
-    }
-    let apply = |data: &[u8], draft: &mut ReplyDraft| match wire {
-        Wire::Completions => openai::apply(data, draft),
-        Wire::Responses => responses::apply(name, data, draft),
-        Wire::Ollama => ollama::apply(data, draft),
-        Wire::Anthropic => anthropic::apply(data, draft),
-    };
-    let error = match apply(data, draft) {
-        Ok(Some(place)) => {
-            draft.template.learn(data, &place);
-            return Ok(());
-        }
-        Ok(None) => return Ok(()),
-        Err(error) => error,
-    };
-    let repaired = repair_json::repaired(data, &mut draft.pending_surrogate);
-    let data = repaired.as_deref().unwrap_or(data);
-    if repaired.is_some() && apply(data, draft).is_ok() {
-        draft.note_half();
-        return Ok(());
-    }
-    if let Some(plain) = repair_json::plain(data)
-        && apply(&plain, draft).is_ok()
-    {
-        return Ok(());
-    }
-    // JSON with another shape than a reply may still be an error.
-    let error = ProviderError::read(data).ok_or(error)?;
-    draft.events += 1;
-    draft.error.get_or_insert(error);
-    Ok(())
-}
-
 /// A JSON body without framing: one completion, or several values in a row.
 fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), ProtocolError> {
     draft.whole = true;
     let foreign = || ProtocolError::Foreign(beginning(body));
-    let repaired = repair_json::repaired(body, &mut repair_json::PendingSurrogate::default());
-    let body = repaired.as_deref().unwrap_or(body);
+    let repaired = repair_json::repaired(body, None, false);
+    let body = repaired.as_ref().map_or(body, |repaired| &repaired.bytes);
     let mut values = 0;
     for value in serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>() {
         let value = match value {

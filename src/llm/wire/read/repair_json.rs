@@ -2,29 +2,28 @@
 
 use serde_json::Value;
 
-/// The first half of a surrogate pair at the end of a text: the second half may start the text of the next payload. Programs that count in UTF-16
-/// split their streams like this.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PendingSurrogate(Option<u32>);
-
-impl PendingSurrogate {
-    /// Whether there is one; then there is none any more.
-    pub(super) fn take(&mut self) -> bool {
-        self.0.take().is_some()
-    }
+/// JSON with its encoding repaired.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RepairedJson {
+    pub(super) bytes: Vec<u8>,
+    /// A text in it begins with the second half of the surrogate pair that was begun before.
+    pub(super) is_joined: bool,
+    /// The first half of a surrogate pair that ended a text in it and was left out.
+    pub(super) half: Option<u32>,
 }
 
-/// `data` with invalid bytes and lone surrogate escapes replaced by U+FFFD; `None` when there are none. A pair that is split between two payloads
-/// becomes its character, in the second one.
-pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u8>> {
+/// `data` with invalid bytes and lone surrogate escapes replaced by U+FFFD; `None` when there are none. With `before`, the first half of a pair, the second
+/// half at the beginning of a text becomes their character. When more of a text `may_follow`, a first half at its end is left out, because the second half
+/// may come with the next payload.
+pub(super) fn repaired(data: &[u8], before: Option<u32>, may_follow: bool) -> Option<RepairedJson> {
     let text = String::from_utf8_lossy(data);
     let mut out = String::with_capacity(text.len());
     let mut rest: &str = &text;
     let mut changed = matches!(text, std::borrow::Cow::Owned(_));
-    let before_this = half.0.take();
+    let (mut is_joined, mut half) = (false, None);
     while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        out.push_str(before);
+        let (before_it, escape) = rest.split_at(at);
+        out.push_str(before_it);
         let length = match surrogate(escape) {
             Some(0xD800..=0xDBFF)
                 if matches!(escape.get(6..).and_then(surrogate), Some(0xDC00..)) =>
@@ -35,10 +34,11 @@ pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u
                 changed = true;
                 let after = escape.get(6..).unwrap_or_default();
                 let first = code < 0xDC00;
-                if first && after.starts_with('"') {
-                    half.0 = Some(code);
-                } else if let Some(high) = before_this.filter(|_| !first && out.ends_with('"')) {
+                if first && may_follow && after.starts_with('"') {
+                    half = Some(code);
+                } else if let Some(high) = before.filter(|_| !first && out.ends_with('"')) {
                     out.push_str(&format!("\\u{high:04x}\\u{code:04x}"));
+                    is_joined = true;
                 } else {
                     out.push_str("\\ufffd");
                 }
@@ -52,7 +52,11 @@ pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u
         rest = after;
     }
     out.push_str(rest);
-    changed.then(|| out.into_bytes())
+    changed.then(|| RepairedJson {
+        bytes: out.into_bytes(),
+        is_joined,
+        half,
+    })
 }
 
 /// The parser's error message for an invalid surrogate that is only detected later.
@@ -60,7 +64,7 @@ pub(super) const LONE_SURROGATE: &str = "half a surrogate pair";
 
 /// True when a JSON text contains half a surrogate pair, which is only detected when it is decoded.
 pub(super) fn has_lone_surrogate(json: &str) -> bool {
-    json.contains("\\u") && repaired(json.as_bytes(), &mut PendingSurrogate::default()).is_some()
+    json.contains("\\u") && repaired(json.as_bytes(), None, false).is_some()
 }
 
 /// `data` without duplicate members (the last one counts) and without null in lists; `None` when it is not JSON.
@@ -96,8 +100,8 @@ mod tests {
     #[test]
     fn only_what_is_broken_changes() {
         let mend = |text: &[u8]| {
-            let bytes = repaired(text, &mut PendingSurrogate::default());
-            bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+            let repaired = repaired(text, None, false);
+            repaired.map(|repaired| String::from_utf8(repaired.bytes).unwrap())
         };
         assert_eq!(mend(br#""\ud83d\ude00 \\ud83d \n""#), None);
         assert_eq!(mend(br#""\ud83d.""#).as_deref(), Some(r#""\ufffd.""#));
@@ -111,13 +115,23 @@ mod tests {
 
     #[test]
     fn halves_in_two_payloads_are_one_character() {
-        let mut half = PendingSurrogate::default();
-        let mut mend = |text: &[u8]| {
-            let bytes = repaired(text, &mut half);
-            bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+        let mend = |text: &[u8], before| {
+            let made = repaired(text, before, true).unwrap();
+            (
+                String::from_utf8(made.bytes).unwrap(),
+                made.is_joined,
+                made.half,
+            )
         };
-        assert_eq!(mend(br#""a\ud83d""#).as_deref(), Some(r#""a""#));
-        assert_eq!(mend(br#""\ude00b""#).as_deref(), Some(r#""\ud83d\ude00b""#));
-        assert_eq!(mend(br#""\ude00b""#).as_deref(), Some(r#""\ufffdb""#));
+        let half = Some(0xd83d);
+        for (text, before, made, is_joined, left_out) in [
+            (r#""a\ud83d""#, None, r#""a""#, false, half),
+            (r#""\ude00b""#, half, r#""\ud83d\ude00b""#, true, None),
+            (r#""\ude00b""#, None, r#""\ufffdb""#, false, None),
+            (r#""b\ude00""#, half, r#""b\ufffd""#, false, None),
+        ] {
+            let made = (made.to_owned(), is_joined, left_out);
+            assert_eq!(mend(text.as_bytes(), before), made, "{text}");
+        }
     }
 }

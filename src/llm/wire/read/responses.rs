@@ -11,6 +11,7 @@ use super::billed;
 use super::draft::{RawUsage, ReplyDraft};
 use super::lenient::{LenientCount, LenientText};
 use super::output_items::{ItemContent, ItemKey, MessageItem, ReasoningItem};
+use super::repair_json::{LONE_SURROGATE, has_lone_surrogate};
 use super::template::TextSpan;
 use crate::llm::wire::errors::{ProviderError, fired_filters};
 
@@ -132,6 +133,11 @@ pub(super) fn apply(
     let event: ResponsesEvent<'_> = serde_json::from_slice(data)?;
     if event.kind.filled().is_none() && event.choices.is_some() {
         return Err(serde::de::Error::custom("a chat completion"));
+    }
+    // These are decoded last, when it is too late for repairs.
+    let has_raw = event.item.is_some() || event.response.is_some() || event.arguments.is_some();
+    if has_raw && std::str::from_utf8(data).is_ok_and(has_lone_surrogate) {
+        return Err(serde::de::Error::custom(LONE_SURROGATE));
     }
     draft.events += 1;
     let key = ItemKey {

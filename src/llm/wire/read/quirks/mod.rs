@@ -210,21 +210,128 @@ fn text_that_only_its_encoding_breaks_is_mended() {
         b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb \\ud83d\"}}]}\n\ndata: [DONE]\n\n";
     let reply = read_in(Wire::Completions, "openai-compat", body, usize::MAX).unwrap();
     assert_eq!(reply.text, "a\u{fffd}b \u{fffd}");
-    // What comes behind it is not touched.
-    let pieces = [
-        r#"{"reasoning_content":"hm \ud83d"}"#,
-        r#"{"content":"{\"n\":1}"}"#,
-    ]
-    .map(delta);
-    let body = chunks(&[&pieces[0], &pieces[1], STOP]);
-    let reply = read_in(
-        Wire::Completions,
-        "openai-compat",
-        body.as_bytes(),
-        usize::MAX,
-    )
-    .unwrap();
-    assert_eq!(reply.text, r#"{"n":1}"#);
+}
+
+/// What of a stream is shown, in order: thinking in parentheses.
+fn shown(wire: Wire, name: &str, events: &[&str]) -> String {
+    let mut decoder = decoder(wire, name);
+    let mut all = String::new();
+    let mut show = |decoder: &mut Decoder| {
+        for delta in decoder.deltas() {
+            match delta {
+                Delta::Text(text) => all.push_str(text),
+                Delta::Thinking(text) => all.push_str(&format!("({text})")),
+                Delta::Signature(_) | Delta::Notice(..) => {}
+            }
+        }
+    };
+    for event in events {
+        let line = match wire {
+            Wire::Ollama => format!("{event}\n"),
+            _ => format!("data: {event}\n\n"),
+        };
+        decoder.feed(line.as_bytes());
+        show(&mut decoder);
+    }
+    decoder.end();
+    show(&mut decoder);
+    decoder.into_result().unwrap();
+    all
+}
+
+#[test]
+fn half_a_character_is_told_where_its_text_ends() {
+    let completions = |pieces: &[&str]| {
+        let chunk = |choice: &str| format!("{{\"choices\":[{choice}]}}");
+        let mut events: Vec<String> = pieces.iter().map(|piece| chunk(&delta(piece))).collect();
+        events.extend([chunk(STOP), "[DONE]".to_owned()]);
+        let events: Vec<&str> = events.iter().map(String::as_str).collect();
+        shown(Wire::Completions, "openai-compat", &events)
+    };
+    let (half, other) = (r#"{"content":"q\ud83d"}"#, r#"{"content":"\ude00r"}"#);
+    let thought = r#"{"reasoning_content":"q\ud83d"}"#;
+    let call =
+        r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"tree","arguments":"{}"}}]}"#;
+    let (empty, end) = (
+        r#"{"role":"assistant","content":""}"#,
+        r#"{"content":"end"}"#,
+    );
+    for (pieces, expected) in [
+        (vec![half], "q\u{fffd}"),
+        (vec![half, call], "q\u{fffd}"),
+        (vec![half, end], "q\u{fffd}end"),
+        (vec![end, end, half, end], "endendq\u{fffd}end"),
+        (vec![half, other], "q\u{1f600}r"),
+        (vec![half, empty, other], "q\u{1f600}r"),
+        (vec![half, half], "q\u{fffd}q\u{fffd}"),
+        (vec![half, r#"{"content":"a\ude00"}"#], "q\u{fffd}a\u{fffd}"),
+        (vec![r#"{"content":"\ud83d"}"#, other], "\u{1f600}r"),
+        (
+            vec![half, r#"{"reasoning_content":"hm"}"#, end],
+            "q\u{fffd}(hm)end",
+        ),
+        (vec![thought, end], "(q)(\u{fffd})end"),
+        (vec![thought, call], "(q)(\u{fffd})"),
+        (
+            vec![r#"{"content":"end","reasoning_content":"q\ud83d"}"#],
+            "(q\u{fffd})end",
+        ),
+        (
+            vec![
+                r#"{"content":"<think>q\ud83d"}"#,
+                r#"{"content":"</think>end"}"#,
+            ],
+            "(q)(\u{fffd})end",
+        ),
+    ] {
+        assert_eq!(completions(&pieces), expected, "{pieces:?}");
+    }
+    // A stream of blocks, with signs of life between them.
+    let block =
+        |delta: &str| format!(r#"{{"type":"content_block_delta","index":0,"delta":{delta}}}"#);
+    let (half, other) = (
+        block(r#"{"type":"text_delta","text":"q\ud83d"}"#),
+        block(r#"{"type":"text_delta","text":"\ude00r"}"#),
+    );
+    let call = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"tree","input":{}}}"#;
+    let ping = r#"{"type":"ping"}"#;
+    let stop = r#"{"type":"message_stop"}"#;
+    for (events, expected) in [
+        (vec![&*half, ping, &*other, stop], "q\u{1f600}r"),
+        (vec![&*half, ping, call, stop], "q\u{fffd}"),
+    ] {
+        assert_eq!(shown(Wire::Anthropic, "anthropic", &events), expected);
+    }
+    let half = r#"{"message":{"content":"q\ud83d"},"done":false}"#;
+    let call = r#"{"message":{"content":"","tool_calls":[{"function":{"name":"tree","arguments":{}}}]},"done":false}"#;
+    let done = r#"{"message":{"content":""},"done":true,"done_reason":"stop"}"#;
+    assert_eq!(
+        shown(Wire::Ollama, "ollama", &[half, call, done]),
+        "q\u{fffd}"
+    );
+    // Where the text comes once more it is the same text.
+    let half = r#"{"type":"response.output_text.delta","output_index":0,"delta":"q\ud83d"}"#;
+    let text = r#"{"type":"response.output_text.done","output_index":0,"text":"q\ud83d"}"#;
+    let item = r#"{"type":"message","content":[{"type":"output_text","text":"q\ud83d"}]}"#;
+    let item_done =
+        format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#);
+    let done = format!(
+        r#"{{"type":"response.completed","response":{{"status":"completed","output":[{item}]}}}}"#
+    );
+    for events in [
+        vec![half, text, &*item_done, &*done],
+        vec![half, &*done],
+        vec![text, &*item_done, &*done],
+        vec![&*done],
+    ] {
+        assert_eq!(
+            shown(Wire::Responses, "openai", &events),
+            "q\u{fffd}",
+            "{events:?}"
+        );
+    }
+    let whole = r#"{"choices":[{"message":{"content":"q\ud83d"},"finish_reason":"stop"}]}"#;
+    assert_eq!(read(whole).unwrap().text, "q\u{fffd}");
 }
 
 proptest! {
