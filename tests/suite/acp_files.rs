@@ -21,19 +21,21 @@ fn edits_have_diffs_of_whole_texts() {
         r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
     );
     let path = home.work().join("a.txt").display().to_string();
-    let diffs: Vec<Value> = editor
-        .updates(&session, "tool_call_update")
-        .into_iter()
-        .map(|update| update["content"][0].clone())
-        .filter(|content| content["type"] == "diff")
-        .collect();
-    assert_eq!(
-        diffs,
-        [
-            json!({"type": "diff", "path": path, "oldText": null, "newText": "one\ntwo\n"}),
-            json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n"}),
-        ]
-    );
+    let updates = editor.updates(&session, "tool_call_update");
+    // Before it is asked about, and when it is made.
+    for status in ["pending", "completed"] {
+        let diffs: Vec<&Value> = (updates.iter())
+            .filter(|update| update["status"] == status)
+            .map(|update| &update["content"][0])
+            .collect();
+        assert_eq!(
+            diffs,
+            [
+                &json!({"type": "diff", "path": path, "oldText": null, "newText": "one\ntwo\n"}),
+                &json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n"}),
+            ]
+        );
+    }
     let calls = editor.updates(&session, "tool_call");
     assert_eq!(calls[1]["kind"], "edit");
     assert_eq!(calls[1]["locations"], json!([{"path": path}]));
