@@ -14,7 +14,7 @@ use crate::chat::budget::ContextBudget;
 use crate::chat::compaction::open_task;
 use crate::chat::event::{Event, Level};
 use crate::chat::found_tools;
-use crate::chat::message::{Message, ToolCall, ToolOutput, User};
+use crate::chat::message::{Message, ToolCall, ToolOutput};
 use crate::chat::repair::{cut_for_cap, repair, sendable_name};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
@@ -280,8 +280,7 @@ impl<'a> Conversation<'a> {
         let Some(text) = stops.objection(ctx, last) else {
             return false;
         };
-        let images = Vec::new();
-        self.messages.push(Message::User(User { text, images }));
+        self.messages.push(Message::user(text));
         self.save(ctx, ContextCause::Change);
         true
     }

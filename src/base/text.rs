@@ -185,6 +185,11 @@ pub(crate) fn escape_controls(text: &str) -> String {
         .collect()
 }
 
+/// The text on one line, whole, with its line breaks and control characters made visible.
+pub(crate) fn breaks_shown(text: &str) -> String {
+    escape_controls(text.trim()).replace('\n', " ⏎ ")
+}
+
 /// The words separated by single spaces, on one line.
 pub(crate) fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -21,9 +21,12 @@ pub enum Message {
 }
 
 /// A message of the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     pub text: String,
+    /// The part of it that they typed, where an editor put more beside that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<String>,
     /// Its images, which belong after the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
@@ -84,6 +87,11 @@ pub struct ProviderState {
 }
 
 impl User {
+    /// What it is called by: what was typed.
+    pub(crate) fn title(&self) -> &str {
+        self.typed.as_deref().unwrap_or(&self.text)
+    }
+
     /// The text, with a marker for each image whose bytes are not there.
     pub(crate) fn text_and_missing(&self) -> Cow<'_, str> {
         self.marked(|image| image.data.is_none())
@@ -181,7 +189,7 @@ impl Message {
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(User {
             text: text.into(),
-            images: Vec::new(),
+            ..User::default()
         })
     }
 

@@ -428,6 +428,7 @@ mod tests {
                 Message::User(User {
                     text: "look".into(),
                     images: images.to_vec(),
+                    ..User::default()
                 })
             })
             .collect()

@@ -85,7 +85,8 @@ fn a_turn_with_a_call_is_told_in_updates_before_its_answer() {
     assert_eq!(call["status"], "pending");
     assert_eq!(call["rawInput"], json!({"command": "echo found"}));
     let updates = editor.updates(&session, "tool_call_update");
-    assert_eq!(updates[0]["status"], "in_progress");
+    let status: Vec<&Value> = updates.iter().map(|update| &update["status"]).collect();
+    assert_eq!(status[..2], ["pending", "in_progress"]);
     let ended = updates.last().unwrap();
     assert_eq!(ended["status"], "completed");
     let text = ended["content"][0]["content"]["text"].as_str().unwrap();
@@ -151,17 +152,29 @@ fn a_question_shows_the_whole_command() {
     editor.answers(|_| Some(Ok(selects("no"))));
     let long = format!("echo {}; rm -rf important", "a".repeat(300));
     let hidden = "# list the files\nrm -rf important";
-    for (command, title) in [
-        (long.as_str(), long.as_str()),
-        (hidden, "# list the files ⏎ rm -rf important"),
+    // What Markdown would leave out of it.
+    let sly = ": 'say\n\n```\n<!--\n'; rm -rf build\n: '\n-->\n'; echo hello";
+    let sly_title = ": 'say ⏎  ⏎ ``` ⏎ <!-- ⏎ '; rm -rf build ⏎ : ' ⏎ --> ⏎ '; echo hello";
+    for (command, title, fence) in [
+        (long.as_str(), long.as_str(), "```"),
+        (hidden, "# list the files ⏎ rm -rf important", "```"),
+        (sly, sly_title, "````"),
     ] {
         editor.prompt(&session, &format!("run {command}"));
         let mut asked = editor.lines().into_iter();
         let asked = asked.rfind(|line| line["method"] == "session/request_permission");
         let call = asked.unwrap()["params"]["toolCall"].clone();
         assert_eq!(call["title"], title);
-        let text = call["content"][0]["content"]["text"].as_str();
-        assert_eq!(text, Some(command).filter(|_| command != title), "{call}");
+        let text = &call["content"][0]["content"]["text"];
+        assert_eq!(*text, format!("{fence}sh\n{command}\n{fence}"));
+        // Clients that show no more of a question than its title show the call.
+        let updates = editor.updates(&session, "tool_call_update").into_iter();
+        let mut pending = updates.filter(|update| update["status"] == "pending");
+        let mut before = pending.next_back().unwrap();
+        let fields = before.as_object_mut().unwrap();
+        fields.remove("sessionUpdate");
+        fields.remove("status");
+        assert_eq!(before, call);
     }
 }
 

@@ -21,19 +21,21 @@ fn edits_have_diffs_of_whole_texts() {
         r#"call apply_patch {"path": "a.txt", "old_str": "two", "new_str": "2"}"#,
     );
     let path = home.work().join("a.txt").display().to_string();
-    let diffs: Vec<Value> = editor
-        .updates(&session, "tool_call_update")
-        .into_iter()
-        .map(|update| update["content"][0].clone())
-        .filter(|content| content["type"] == "diff")
-        .collect();
-    assert_eq!(
-        diffs,
-        [
-            json!({"type": "diff", "path": path, "oldText": null, "newText": "one\ntwo\n"}),
-            json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n"}),
-        ]
-    );
+    let updates = editor.updates(&session, "tool_call_update");
+    // Before it is asked about, and when it is made.
+    for status in ["pending", "completed"] {
+        let diffs: Vec<&Value> = (updates.iter())
+            .filter(|update| update["status"] == status)
+            .map(|update| &update["content"][0])
+            .collect();
+        assert_eq!(
+            diffs,
+            [
+                &json!({"type": "diff", "path": path, "oldText": null, "newText": "one\ntwo\n"}),
+                &json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n"}),
+            ]
+        );
+    }
     let calls = editor.updates(&session, "tool_call");
     assert_eq!(calls[1]["kind"], "edit");
     assert_eq!(calls[1]["locations"], json!([{"path": path}]));
@@ -159,6 +161,23 @@ fn files_are_read_and_written_through_an_editor_that_can() {
         "{failed}"
     );
     assert!(!home.work().join("no.txt").exists());
+    // What must fail is not asked about.
+    let asked = |editor: &Editor| {
+        let lines = editor.lines().into_iter();
+        lines
+            .filter(|line| line["method"] == "session/request_permission")
+            .count()
+    };
+    let before = asked(&editor);
+    let failed = ended(
+        &mut editor,
+        r#"call apply_patch {"path": "a.txt", "old_str": "not there", "new_str": "x"}"#,
+    );
+    assert!(
+        failed.contains("old_str") && failed.contains("\"failed\""),
+        "{failed}"
+    );
+    assert_eq!(asked(&editor), before);
     // Where nobody is asked a call reads once.
     let mode = json!({"sessionId": session, "modeId": "edit"});
     editor.call("session/set_mode", mode);
@@ -389,13 +408,34 @@ fn files_that_a_prompt_links_or_holds_go_to_the_model() {
     ] {
         assert!(sent.contains(words), "{words}: {sent}");
     }
-    // Shown again it is what the user wrote, without the file.
+    // Shown again it is what the user wrote, with what was embedded by its name.
     editor.call("session/close", json!({"sessionId": session}));
     let place = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
     editor.call("session/load", place);
-    let said = editor
-        .updates(&session, "user_message_chunk")
-        .remove(0)
-        .to_string();
-    assert!(said.contains("@some notes.txt"), "{said}");
+    let said = editor.updates(&session, "user_message_chunk").into_iter();
+    let said: Vec<Value> = said.map(|update| update["content"].clone()).collect();
+    assert_eq!(
+        said,
+        [
+            json!({"type": "text", "text": "Compare\n@some notes.txt"}),
+            json!({"type": "resource_link", "uri": "untitled:1", "name": "untitled:1"}),
+        ]
+    );
+    // It is called by what was typed, while it is answered, when it is shown again, and in the list.
+    let told = editor.updates(&session, "session_info_update");
+    let listed = editor.call("session/list", json!({}));
+    let titles: Vec<&Value> = told
+        .iter()
+        .chain(listed["sessions"].as_array().unwrap())
+        .map(|one| &one["title"])
+        .collect();
+    assert_eq!(titles, ["Compare"; 3]);
+    assert_eq!(told[1]["updatedAt"], listed["sessions"][0]["updatedAt"]);
+    // How full the window is, about.
+    let usage = editor.updates(&session, "usage_update").pop().unwrap();
+    let used = usage["used"].as_u64().unwrap();
+    assert!(
+        used > 0 && used < usage["size"].as_u64().unwrap(),
+        "{usage}"
+    );
 }

@@ -291,12 +291,11 @@ fn a_call_that_a_hook_changed_is_shown_as_it_runs() {
         call["content"].to_string().contains("Quite sure?"),
         "{call}"
     );
-    let begun = editor.updates(&session, "tool_call_update").remove(0);
-    let shown = (&begun["status"], &begun["title"], &begun["rawInput"]);
-    assert_eq!(
-        shown,
-        (&json!("in_progress"), &json!("echo changed"), &changed)
-    );
+    let updates = editor.updates(&session, "tool_call_update");
+    for (update, status) in updates.iter().zip(["pending", "in_progress"]) {
+        let shown = (&update["status"], &update["title"], &update["rawInput"]);
+        assert_eq!(shown, (&json!(status), &json!("echo changed"), &changed));
+    }
 }
 
 /// A session of an editor with a server of its own, which is started as `entry` says.

@@ -245,10 +245,16 @@ fn a_command_leaves_the_sandbox_only_when_the_editors_user_says_so() {
     editor.prompt(&session, &outside("second"));
     assert_eq!(home.read("out.txt"), "second\n");
     let asked = editor.lines().into_iter().rfind(is_outside).unwrap();
-    let content = asked["params"]["toolCall"]["content"].to_string();
-    content
-        .as_str()
-        .assert_has(&["echo second", "It belongs there."]);
+    let call = &asked["params"]["toolCall"];
+    let command = "echo second >> ../out.txt";
+    assert_eq!(call["title"], format!("Run outside the sandbox: {command}"));
+    assert_eq!(call["rawInput"], json!({"command": command}));
+    let texts = [0, 2].map(|n| call["content"][n]["content"]["text"].clone());
+    let fenced = [
+        format!("```sh\n{command}\n```"),
+        "```\nIt belongs there.\n```".to_owned(),
+    ];
+    assert_eq!(texts, fenced.map(Value::from));
     editor.answers(move |request| match is_outside(request) {
         true => Some(Ok(json!({"outcome": {"outcome": "cancelled"}}))),
         false => Some(Ok(selects("once"))),

@@ -52,7 +52,7 @@ fn told<'a>(lines: impl Iterator<Item = &'a Value>) -> Vec<String> {
             }
             ("session/update", Some("tool_call_update")) => {
                 let status = update["status"].as_str()?;
-                (status != "in_progress").then(|| format!("call {status}"))
+                (!matches!(status, "in_progress" | "pending")).then(|| format!("call {status}"))
             }
             ("session/update", _) => None,
             (method, _) => Some(method.to_owned()),

@@ -293,7 +293,7 @@ impl Agent {
         };
         context.permissions.set_approver(Some(Arc::new(approver)));
         let effort = setup::effort(&settings).map_err(of_problem)?;
-        let one_shot = OneShot::new(
+        let mut one_shot = OneShot::new(
             Arc::clone(&settings),
             Arc::clone(&context),
             self.shared.stop.clone(),
@@ -324,6 +324,8 @@ impl Agent {
             // Whoever does not read what is shown holds it up, but not the end of the process.
             session.updates.begin(&self.shared.stop, 0);
             replay::show(replay, &session);
+            let tokens = one_shot.tokens();
+            replay::show_facts(replay, tokens, &session);
         }
         // Names of models that come while the answer is made are told to every session that is found here.
         let found = Arc::clone(&session);

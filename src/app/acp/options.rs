@@ -68,12 +68,15 @@ fn sandbox(sandbox: &SessionSandbox) -> Value {
     let modes = sandbox.modes().into_iter();
     let values = modes.map(|mode| {
         let (name, about) = match mode {
-            SandboxMode::ReadOnly => ("Read-only", "Commands and file tools change nothing."),
+            SandboxMode::ReadOnly => (
+                "Read-only sandbox",
+                "Commands and file tools change nothing.",
+            ),
             SandboxMode::WorkspaceWrite => (
-                "Workspace",
+                "Workspace sandbox",
                 "Commands can change the session's folders and temporary files.",
             ),
-            SandboxMode::DangerFullAccess => ("None", "Commands can do what you can."),
+            SandboxMode::DangerFullAccess => ("No sandbox", "Commands can do what you can."),
         };
         json!({"value": mode.word(), "name": name, "description": about})
     });
@@ -84,14 +87,15 @@ fn sandbox(sandbox: &SessionSandbox) -> Value {
     option
 }
 
+/// Some clients show it without the name of the option.
 fn name(effort: Effort) -> &'static str {
     match effort {
-        Effort::None => "None",
-        Effort::Low => "Low",
-        Effort::Medium => "Medium",
-        Effort::High => "High",
-        Effort::XHigh => "Very high",
-        Effort::Max => "Highest",
+        Effort::None => "No thinking",
+        Effort::Low => "Low effort",
+        Effort::Medium => "Medium effort",
+        Effort::High => "High effort",
+        Effort::XHigh => "Very high effort",
+        Effort::Max => "Highest effort",
     }
 }
 

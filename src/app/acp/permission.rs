@@ -10,8 +10,10 @@ use super::tool_call::{self, ShownCall, set};
 use super::updates::Updates;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{breaks_shown, escape_controls};
 use crate::chat::event::NullSink;
 use crate::chat::message::ToolCall;
+use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::permission::call_approver::{
     CallAnswer, CallApproval, CallApprover, CallQuestion,
@@ -50,12 +52,8 @@ impl CallApprover for ClientApprover {
             options.push(json!({"optionId": "always", "name": name, "kind": "allow_always"}));
         }
         options.push(json!({"optionId": "no", "name": "Reject", "kind": "reject_once"}));
-        let params = json!({
-            "sessionId": &*self.session,
-            "toolCall": self.fields(&shown, question, stop),
-            "options": options,
-        });
-        let (kind, option) = self.selected(&params, stop)?;
+        let fields = self.fields(&shown, question, stop)?;
+        let (kind, option) = self.selected(&question.call, fields, &json!(options), stop)?;
         Ok(match (kind.as_deref(), option.as_deref(), rule) {
             (Some("selected"), Some("once"), _) => CallAnswer::Allow(CallApproval::default()),
             (Some("selected"), Some("always"), Some(rule)) => CallAnswer::Allow(CallApproval {
@@ -75,24 +73,33 @@ impl CallApprover for ClientApprover {
         false
     }
 
-    fn ask_outside(&self, call: &str, command: &str, stop: &Cancel) -> Option<Outcome<CallAnswer>> {
+    fn ask_outside(
+        &self,
+        call: &str,
+        request: &ApprovalRequest,
+        stop: &Cancel,
+    ) -> Option<Outcome<CallAnswer>> {
         let known = self.updates.call(call);
         let id = known.map_or_else(|| call.to_owned(), |known| known.id);
-        let text = json!({"type": "text", "text": command});
-        let params = json!({
-            "sessionId": &*self.session,
-            "toolCall": {
-                "toolCallId": id,
-                "title": "Run this command outside the sandbox?",
-                "kind": "execute",
-                "content": [{"type": "content", "content": text}],
-            },
-            "options": [
-                {"optionId": "once", "name": "Run outside the sandbox once", "kind": "allow_once"},
-                {"optionId": "no", "name": "Reject", "kind": "reject_once"},
-            ],
+        let command = request.shown_subject();
+        let title = format!("Run outside the sandbox: {}", breaks_shown(&command));
+        let mut content = vec![tool_call::verbatim("sh", &command)];
+        if let Some(reason) = request.reason() {
+            content.push(tool_call::text("The model's reason:"));
+            content.push(tool_call::verbatim("", reason));
+        }
+        let fields = json!({
+            "toolCallId": id,
+            "title": title,
+            "kind": "execute",
+            "rawInput": {"command": command},
+            "content": content,
         });
-        let answer = self.selected(&params, stop);
+        let options = json!([
+            {"optionId": "once", "name": "Run outside the sandbox once", "kind": "allow_once"},
+            {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+        ]);
+        let answer = self.selected(call, fields, &options, stop);
         Some(answer.map(
             |(kind, option)| match (kind.as_deref(), option.as_deref()) {
                 (Some("selected"), Some("once")) => CallAnswer::Allow(CallApproval::default()),
@@ -121,10 +128,18 @@ impl ClientApprover {
         self.always.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and returns the kind of the outcome with the option.
-    fn selected(&self, params: &Value, stop: &Cancel) -> Outcome<(Option<String>, Option<String>)> {
+    /// Asks about the call with the provider's id `call`, and returns the kind of the outcome with the option.
+    fn selected(
+        &self,
+        call: &str,
+        fields: Value,
+        options: &Value,
+        stop: &Cancel,
+    ) -> Outcome<(Option<String>, Option<String>)> {
+        self.updates.asked(call, &fields);
         let method = "session/request_permission";
-        let answer = self.client.ask(&self.session, method, params, stop)?;
+        let params = json!({"sessionId": &*self.session, "toolCall": fields, "options": options});
+        let answer = self.client.ask(&self.session, method, &params, stop)?;
         let outcome = answer.map_err(|error| {
             Problem::refused(format!(
                 "The editor could not ask about the call: {}",
@@ -146,8 +161,11 @@ impl ClientApprover {
         ShownCall::new(&self.context, &self.updates.paths(), id, &call)
     }
 
-    /// What is asked about, with whatever its title does not say: the change of an edit, a command of many lines, why a hook wants it asked.
-    fn fields(&self, shown: &ShownCall, question: &CallQuestion, stop: &Cancel) -> Value {
+    /// What is asked about, with the change of an edit, a whole command, and why a hook wants it asked.
+    ///
+    /// # Errors
+    /// It would fail, as far as can be told without doing it: nobody need be asked about it.
+    fn fields(&self, shown: &ShownCall, question: &CallQuestion, stop: &Cancel) -> Outcome<Value> {
         let mut fields = shown.fields();
         if !shown.has_input(&question.input) {
             set(&mut fields, "title", json!(question.title));
@@ -158,24 +176,26 @@ impl ClientApprover {
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), listener);
         let mut content = Vec::new();
         if question.is_by_hook {
-            content.push(tool_call::text(&question.reason));
+            let reason = escape_controls(&question.reason);
+            content.push(tool_call::verbatim("", &reason));
         }
         match (
-            preview(&ctx, &question.tool, &question.input),
+            preview(&ctx, &question.tool, &question.input)?,
             &shown.command,
         ) {
             (Some(change), _) => {
                 content.extend(tool_call::diffs(&change, &self.updates.paths()));
             }
-            (None, Some(command)) if shown.title != *command => {
-                content.push(tool_call::text(command));
+            // Its title says it too, but some clients cut that off, or render it as Markdown.
+            (None, Some(command)) => {
+                content.push(tool_call::verbatim("sh", &escape_controls(command)));
             }
-            (None, _) => {}
+            (None, None) => {}
         }
         if !content.is_empty() {
             set(&mut fields, "content", Value::Array(content));
         }
-        fields
+        Ok(fields)
     }
 
     /// The rule that lets such calls run from now on: exactly this command, or this tool. None where no rule says just that.

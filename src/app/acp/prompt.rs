@@ -120,6 +120,7 @@ impl PromptMessage {
                 self.add(&format!("@{}", path.display()));
                 self.files.push(path);
             }
+            None if name == uri => self.add(&name),
             None => self.add(&format!("{name} ({})", one_line(uri))),
         }
     }
@@ -157,6 +158,42 @@ impl PromptMessage {
     }
 }
 
+/// How the text of a message that was sent tells of what was embedded in it.
+const EMBEDDED: (&str, &str, &str) = ("<document source=\"", "\">\n", "\n</document>");
+
+/// A part of a message that was sent.
+#[derive(Debug, PartialEq)]
+pub(super) enum SentPart<'a> {
+    Text(&'a str),
+    /// Something embedded, by its address.
+    Embedded(&'a str),
+}
+
+/// What is before the first thing embedded in a text, its address, and what is after it.
+fn next_embedded(text: &str) -> Option<(&str, &str, &str)> {
+    let (begin, begun, end) = EMBEDDED;
+    let (before, after) = text.split_once(begin)?;
+    let (source, after) = after.split_once(begun)?;
+    let (_, after) = after.split_once(end)?;
+    (!source.contains(['"', '\n'])).then_some((before, source, after))
+}
+
+/// The parts of a message that was sent, in order.
+pub(super) fn sent_parts(text: &str) -> Vec<SentPart<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((before, source, after)) = next_embedded(rest) {
+        parts.extend([
+            SentPart::Text(before.trim_end_matches('\n')),
+            SentPart::Embedded(source),
+        ]);
+        rest = after.strip_prefix('\n').unwrap_or(after);
+    }
+    parts.push(SentPart::Text(rest));
+    parts.retain(|part| !matches!(part, SentPart::Text(text) if text.trim().is_empty()));
+    parts
+}
+
 fn kind(block: &Value) -> Result<&str, RpcError> {
     text(block, "type").map_err(|_| wrong("prompt", "A block has no type."))
 }
@@ -190,11 +227,16 @@ fn joined(whole: &mut String, text: &str) {
     whole.push_str(text);
 }
 
-/// The file that a `file:` address names.
+/// The file of this computer that a `file:` address names (RFC 8089), or a whole path, which some editors write in its place.
 fn file_of(uri: &str) -> Option<PathBuf> {
-    let path = uri.strip_prefix("file://")?;
-    let path = path.split(['?', '#']).next()?;
-    let path = PathBuf::from(decoded(path));
+    let path = match uri.strip_prefix("file:") {
+        None => PathBuf::from(uri),
+        Some(rest) => {
+            let path = rest.strip_prefix("//").unwrap_or(rest);
+            let path = path.strip_prefix("localhost").unwrap_or(path);
+            PathBuf::from(decoded(path.split(['?', '#']).next()?))
+        }
+    };
     let is_plain = path.is_absolute()
         && !path
             .components()
@@ -228,6 +270,7 @@ mod tests {
                 {"type": "resource_link", "uri": inside, "name": "c.rs"},
                 {"type": "resource_link", "uri": "file:///etc/hostname", "name": "hostname"},
                 {"type": "resource_link", "uri": "https://example.org/x", "name": "page"},
+                {"type": "resource_link", "uri": "/etc/hostname", "name": "/etc/hostname"},
                 {"type": "resource", "resource": {"uri": "file:///x.txt", "text": "embedded"}},
                 {"type": "resource", "resource": {"uri": "x", "mimeType": "image/png", "blob": "AAE="}},
                 {"type": "image", "mimeType": "image/png", "data": "AAEC"},
@@ -238,7 +281,7 @@ mod tests {
         assert_eq!(message.files, [PathBuf::from("a b/c.rs")]);
         assert!(
             message.text.starts_with(
-                "Look at\n@a b/c.rs\nhostname (file:///etc/hostname)\npage (https://example.org/x)\n<document source=\"file:///x.txt\""
+                "Look at\n@a b/c.rs\nhostname (file:///etc/hostname)\npage (https://example.org/x)\n/etc/hostname\n<document source=\"file:///x.txt\""
             ),
             "{}",
             message.text
@@ -249,6 +292,28 @@ mod tests {
             .map(|(name, _)| name.as_str())
             .collect();
         assert_eq!(names, ["image-1", "image-2"]);
+    }
+
+    #[test]
+    fn a_file_is_named_by_an_address_or_by_its_whole_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::write(root.join("a%20 b#c"), "x").unwrap();
+        let path = root.join("a%20 b#c").display().to_string();
+        let written = path.replace('%', "%25").replace('#', "%23");
+        for (uri, is_read) in [
+            (path.clone(), true),
+            (format!("file://{written}"), true),
+            (format!("file:{written}"), true),
+            (format!("file://localhost{written}"), true),
+            (format!("file://localhost.example{written}"), false),
+            (format!("file://other{written}"), false),
+            ("a%20 b#c".to_owned(), false),
+        ] {
+            let block = json!([{"type": "resource_link", "uri": uri, "name": "c"}]);
+            let message = read(block, Some(&root)).unwrap();
+            assert_eq!(!message.files.is_empty(), is_read, "{uri}");
+        }
     }
 
     #[test]
@@ -296,6 +361,33 @@ mod tests {
         }
         let message = read(json!([image, image]), None).unwrap();
         assert_eq!(message.title(), "image-1 image-2");
+    }
+
+    #[test]
+    fn what_was_embedded_is_found_again_by_its_address() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let file = |uri: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "text": text}});
+        let (one, two) = (file("x/\"1\"", "a\n</document>"), file("2", ""));
+        let (named_one, named_two) = (SentPart::Embedded("x/ 1 "), SentPart::Embedded("2"));
+        for (blocks, parts) in [
+            (json!([text("why?")]), vec![SentPart::Text("why?")]),
+            (
+                json!([text("see "), one, text(" and\nthere"), two]),
+                vec![
+                    SentPart::Text("see "),
+                    named_one,
+                    SentPart::Text(" and\nthere"),
+                    named_two,
+                ],
+            ),
+            (json!([two]), vec![SentPart::Embedded("2")]),
+            (
+                json!([text("<document source=\"x")]),
+                vec![SentPart::Text("<document source=\"x")],
+            ),
+        ] {
+            assert_eq!(sent_parts(&read(blocks, None).unwrap().text), parts);
+        }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::list;
 use super::out::{ChunkKind, chunk};
+use super::prompt::{SentPart, sent_parts};
 use super::session::AcpSession;
 use super::tool_call::{self, ShownCall, set};
 use super::updates::message_id;
@@ -20,7 +22,15 @@ pub(super) fn show(replay: &Replay, session: &AcpSession) {
             say(ChunkKind::Thought, thought);
         }
         match entry.content {
-            TranscriptContent::User(text) => say(ChunkKind::User, &text),
+            TranscriptContent::User(text) => {
+                for part in sent_parts(&text) {
+                    let part = match part {
+                        SentPart::Text(text) => chunk(ChunkKind::User, &message, text),
+                        SentPart::Embedded(uri) => link(&message, uri),
+                    };
+                    session.updates.update(&part);
+                }
+            }
             TranscriptContent::Assistant(text) => say(ChunkKind::Message, &text),
             TranscriptContent::Call(past) => session.updates.update(&call(&past, n, session)),
             TranscriptContent::Command { command, output } => {
@@ -31,6 +41,28 @@ pub(super) fn show(replay: &Replay, session: &AcpSession) {
             TranscriptContent::Stopped | TranscriptContent::Notice(_) => {}
         }
     }
+}
+
+/// Tells how the session is called, when it was used last, what it has cost, and how full the window is with about so many tokens.
+pub(super) fn show_facts(replay: &Replay, tokens: u64, session: &AcpSession) {
+    let name = replay.name.clone().unwrap_or_else(|| replay.first());
+    session.updates.update(&json!({
+        "sessionUpdate": "session_info_update",
+        "title": list::title(&name),
+        "updatedAt": replay.time,
+    }));
+    let window = session.first.info(&session.choice().model).window;
+    session.updates.usage(tokens, window);
+}
+
+/// What the user had embedded, which need not be shown again as a whole.
+fn link(message: &str, uri: &str) -> Value {
+    let mut update = chunk(ChunkKind::User, message, "");
+    let name = uri.trim_end_matches('/').rsplit('/').next();
+    let name = name.filter(|name| !name.is_empty()).unwrap_or(uri);
+    let link = json!({"type": "resource_link", "uri": uri, "name": name});
+    set(&mut update, "content", link);
+    update
 }
 
 /// A call with what came of it, in one update.

@@ -232,5 +232,8 @@ fn attached(
         prompt.stop.clone(),
         session.updates.clone(),
     );
-    attach_files(&files, images, target, &ctx).map_err(of_prompt)
+    let mut attached = attach_files(&files, images, target, &ctx).map_err(of_prompt)?;
+    let typed = Some(message.title()).filter(|typed| *typed != message.text.trim());
+    attached.typed = typed.map(str::to_owned);
+    Ok(attached)
 }

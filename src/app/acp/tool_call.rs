@@ -96,10 +96,7 @@ impl ShownCall {
 
     /// The update with all of it, because it is another call than the client was told of.
     pub(super) fn changed(&self, status: &str) -> Value {
-        let mut update = self.fields();
-        set(&mut update, "sessionUpdate", json!("tool_call_update"));
-        set(&mut update, "status", json!(status));
-        update
+        update_with(self.fields(), status)
     }
 
     /// The update that tells of it.
@@ -146,9 +143,27 @@ pub(super) fn update(id: &str, status: &str) -> Value {
     json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status})
 }
 
+/// The update that changes these fields of a call too.
+pub(super) fn update_with(mut fields: Value, status: &str) -> Value {
+    set(&mut fields, "sessionUpdate", json!("tool_call_update"));
+    set(&mut fields, "status", json!(status));
+    fields
+}
+
 /// A text as content.
 pub(super) fn text(text: &str) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text}})
+}
+
+/// A text as content that is shown as it is, although clients render Markdown: in a fence that nothing in it can end, so that nothing of it can be hidden.
+pub(super) fn verbatim(language: &str, shown: &str) -> Value {
+    let longest = shown
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    text(&format!("{fence}{language}\n{shown}\n{fence}"))
 }
 
 /// The update with what a running call has said so far.
@@ -209,7 +224,7 @@ pub(super) fn diffs(display: &Display, paths: &ShownPaths) -> Vec<Value> {
         Display::Diff { old, new, .. } => {
             vec![json!({"type": "diff", "path": "", "oldText": old, "newText": new})]
         }
-        Display::Patch { text: patch } => vec![text(patch)],
+        Display::Patch { text: patch } => vec![verbatim("diff", patch)],
         Display::Text { .. } => Vec::new(),
     }
 }
@@ -217,7 +232,7 @@ pub(super) fn diffs(display: &Display, paths: &ShownPaths) -> Vec<Value> {
 /// The change of one file by its whole texts; where they are too long to be known, the places of change. Of a file that was moved that are two.
 fn diff(change: &FileChange, paths: &ShownPaths) -> Vec<Value> {
     let Some(whole) = &change.whole else {
-        return vec![text(&clipped(&change.to_string()))];
+        return vec![verbatim("diff", &clipped(&change.to_string()))];
     };
     let block = |path: &str, old: Option<&str>, new: &str| {
         let path = paths.of(path).display().to_string();
@@ -348,6 +363,18 @@ mod tests {
             ("scrape_page", "fetch"),
         ] {
             assert_eq!(kind(&registry.find(tool).unwrap()), expected, "{tool}");
+        }
+    }
+
+    #[test]
+    fn nothing_ends_the_fence_of_what_is_shown_as_it_is() {
+        for (shown, fenced) in [
+            ("", "```sh\n\n```"),
+            ("# a\n`b`", "```sh\n# a\n`b`\n```"),
+            ("```\n<!--\n", "````sh\n```\n<!--\n\n````"),
+            ("`` ````` é", "``````sh\n`` ````` é\n``````"),
+        ] {
+            assert_eq!(verbatim("sh", shown), text(fenced));
         }
     }
 

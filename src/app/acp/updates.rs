@@ -218,6 +218,21 @@ impl Updates {
         self.update(&update);
     }
 
+    /// The call with the provider's id `id` is asked about, with these fields: some clients show no more of a question than its title, and the rest with the
+    /// call.
+    pub(super) fn asked(&self, id: &str, fields: &Value) {
+        let mut state = self.lock();
+        let call = state.calls.get_mut(id);
+        // The call of a child is none that the client was told of.
+        let call = call.filter(|call| !call.is_ended && fields["toolCallId"] == call.shown.id);
+        let Some(call) = call else {
+            return;
+        };
+        call.is_running = false;
+        drop(state);
+        self.update(&tool_call::update_with(fields.clone(), "pending"));
+    }
+
     /// A call runs with other arguments than the model wrote.
     fn change(&self, id: &str, args: &str) {
         let Some(known) = self.call(id) else {
@@ -249,18 +264,23 @@ impl Updates {
         self.update(update);
     }
 
-    fn usage(&self, turn: &TurnUsage) {
+    fn turn_usage(&self, turn: &TurnUsage) {
         let mut state = self.lock();
         if std::mem::take(&mut state.is_compacting) {
             return;
         }
-        let size = state.window;
+        let window = state.window;
         drop(state);
+        self.usage(turn.tokens.total(), window);
+    }
+
+    /// Tells how full the window is, and what the session has cost.
+    pub(super) fn usage(&self, used: u64, window: u64) {
         let cost = self.context.ledger.totals().cost + self.spent_before.cost;
         self.update(&json!({
             "sessionUpdate": "usage_update",
-            "used": turn.tokens.total(),
-            "size": size,
+            "used": used,
+            "size": window,
             // To a ten-millionth, without the noise of sums.
             "cost": {"amount": (cost * 1e7).round() / 1e7, "currency": "USD"},
         }));
@@ -310,7 +330,7 @@ impl EventSink for Updates {
                 tool_call::add_images(&mut update, &images);
                 self.ended(&call, &update);
             }
-            Event::Turn(turn) => self.usage(&turn),
+            Event::Turn(turn) => self.turn_usage(&turn),
             Event::Wait(wait) => match wait {
                 Wait::Compaction => self.lock().is_compacting = true,
                 // What was shown is not what the next attempt says.

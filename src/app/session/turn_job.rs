@@ -468,6 +468,7 @@ impl TurnJob {
         let attached = self.message.attached.take().unwrap_or_default();
         User {
             text: format!("{}{}", self.message.text, attached.text),
+            typed: attached.typed,
             images: attached.images,
         }
     }

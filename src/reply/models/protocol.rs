@@ -81,7 +81,7 @@ fn with_notes(rows: &[Message]) -> Vec<Message> {
             Message::User(user) if !notes.is_empty() => {
                 messages.push(Message::User(User {
                     text: std::mem::take(&mut notes) + &user.text,
-                    images: user.images.clone(),
+                    ..user.clone()
                 }));
             }
             other => messages.push(other.clone()),

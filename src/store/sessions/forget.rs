@@ -259,8 +259,13 @@ impl<'a> Forgetting<'a> {
         match message {
             Message::System { text } => self.text(text, time, FORGOTTEN),
             Message::User(user) => {
-                let first = first_words(&user.text);
+                let first = first_words(user.title());
                 self.text(&mut user.text, time, FORGOTTEN);
+                // What was typed is a part of that.
+                let is_gone = self.gone.len() > before;
+                let says = |typed: &mut String| is_gone || self.goes(typed, time);
+                let typed = user.typed.take_if(says);
+                self.gone.extend(typed.filter(|_| !is_gone));
                 if self.gone.len() > before {
                     self.firsts.insert(first);
                     user.images.clear();

@@ -324,7 +324,7 @@ impl TurnLog {
             state.thought = None;
             state.model = Some((by.0.to_owned(), by.1.to_owned()));
             if let (true, Message::User(user)) = (state.first.is_empty(), message) {
-                state.first = first_words(&user.text);
+                state.first = first_words(user.title());
             }
             self.shared.sent.fetch_add(1, Ordering::SeqCst);
             Ok(Written::Records)

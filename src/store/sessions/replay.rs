@@ -319,7 +319,7 @@ impl Replay {
     /// The beginning of the user's first message.
     pub(crate) fn first(&self) -> String {
         let first = self.spoken().find_map(|message| match message {
-            Message::User(user) => Some(first_words(&user.text)),
+            Message::User(user) => Some(first_words(user.title())),
             _ => None,
         });
         first.unwrap_or_default()

@@ -220,14 +220,23 @@ impl ApprovalRequest {
 
     /// The subject and the reason, with control characters made visible.
     pub fn text(&self) -> String {
-        let subject = self.subject.to_string_lossy();
-        let mut text = escape_controls(&format!("{subject}{}", self.detail));
-        if !self.reason.is_empty() {
+        let mut text = self.shown_subject();
+        if let Some(reason) = self.reason() {
             text.push_str("\n\nThe model's reason: ");
-            // On one line: another could look like one of Marvin's own.
-            text.push_str(&one_line(&self.reason));
+            text.push_str(reason);
         }
         text
+    }
+
+    /// The subject, with control characters made visible.
+    pub fn shown_subject(&self) -> String {
+        let subject = self.subject.to_string_lossy();
+        escape_controls(&format!("{subject}{}", self.detail))
+    }
+
+    /// The reason that the model gives, if it gives one, on one line and with control characters made visible.
+    pub fn reason(&self) -> Option<&str> {
+        Some(self.reason.as_str()).filter(|reason| !reason.is_empty())
     }
 
     /// The folder in which it would happen, if there is one.

@@ -370,7 +370,7 @@ mod tests {
             ("apply_patch", serde_json::json!({"input": freeform}), 2),
         ] {
             let args = args.as_object().unwrap();
-            let Some(Display::Changes { files: shown }) = preview(&ctx, name, args) else {
+            let Ok(Some(Display::Changes { files: shown })) = preview(&ctx, name, args) else {
                 panic!("{name}: no preview");
             };
             assert_eq!(shown.len(), files, "{name}");
@@ -381,7 +381,8 @@ mod tests {
             assert_eq!(text, "one\ntwo\n", "{name}");
         }
         let args = serde_json::json!({"command": "touch made"});
-        assert!(preview(&ctx, "run_command", args.as_object().unwrap()).is_none());
+        let previewed = preview(&ctx, "run_command", args.as_object().unwrap());
+        assert_eq!(previewed.unwrap(), None);
         assert!(!dir.path().join("made").exists());
     }
 }

@@ -166,7 +166,7 @@ fn leave_sandbox(
         return refused();
     };
     ctx.say_state(CallState::Waiting);
-    let ask = || approver.ask_outside(&ctx.call, &request.text(), &ctx.stop);
+    let ask = || approver.ask_outside(&ctx.call, &request, &ctx.stop);
     let answer = ctx.pauses.during(ask);
     ctx.say_state(CallState::Running);
     match answer.transpose()? {

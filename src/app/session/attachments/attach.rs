@@ -38,6 +38,8 @@ pub(in crate::app) struct Attachments {
     pub(in crate::app::session) images: Vec<Image>,
     /// What the user is told, a line for each.
     pub(in crate::app) lines: Vec<String>,
+    /// The part of the message that the user typed, where that is not all of it.
+    pub(in crate::app) typed: Option<String>,
 }
 
 impl Attachments {

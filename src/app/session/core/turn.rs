@@ -122,6 +122,7 @@ impl Core {
         let said = match &attached {
             Some(attached) if run.is_one_shot => Message::User(User {
                 text: text.clone(),
+                typed: attached.typed.clone(),
                 images: attached.images.clone(),
             }),
             _ => Message::user(kept.clone()),

@@ -1,7 +1,7 @@
 //! What the user wants to be forgotten is taken out of sessions, and they go on as before.
 
 use super::*;
-use crate::chat::message::ProviderState;
+use crate::chat::message::{ProviderState, User};
 use crate::store::memory::is_said_in_json;
 
 /// Takes the word out; returns what was taken out.
@@ -22,6 +22,33 @@ fn forget(
     assert_eq!(of_id.map(|(_, texts)| texts).unwrap_or_default(), gone);
     assert!(folder.store.find_forgotten(wanted).is_empty());
     Ok(gone)
+}
+
+#[test]
+fn what_was_typed_goes_with_its_message_or_alone() {
+    for (word, first) in [
+        ("porto", "[forgotten]"),
+        ("mapped", "[forgotten]"),
+        ("tea", "see porto"),
+    ] {
+        let (folder, log) = begun();
+        let said = Message::User(User {
+            text: "see porto\nmapped.txt".to_owned(),
+            typed: Some("see porto".to_owned()),
+            ..User::default()
+        });
+        log.begin_turn().say(&[], &said, BY);
+        log.begin_turn()
+            .end(TurnEnding::default(), Spent::default());
+        let id = log.id().clone();
+        log.close();
+        forget(&folder, &id, word).unwrap();
+        let replay = folder.store.read(&id).unwrap();
+        assert_eq!(replay.first(), first, "{word}");
+        let mut listed = Vec::new();
+        folder.store.update_list(&mut listed);
+        assert_eq!(listed[0].first, first, "{word}");
+    }
 }
 
 /// What the model sees, a line each.

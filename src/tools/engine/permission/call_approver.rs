@@ -6,6 +6,7 @@ use super::mode::PermissionMode;
 use super::rule::Rule;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
+use crate::tools::engine::approval::ApprovalRequest;
 
 /// A question about a call that neither a rule nor the mode lets run.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ pub(crate) trait CallApprover: Send + Sync {
     fn ask_outside(
         &self,
         _call: &str,
-        _command: &str,
+        _request: &ApprovalRequest,
         _stop: &Cancel,
     ) -> Option<Outcome<CallAnswer>> {
         None

@@ -12,7 +12,7 @@ use super::permissions::{Decision, Denial};
 use super::second_names::SKILL_TOOL;
 use crate::base::params::{Field, Param, given};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, escape_controls, one_line};
+use crate::base::text::{breaks_shown, clip, one_line};
 use crate::chat::event::{CallState, DenialReason, Event, Level};
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_NOTES;
@@ -97,18 +97,14 @@ pub(crate) fn describe(session: &SessionContext, tool: &ToolRef, args: &str) -> 
     };
     CallDescription {
         title: match &command {
-            Some(command) => command_line(command),
+            // What comes after a line break is no part of a comment before it.
+            Some(command) => breaks_shown(command),
             None => title(&call),
         },
         input: input(&args),
         paths,
         command,
     }
-}
-
-/// A command as one line, whole, whose line breaks are seen: what comes after one is no part of a comment before it.
-fn command_line(command: &str) -> String {
-    escape_controls(command.trim()).replace('\n', " ⏎ ")
 }
 
 /// Lets a call pass, or not: rules that deny, hooks, rules that allow, the mode.

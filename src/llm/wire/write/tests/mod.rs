@@ -314,11 +314,13 @@ fn with_images() -> Vec<Message> {
         Message::User(User {
             text: "before".into(),
             images: vec![image("old.png", None)],
+            ..User::default()
         }),
         Message::assistant("Seen."),
         Message::User(User {
             text: "what is it?".into(),
             images: vec![image("new.png", Some(b"\x89PNG"))],
+            ..User::default()
         }),
     ]
 }
