@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::programs::{
-    ASKS, BUILTINS, CLIENTS, DATA, ENVIRONMENTS, FILTER_FILE, FILTERS, INTERPRETERS, Interpreter,
-    LOADS, MISSING_BEFORE, MISSING_BEHIND, MODULES, NOTHING_TO_RUN, OWN_ADDRESSES, PREPARES,
-    RUNNERS, STARTERS, STARTS, SYSTEM, TOOLS, UNANSWERED, WRAPPERS,
+    ASKS, BUILDERS, BUILTINS, CLIENTS, DATA, ENVIRONMENTS, INTERPRETERS, LOADS, MAKERS,
+    MISSING_BEFORE, MISSING_BEHIND, NOT_STARTED, OWN_ADDRESSES, PREPARES, RUNS, SCRIPTED, SHELLS,
+    STARTERS, STARTS, SYSTEM, TOOLS, WRAPPERS,
 };
 use crate::base::word_list::WordList;
 use crate::proc::program::find_for_command;
@@ -55,8 +55,7 @@ impl Project {
 
     /// Whether a program of this name lies outside of the system's folders; `None` where there is none.
     fn has_program(&self, name: &str) -> Option<bool> {
-        let is_in = |dir: &str| Path::new(dir).join(name).exists();
-        if SYSTEM.iter().any(is_in) {
+        if SYSTEM.iter().any(|dir| Path::new(dir).join(name).exists()) {
             return Some(false);
         }
         find_for_command(name, &self.search_path).map(|_| true)
@@ -68,82 +67,78 @@ impl RunCommand<'_> {
     pub(super) fn is_a_try(&self) -> bool {
         let mut scripts = vec![self.text.to_owned()];
         let mut left = MAX_CHARS;
-        while let Some(script) = scripts.pop() {
-            let Some(rest) = left.checked_sub(script.len()) else {
+        while let Some(text) = scripts.pop() {
+            let script = split::written(&text);
+            // The shell ends with these when it finds no program, or may not start it.
+            let is_missing = matches!(self.status, Some(126 | 127)) && script.commands.len() == 1;
+            let Some(rest) = left.checked_sub(text.len()).filter(|_| !is_missing) else {
                 return false;
             };
             left = rest;
-            let script = split::written(&script);
-            // The shell ends with these when it finds no program, or may not start it.
-            if matches!(self.status, Some(126 | 127)) && script.commands.len() == 1 {
-                return false;
-            }
             for command in &script.commands {
-                if self.starts(&command.words, &script.fed, &mut scripts) {
+                if self.starts(&command.words, &mut scripts) {
                     return true;
+                }
+                if command.words.iter().any(|word| SHELLS.has(name(word))) {
+                    scripts.extend_from_slice(&script.fed);
                 }
             }
         }
         false
     }
 
-    /// Whether a simple command starts something; the scripts that it is given are added to `scripts`.
-    fn starts(&self, mut words: &[Word], fed: &[String], scripts: &mut Vec<String>) -> bool {
-        // After the environment was set, a program may be anywhere.
+    /// Whether a simple command starts something; scripts that it is given are added to `scripts`.
+    fn starts(&self, mut words: &[Word], scripts: &mut Vec<String>) -> bool {
+        // Where the environment is the project's, a program may be anywhere.
         let mut parts = self.text.split([' ', '\n', ';', '&', '(']);
-        let sets_path = |part: &str| part.starts_with("PATH=") || part.ends_with("/activate");
-        let mut is_inside = parts.any(sets_path);
+        let mut is_inside =
+            parts.any(|part| part.starts_with("PATH=") || part.ends_with("/activate"));
         while let Some((program, arguments)) = words.split_first() {
             let name = name(program);
-            let asks_where = arguments
-                .first()
-                .is_some_and(|word| has(WordList("-v -V"), word));
-            let inside = in_environment(name, arguments);
-            is_inside |= inside.is_some();
             let inner = match name {
-                _ if inside.is_some() => inside,
-                "command" if asks_where => None,
-                "find" => after(arguments, |word| word.text.starts_with("-exec")),
+                "command"
+                    if arguments
+                        .iter()
+                        .any(|word| word.text.eq_ignore_ascii_case("-v")) =>
+                {
+                    None
+                }
+                "find" => behind(arguments, |text| text.starts_with("-exec")),
+                _ if ENVIRONMENTS.has(name) => {
+                    behind(arguments, |text| matches!(text, "exec" | "run"))
+                }
                 _ if WRAPPERS.has(name) || indirect::is_wrapper(name) => Some(arguments),
                 _ => None,
             };
             let Some(inner) = inner else {
-                return self.runs(program, arguments, is_inside, fed, scripts);
+                return self.runs(program, arguments, is_inside, scripts);
             };
-            let at = inner
-                .iter()
-                .position(|word| {
-                    self.is_program(word, is_inside) && (word.is_known || name != "eval")
-                })
-                .unwrap_or(inner.len());
+            is_inside |= ENVIRONMENTS.has(name) || matches!(name, "bunx" | "npx" | "pnpx" | "uvx");
+            let is_script = |word: &Word| word.text.contains(char::is_whitespace);
+            let is_program = |word: &Word| {
+                !is_script(word)
+                    && (is_inside && is_name(&word.text) || self.is_program(word))
+                    && (word.is_known || name != "eval")
+            };
+            let at = inner.iter().position(is_program).unwrap_or(inner.len());
             let (before, from) = inner.split_at(at);
-            // A word with blanks is a script, where it is a command at all.
-            let is_script = |word: &&Word| word.text.contains(char::is_whitespace);
-            scripts.extend(
-                before
-                    .iter()
-                    .filter(is_script)
-                    .map(|word| word.text.clone()),
-            );
+            // Where one of them is no script, nothing is found in it.
+            let texts = before.iter().filter(|word| is_script(word));
+            scripts.extend(texts.map(|word| word.text.clone()));
             words = from;
         }
         false
     }
 
     /// Whether a word behind a program that starts others can be the other.
-    fn is_program(&self, word: &Word, is_inside: bool) -> bool {
-        let text = word.text.as_str();
-        let is_other = text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-            || text.starts_with("/dev/")
-            || text.contains(char::is_whitespace)
-            || indirect::is_assignment(text);
-        let is_known = || {
-            let name = bare_name(name(word));
-            let is_interpreter = INTERPRETERS.iter().any(|own| own.names.has(name));
-            let is_runner = RUNNERS.iter().any(|(names, _)| names.has(name));
-            is_interpreter || is_runner || self.project.has_program(text).is_some()
-        };
-        !is_other && (!word.is_known || text.contains('/') || is_inside || is_known())
+    fn is_program(&self, word: &Word) -> bool {
+        let name = bare(name(word));
+        let is_path = word.text.contains('/') && !word.text.starts_with("/dev/");
+        let is_known = BUILDERS.has(name)
+            || MAKERS.has(name)
+            || INTERPRETERS.iter().any(|(names, ..)| names.has(name))
+            || self.project.has_program(&word.text).is_some();
+        is_name(&word.text) && (!word.is_known || is_path || is_known)
     }
 
     fn runs(
@@ -151,115 +146,103 @@ impl RunCommand<'_> {
         program: &Word,
         arguments: &[Word],
         is_inside: bool,
-        fed: &[String],
         scripts: &mut Vec<String>,
     ) -> bool {
         let name = name(program);
-        let bare_name = bare_name(name);
+        let own = |list: WordList, word: &Word| list.has(&word.text);
+        let mut options = arguments.iter().take_while(|word| word.text != "--");
+        let is_asked = options.any(|word| own(ASKS, word));
+        let has_started = !NOT_STARTED.iter().any(|words| self.result.contains(words));
+        let mut told = arguments
+            .iter()
+            .filter(|word| is_name(&word.text) && word.text != "compose");
         let mut interpreters = INTERPRETERS.iter();
-        if let Some(interpreter) = interpreters.find(|own| own.names.has(bare_name)) {
-            return self.interprets(interpreter, arguments, fed, scripts);
+        if let Some((names, code, looks)) = interpreters.find(|(names, ..)| names.has(bare(name))) {
+            return self.interprets((*names, code, *looks), arguments, scripts);
         }
-        if let Some((_, verbs)) = RUNNERS.iter().find(|(names, _)| names.has(name)) {
-            let is_there = !NOTHING_TO_RUN
-                .iter()
-                .any(|words| self.result.contains(words));
-            return is_there && !asks(arguments) && is_told_to_run(*verbs, arguments);
+        if BUILDERS.has(name) {
+            let Some(first) = told.next().filter(|_| has_started && !is_asked) else {
+                return false;
+            };
+            let is_script = SCRIPTED.has(name) && matches!(first.text.as_str(), "run" | "task");
+            // Some run a file as they run a script of the project.
+            let is_file = arguments.first() == Some(first) && first.text.contains(['.', '/']);
+            let next = told.next();
+            return (is_file || own(RUNS, first))
+                && (!is_script || next.is_some_and(|word| !own(PREPARES, word)));
+        }
+        if MAKERS.has(name) {
+            let is_idle = is_asked || arguments.iter().any(|word| word.text == "-n");
+            return has_started && !is_idle && told.any(|word| !own(PREPARES, word));
         }
         if STARTERS.has(name) {
-            return !asks(arguments) && self.is_there(name);
+            return !is_asked && self.is_there(name);
         }
         if CLIENTS.has(name) {
-            let is_answered = !UNANSWERED.iter().any(|words| self.result.contains(words));
-            return self.status == Some(0)
-                && is_answered
-                && OWN_ADDRESSES.iter().any(|mark| self.text.contains(mark));
-        }
-        if FILTERS.has(name) {
-            let file = after(arguments, |word| word.text == FILTER_FILE);
-            return file.is_some_and(|words| !words.is_empty());
+            let is_near = OWN_ADDRESSES.iter().any(|mark| self.text.contains(mark));
+            return self.status == Some(0) && has_started && is_near;
         }
         let is_own = match program.text.rsplit_once('/') {
             Some((folder, _)) => !SYSTEM.has(folder) && folder != "/dev",
             None if !program.is_known => true,
-            None => self
-                .project
-                .has_program(name)
-                .unwrap_or(is_inside && !BUILTINS.has(name)),
+            None => {
+                let found = self.project.has_program(name);
+                found.unwrap_or(is_inside && !BUILTINS.has(name))
+            }
         };
-        is_own && !TOOLS.has(bare_name) && self.is_there(&program.text)
+        is_own && !TOOLS.has(bare(name)) && self.is_there(&program.text)
     }
 
+    /// Whether an interpreter is given a file, a module or code of the project.
     fn interprets(
         &self,
-        interpreter: &Interpreter,
+        (names, code, looks): (WordList, &str, WordList),
         arguments: &[Word],
-        fed: &[String],
         scripts: &mut Vec<String>,
     ) -> bool {
-        let is_shell = interpreter.names.has("sh");
-        let is_python = interpreter.names.has("python");
+        let is_shell = names.has("sh");
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             let text = word.text.as_str();
+            let folder_and_name = text.rsplit_once('/').unwrap_or(("", text));
             if matches!(text, "-" | "/dev/stdin") {
                 break;
-            }
-            let Some(option) = text.strip_prefix('-') else {
-                return self.is_own_file(word);
-            };
-            match option.trim_start_matches('-') {
-                "test" | "run" => return true,
-                "check" | "help" | "syntax-check" | "version" => return false,
-                "eval" | "print" => {
-                    return words.next().is_some_and(|code| self.is_running(&code.text));
-                }
-                _ if option.starts_with('-') => continue,
-                _ => {}
-            }
-            for (at, letter) in option.char_indices() {
-                let rest = option.get(at + letter.len_utf8()..).unwrap_or_default();
-                if interpreter.looks.contains(letter) {
+            } else if looks.has(text) || ASKS.has(text) {
+                return false;
+            } else if text == "--test" {
+                return true;
+            } else if names.has("python") && text.starts_with('-') && text.ends_with('m') {
+                let module = words.next().map_or("", |word| &word.text);
+                let first = module.split('.').next().unwrap_or_default();
+                let is_starter = STARTERS.has(first) && !words.any(|word| ASKS.has(&word.text));
+                return (self.project.has(first) || is_starter) && self.is_there(module);
+            } else if text.starts_with('-') && text.ends_with(|c| code.contains(c)) {
+                let Some(value) = words.next() else {
                     return false;
-                }
-                let is_code = interpreter.code.contains(letter);
-                let is_module = is_python && letter == 'm';
-                if !(is_code || is_module || interpreter.values.contains(letter)) {
-                    continue;
-                }
-                let next = if rest.is_empty() { words.next() } else { None };
-                let value = next.map_or(rest, |word| word.text.as_str());
-                if is_module {
-                    return self.is_own_module(value, words.as_slice());
-                }
-                if is_code && is_shell {
-                    scripts.push(value.to_owned());
-                    // What it is may be known to the shell alone.
-                    return next.is_some_and(|word| !word.is_known && !value.contains(' '));
-                }
-                if is_code {
-                    return self.is_running(value);
-                }
-                break;
+                };
+                scripts.extend(is_shell.then(|| value.text.clone()));
+                // What it is may be known to the shell alone.
+                let is_hidden = !value.is_known && !value.text.contains(' ');
+                return match is_shell {
+                    true => is_hidden,
+                    false => self.is_running(&value.text),
+                };
+            } else if !text.starts_with('-')
+                && (!word.is_known
+                    || text.contains(['.', '/'])
+                    || names.has("java")
+                    || self.project.has(text))
+            {
+                let (folder, name) = folder_and_name;
+                let is_own = !SYSTEM.has(folder) && !TOOLS.has(name);
+                return is_own && self.is_there(text.trim_start_matches("./"));
             }
         }
         // It reads what it is to do.
-        if is_shell && !fed.is_empty() {
-            scripts.extend_from_slice(fed);
-            return false;
+        match is_shell {
+            true => !self.text.contains("<<") && self.names_file(),
+            false => self.names_file() || self.is_running(self.text),
         }
-        self.names_file() || !is_shell && self.is_running(self.text)
-    }
-
-    fn is_own_file(&self, word: &Word) -> bool {
-        let (folder, name) = word.text.rsplit_once('/').unwrap_or(("", &word.text));
-        !SYSTEM.has(folder) && !TOOLS.has(name) && self.is_there(word.text.trim_start_matches("./"))
-    }
-
-    fn is_own_module(&self, module: &str, arguments: &[Word]) -> bool {
-        let first = module.split('.').next().unwrap_or_default();
-        let is_starter = MODULES.has(first) && !asks(arguments);
-        (self.project.has(first) || is_starter) && self.is_there(module)
     }
 
     /// Whether code loads something of the project, starts a program, or talks to one.
@@ -267,17 +250,20 @@ impl RunCommand<'_> {
         let is_own = |path: &str| path.split(['.', '/']).any(|part| self.project.has(part));
         let loads = |statement: &str| {
             let is_between = |c: char| !(c.is_alphanumeric() || "_-./".contains(c));
-            let mut words = statement.split(is_between).filter(|word| !word.is_empty());
-            let is_list = statement.trim_start().starts_with("import ");
-            while let Some(word) = words.next() {
-                let last = word.rsplit('.').next().unwrap_or_default();
-                if LOADS.has(last)
-                    && (words.clone().next().is_some_and(is_own) || is_list && words.any(is_own))
-                {
-                    return true;
-                }
-            }
-            false
+            let words: Vec<&str> = statement
+                .split(is_between)
+                .filter(|w| !w.is_empty())
+                .collect();
+            let is_list = words.first() == Some(&"import") && words.iter().any(|word| is_own(word));
+            let is_pair = |pair: &[&str]| {
+                let [before, path] = pair else { return false };
+                before
+                    .rsplit('.')
+                    .next()
+                    .is_some_and(|last| LOADS.has(last))
+                    && is_own(path)
+            };
+            is_list || words.windows(2).any(is_pair)
         };
         STARTS.iter().any(|part| code.contains(part)) || code.split([';', '\n']).any(loads)
     }
@@ -291,86 +277,47 @@ impl RunCommand<'_> {
 
     /// Whether nothing was said about it not being there.
     fn is_there(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        let is_missing = |line: &str| {
-            line.match_indices(&name).any(|(at, _)| {
-                let (before, rest) = line.split_at_checked(at).unwrap_or_default();
-                let rest = rest.strip_prefix(&name).unwrap_or_default();
-                let behind = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-                let is_whole = behind.len() < rest.len() || rest.is_empty();
-                is_whole
-                    && !before.ends_with(char::is_alphanumeric)
-                    && (MISSING_BEHIND.iter().any(|words| behind.starts_with(words))
-                        || MISSING_BEFORE.iter().any(|words| before.contains(words)))
-            })
+        let (name, result) = (name.to_lowercase(), self.result.to_lowercase());
+        let is_said_before = |line: &str, words: &str| {
+            line.split_once(words)
+                .is_some_and(|(_, rest)| rest.contains(&name))
         };
-        name.is_empty() || !self.result.to_lowercase().lines().any(is_missing)
+        let is_missing = |line: &str| {
+            MISSING_BEHIND
+                .iter()
+                .any(|words| line.contains(&format!("{name}{words}")))
+                || MISSING_BEFORE
+                    .iter()
+                    .any(|words| is_said_before(line, words))
+        };
+        name.is_empty() || !result.lines().any(is_missing)
     }
-}
-
-/// What is started in an environment that holds the project's packages.
-fn in_environment<'a>(name: &str, arguments: &'a [Word]) -> Option<&'a [Word]> {
-    let (_, verbs) = ENVIRONMENTS.iter().find(|(names, _)| names.has(name))?;
-    if verbs.iter().next().is_none() {
-        return Some(arguments);
-    }
-    let first = arguments.iter().find(|word| !word.text.starts_with('-'))?;
-    after(arguments, |word| word == first).filter(|_| has(*verbs, first))
-}
-
-/// Whether a runner is told to run something.
-fn is_told_to_run(verbs: WordList, arguments: &[Word]) -> bool {
-    let is_name = |word: &&Word| {
-        let text = word.text.as_str();
-        let is_other = text.starts_with(|c: char| "-+".contains(c) || c.is_ascii_digit());
-        !(is_other || indirect::is_assignment(text) || text == "compose")
-    };
-    let mut names = arguments.iter().filter(is_name);
-    let does_more = |word: &Word| !has(PREPARES, word);
-    if verbs.iter().next().is_none() {
-        let is_idle = arguments.iter().any(|word| word.text == "-n");
-        return !is_idle && names.any(does_more);
-    }
-    let Some(first) = names.next() else {
-        return false;
-    };
-    // Some run a file as they run a script of the project.
-    let is_file = arguments.first() == Some(first) && first.text.contains(['.', '/']);
-    let is_script =
-        verbs.has("run-script") && matches!(first.text.as_str(), "run" | "run-script" | "task");
-    (is_file || has(verbs, first)) && (!is_script || names.next().is_some_and(does_more))
 }
 
 /// The words behind the first that `is` says.
-fn after(words: &[Word], is: impl Fn(&Word) -> bool) -> Option<&[Word]> {
-    let at = words.iter().position(is)?;
+fn behind(words: &[Word], is: impl Fn(&str) -> bool) -> Option<&[Word]> {
+    let at = words.iter().position(|word| is(&word.text))?;
     words.get(at + 1..)
-}
-
-fn has(list: WordList, word: &Word) -> bool {
-    list.has(&word.text)
-}
-
-/// Whether a program is only asked something. What stands behind `--` is for the program that it starts.
-fn asks(arguments: &[Word]) -> bool {
-    let mut own = arguments.iter().take_while(|word| word.text != "--");
-    own.any(|word| has(ASKS, word))
 }
 
 /// The name by which a program is known: nothing for one in a folder that is not for programs, which is nobody's but the project's.
 fn name(word: &Word) -> &str {
     match word.text.rsplit_once('/') {
-        Some((folder, name)) if folder.ends_with("bin") || matches!(name, "gradlew" | "mvnw") => {
-            name
-        }
+        Some((dir, name)) if dir.ends_with("bin") || matches!(name, "gradlew" | "mvnw") => name,
         Some(_) => "",
         None => &word.text,
     }
 }
 
 /// A name without the version behind it: `python3.11`.
-fn bare_name(name: &str) -> &str {
+fn bare(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
+/// Whether a word is neither an option, a number nor an assignment.
+fn is_name(text: &str) -> bool {
+    let is_other = text.starts_with(|c: char| "-+".contains(c) || c.is_ascii_digit());
+    !is_other && !indirect::is_assignment(text)
 }
 
 #[cfg(test)]
@@ -520,7 +467,6 @@ mod tests {
                 ("java -cp build Main", ""),
                 ("php -S localhost:8000 -t public", ""),
                 ("perl -Ilib bin/program", ""),
-                ("awk -f program.awk a", ""),
                 ("P=target/debug/app; \"$P\" a", ""),
                 ("valgrind --leak-check=full ./program", ""),
                 ("printf 'a' > a.txt && > out python3 wordcount.py a.txt", ""),
