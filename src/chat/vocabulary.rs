@@ -6,22 +6,19 @@ use std::sync::LazyLock;
 use flate2::read::DeflateDecoder;
 use tiktoken_rs::{CoreBPE, O200K_BASE_PAT_STR, Rank};
 
-/// The tokens by rank, each behind a byte with its length.
+/// The tokens by rank: those of one byte, then the others, each behind a byte that none of them has.
 static TOKENS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.deflate"));
 
 /// None if what the build wrote cannot be read.
 static O200K: LazyLock<Option<CoreBPE>> = LazyLock::new(|| {
     let mut tokens = Vec::new();
     DeflateDecoder::new(TOKENS).read_to_end(&mut tokens).ok()?;
-    let mut rest = tokens.as_slice();
-    let mut rank: Rank = 0;
-    let ranked = std::iter::from_fn(|| {
-        let (&len, behind) = rest.split_first()?;
-        let (token, behind) = behind.split_at_checked(usize::from(len))?;
-        rest = behind;
-        rank += 1;
-        Some((token.to_vec(), rank - 1))
-    });
+    let (bytes, longer) = tokens.split_at_checked(256)?;
+    let (mark, longer) = longer.split_first()?;
+    let all = bytes.chunks(1).chain(longer.split(|byte| byte == mark));
+    let ranked = (0..)
+        .zip(all)
+        .map(|(rank, token): (Rank, _)| (token.to_vec(), rank));
     CoreBPE::new(ranked.collect(), Default::default(), O200K_BASE_PAT_STR).ok()
 });
 
