@@ -281,7 +281,7 @@ impl PersonsEdit {
         }
         Self {
             new,
-            is_committed: round % 3 == 0,
+            is_committed: round.is_multiple_of(3),
         }
     }
 

@@ -143,13 +143,10 @@ impl RepositorySearch {
         known: &Self,
         gives_back: bool,
     ) {
-        let lister = match Lister::new(dir) {
-            Ok(lister) => lister,
-            Err(_) => {
-                let closed = tops.into_iter().filter(|top| is_there(&dir.join(top)));
-                self.closed.extend(closed);
-                return;
-            }
+        let Ok(lister) = Lister::new(dir) else {
+            let closed = tops.into_iter().filter(|top| is_there(&dir.join(top)));
+            self.closed.extend(closed);
+            return;
         };
         let entries = AtomicUsize::new(left.entries);
         let read = |folder: &PathBuf| {
