@@ -1,11 +1,11 @@
 //! A fixer for whom nothing is to be changed: it says why, and ends with a word. That is an answer and no failure; whoever judges next is told the reasons.
 
 use super::child::ChildReport;
+pub(crate) use super::child::idle::MARKER;
+use super::child::idle::unexplained;
 use super::review::verdict::is_marker;
 use crate::base::text::clip;
 
-/// What the last line says.
-pub(crate) const MARKER: &str = "NOTHING_TO_CHANGE";
 /// Characters of the reasons that are passed on.
 const MAX_REASONS_CHARS: usize = 4_000;
 
@@ -29,15 +29,8 @@ pub(crate) fn check(report: &ChildReport, has_changed: bool, missing: &str) -> R
     }
     Err(match is_marker(report.last_line(), MARKER) {
         true => format!("{MARKER} needs reasons before it: say for each finding why it is wrong."),
-        false => format!(
-            "{missing} Whoever changes nothing says why, and ends with a line that holds nothing but {MARKER}."
-        ),
+        false => unexplained(missing),
     })
-}
-
-/// Whether `missing` is what [`check`] says of somebody who changed nothing and did not say why.
-pub(crate) fn is_idle(missing: &str) -> bool {
-    missing.contains(MARKER)
 }
 
 #[cfg(test)]
@@ -76,8 +69,11 @@ mod tests {
         assert_eq!(check("Done.", true), Ok(()));
         assert_eq!(check("It is so.\nNOTHING_TO_CHANGE", false), Ok(()));
         let idle = check("Done.", false).unwrap_err();
-        assert!(idle.starts_with(missing) && is_idle(&idle), "{idle}");
+        assert!(idle.starts_with(missing) && idle.contains(MARKER), "{idle}");
         let bare = check("NOTHING_TO_CHANGE", false).unwrap_err();
-        assert!(bare.contains("needs reasons") && is_idle(&bare), "{bare}");
+        assert!(
+            bare.contains("needs reasons") && bare.contains(MARKER),
+            "{bare}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::heartbeat::AliveTimes;
 use super::{Run, files, next_task, places, record, working_tree, worktree};
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::disk::paths::TICKETS;
@@ -27,26 +27,6 @@ pub(crate) enum Uncommitted {
     Take,
     /// An interrupted run left what is of its time; refuse to start beside what is not.
     TakeOf(AliveTimes),
-}
-
-pub(super) fn git(run: &Run) -> Outcome<Git<'_>> {
-    if !run.root().path().is_dir() {
-        return Err(Problem::missing(format!(
-            "The folder of this run is gone: {}. Somebody removed it.",
-            run.root().path().display()
-        )));
-    }
-    Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop).map_err(|problem| {
-        match problem.kind {
-            // It had one when the run began.
-            ProblemKind::Missing if !run.branch.is_empty() => Problem::missing(format!(
-                "{} is in no git repository any more: the worktree of this run was removed while it worked there.",
-                run.root().path().display()
-            ))
-            .next("Move what is left in that folder away, then run the same command again: the worktree is made again from its branch."),
-            _ => problem,
-        }
-    })
 }
 
 /// Whether there is a repository around the project.
@@ -73,9 +53,9 @@ pub(crate) fn prepare(
         git_checkpoint::init(dir, &session.env, &run.ctx.stop)?;
     }
     // Before its first commit, everything in a repository that the run made was here before, whether it was made now or by a start that was killed.
-    let is_new = is_own && git(run)?.head_commit()?.is_none();
+    let is_new = is_own && working_tree::git(run)?.head_commit()?.is_none();
     if is_new {
-        let paths = git(run)?.uncommitted()?;
+        let paths = working_tree::git(run)?.uncommitted()?;
         let count = paths.iter().filter(|path| is_users(path)).count();
         if count > 0 {
             run.warn(format!(
@@ -84,7 +64,7 @@ pub(crate) fn prepare(
             ));
         }
     }
-    let open = git(run)?;
+    let open = working_tree::git(run)?;
     if open.is_bare() {
         return Err(Problem::refused(format!(
             "{} is a bare repository: it has no files to work on.",
@@ -233,7 +213,7 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         ticket => format!("{message}\n\nTicket: {ticket}"),
     };
     let _index = git_index::hold(run.root().path(), &run.ctx.stop)?;
-    let git = git(run)?;
+    let git = working_tree::git(run)?;
     working_tree::check_branch(run, &git)?;
     let ignored = git.stage_ignored(&own_files(run))?;
     // It is the first of them, so this is told once.
@@ -280,7 +260,7 @@ fn own_files(run: &Run) -> Vec<String> {
 /// # Errors
 /// Another one is.
 pub(crate) fn check_branch(run: &Run) -> Outcome<()> {
-    working_tree::check_branch(run, &git(run)?)
+    working_tree::check_branch(run, &working_tree::git(run)?)
 }
 
 /// The project's own files that are new or different since `commit`, committed or not, in the order of paths.
@@ -288,7 +268,7 @@ pub(crate) fn check_branch(run: &Run) -> Outcome<()> {
 /// # Errors
 /// git failed; there is no such commit any more.
 pub(crate) fn changed_files(run: &Run, commit: &str) -> Outcome<Vec<String>> {
-    let mut paths = git(run)?.changed_since(commit)?;
+    let mut paths = working_tree::git(run)?.changed_since(commit)?;
     paths.retain(|path| files::is_own(path));
     Ok(paths)
 }
@@ -298,7 +278,7 @@ pub(crate) fn changed_files(run: &Run, commit: &str) -> Outcome<Vec<String>> {
 /// # Errors
 /// git failed.
 pub(crate) fn diff_of(run: &Run, commit: &str, paths: &[&str]) -> Outcome<(String, String)> {
-    let git = git(run)?;
+    let git = working_tree::git(run)?;
     Ok((git.stat_since(commit, paths)?, git.diff_of(commit, paths)?))
 }
 
@@ -308,7 +288,7 @@ pub(crate) fn has_checkpoint(run: &Run, message: &str) -> bool {
         return false;
     };
     let log = || -> Outcome<String> {
-        let git = git(run)?;
+        let git = working_tree::git(run)?;
         match git.count_since(&base)?.min(MAX_COMMITS) {
             0 => Ok(String::new()),
             count => git.log(count, true),
@@ -333,7 +313,7 @@ pub(crate) fn head(run: &Run) -> Outcome<String> {
     if let Some(id) = head::commit(run.root().path()) {
         return Ok(id);
     }
-    git(run)?
+    working_tree::git(run)?
         .head_commit()?
         .ok_or_else(|| Problem::missing("The repository has no commit yet."))
 }
@@ -343,5 +323,5 @@ pub(crate) fn head(run: &Run) -> Outcome<String> {
 /// # Errors
 /// git failed.
 pub(crate) fn changes_since(run: &Run, commit: &str, path: Option<&str>) -> Outcome<String> {
-    git(run)?.diff_since(commit, path)
+    working_tree::git(run)?.diff_since(commit, path)
 }

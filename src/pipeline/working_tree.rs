@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Run, repository as run_repository, worktree};
+use super::{Run, worktree};
 use crate::base::cancel::Cancel;
 use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -86,6 +86,30 @@ pub(crate) fn check_branch(run: &Run, git: &Git<'_>) -> Outcome<()> {
     }
 }
 
+/// The repository in which a run works.
+///
+/// # Errors
+/// Its folder or its worktree was removed.
+pub(super) fn git(run: &Run) -> Outcome<Git<'_>> {
+    if !run.root().path().is_dir() {
+        return Err(Problem::missing(format!(
+            "The folder of this run is gone: {}. Somebody removed it.",
+            run.root().path().display()
+        )));
+    }
+    Git::open(run.root().path(), &run.ctx.session.env, &run.ctx.stop).map_err(|problem| {
+        match problem.kind {
+            // It had one when the run began.
+            ProblemKind::Missing if !run.branch.is_empty() => Problem::missing(format!(
+                "{} is in no git repository any more: the worktree of this run was removed while it worked there.",
+                run.root().path().display()
+            ))
+            .next("Move what is left in that folder away, then run the same command again: the worktree is made again from its branch."),
+            _ => problem,
+        }
+    })
+}
+
 /// The commit at which the branch of the run is, before a child works that can leave it; `None` where that is not looked at.
 ///
 /// # Errors
@@ -97,7 +121,7 @@ pub(crate) fn begin_child(run: &Run) -> Outcome<Option<String>> {
     if let Some(commit) = head::commit_on(run.root().path(), &run.branch) {
         return Ok(Some(commit));
     }
-    let git = run_repository::git(run)?;
+    let git = git(run)?;
     check_branch(run, &git)?;
     git.head_commit()
 }

@@ -206,7 +206,7 @@ fn a_call_whose_turn_hangs_is_told_to_have_failed_before_the_answer() {
     editor.call("initialize", json!({"protocolVersion": 1}));
     let session = editor.open(&home);
     // It leaves its session and keeps the output open.
-    let id = editor.prompts(&session, "run setsid sleep 3 & echo begun; wait");
+    let id = editor.prompts(&session, "run setsid sleep 3 & echo begun; wait; sleep 3");
     editor.line("output", |line| {
         line["params"]["update"]["content"][0]["content"]["text"] == "begun"
     });

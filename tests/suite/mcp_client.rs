@@ -69,7 +69,7 @@ fn our_own_server_is_used_by_every_command() {
     assert!(told["tools"].as_array().unwrap().len() > 20);
     mcp(&home, &["test", "calc"]).prints(&[
         "calc: modern 2026-07-28, marvin",
-        "resources",
+        " 2 templates",
         "  write_note",
     ]);
     mcp(&home, &["call", "calc", "search_notes", "query=milk"])

@@ -116,7 +116,7 @@ fn the_user_calls_a_skill_by_its_name() {
     assert!(said.contains("There is no command /nonesuch"), "{said}");
     let missing = "There is no skill \"releas\" that you can call.";
     assert!(
-        said.contains(missing) && said.contains("Did you mean release?"),
+        said.contains(missing) && said.contains("Did you mean \"release\"?"),
         "{said}"
     );
     assert!(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::idle;
 use super::process::{ChildStart, EndedChild, outage_wait, run_child};
 use super::questions::{self, MAX_ROUNDS};
 use super::{Access, ChildReport, ChildTask, prompts};
@@ -15,7 +16,6 @@ use crate::chat::failure_report::ProviderOutage;
 use crate::formats::duration;
 use crate::llm::patience::Patience;
 use crate::pipeline::Run;
-use crate::pipeline::nothing_to_change;
 use crate::pipeline::tier::Tier;
 use crate::pipeline::working_tree;
 use crate::pipeline::worktree::record as worktree_record;
@@ -133,7 +133,7 @@ fn tries(
             continue;
         }
         // The second time it was told: the same model would be paid for the same answer.
-        let is_idle_again = nothing_to_change::is_idle(&failed.words)
+        let is_idle_again = idle::is_told_in(&failed.words)
             && failure
                 .as_ref()
                 .is_some_and(|before| before.words == failed.words);

@@ -7,6 +7,7 @@
 mod attempts;
 mod budget;
 pub(crate) mod environment;
+pub(crate) mod idle;
 mod log;
 mod process;
 mod prompts;

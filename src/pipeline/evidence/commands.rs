@@ -12,7 +12,7 @@ use super::programs::{
 use crate::base::word_list::WordList;
 use crate::proc::program::find_for_command;
 use crate::tools::engine::permission::command::indirect;
-use crate::tools::engine::permission::command::simple_command::Word;
+use crate::tools::engine::permission::command::simple_command::{Word, is_assignment};
 use crate::tools::engine::permission::command::split;
 
 /// Characters that are read of a command, those of scripts in scripts included.
@@ -317,7 +317,7 @@ fn bare(name: &str) -> &str {
 /// Whether a word is neither an option, a number nor an assignment.
 fn is_name(text: &str) -> bool {
     let is_other = text.starts_with(|c: char| "-+".contains(c) || c.is_ascii_digit());
-    !is_other && !indirect::is_assignment(text)
+    !is_other && !is_assignment(text)
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ fn counted(line: &str) -> i64 {
             // go test -v: a line for each test
             r"^()--- (?:PASS|FAIL): \S",
             // TAP of bats, prove and scripts: a line for each test; one that was skipped was not executed
-            r"^()(?:not )?ok [0-9]+(?: - [^#]*| [^#]*)?$",
+            r"^()(?:not )?ok (?:- [^#]+|[0-9]+(?: [^#]*)?)$",
             // GoogleTest: [  PASSED  ] 3 tests.
             r"^\[  (?:PASSED|FAILED)  \] ([0-9]+) tests?[.,]",
             // XCTest: Executed 3 tests, with 1 test skipped and 0 failures
@@ -110,7 +110,8 @@ fn counted(line: &str) -> i64 {
         ];
         patterns.iter().filter_map(|text| of_bytes(text)).collect()
     });
-    if !line.contains(|c: char| c.is_ascii_digit()) && !line.starts_with("--- ") {
+    let is_of_a_test = ["--- ", "ok - ", "not ok - "].map(|mark| line.starts_with(mark));
+    if !line.contains(|c: char| c.is_ascii_digit()) && !is_of_a_test.contains(&true) {
         return 0;
     }
     let line = without_colors(line);
@@ -262,6 +263,8 @@ mod tests {
             ("ok 3", 1),
             ("ok 4 - doubles # skip no network", 0),
             ("1..4", 0),
+            ("ok - words", 1),
+            ("not ok - nothing", 1),
             ("[  PASSED  ] 3 tests.", 3),
             ("[  FAILED  ] 1 test, listed below:", 1),
             ("ok  \texample.com/a\t0.003s", 1),

@@ -61,8 +61,8 @@ impl ConfigLines {
     }
 }
 
-/// `text`, of configuration, without settings that may start a program, read more configuration or have files elsewhere; see git-config(1). Of paths to the files
-/// of a worktree those stay that `is_top` names good.
+/// `text`, of configuration, without settings that may start a program, read more configuration or have files elsewhere; see git-config(1). Of paths to the
+/// files of a worktree those stay that `is_top` names good.
 pub(super) fn plain_config(text: &[u8], is_top: impl Fn(&str) -> bool) -> Vec<u8> {
     let mut lines = ConfigLines::default();
     plain_lines(text, |line| match lines.read(line) {

@@ -7,7 +7,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::calls::Calls;
-use super::half_character::HalfCharacter;
 use super::output_items::{OutputItems, SavedOutput};
 use super::template::Template;
 use super::think::{ThinkPart, ThinkSplitter};
@@ -18,6 +17,22 @@ use crate::llm::catalog::ProviderSpec;
 use crate::llm::provider::{Delta, FinishReason, Reply};
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{details, thinking};
+
+/// The first half of a character whose other half has not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HalfCharacter {
+    pub(super) code: u32,
+    pub(super) place: HalfPlace,
+}
+
+/// What it is the end of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HalfPlace {
+    Text,
+    Thinking,
+    /// Arguments of a call, or something that is not shown: nobody misses it.
+    Elsewhere,
+}
 
 /// Tokens as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

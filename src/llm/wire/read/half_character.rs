@@ -1,29 +1,13 @@
 //! A character whose halves come in two payloads. Programs that count in UTF-16 split their streams like this; the first half waits for the second one, and
 //! becomes U+FFFD where its text ends without it.
 
-use super::draft::ReplyDraft;
-use super::payload::apply;
+use super::dialects::apply;
+use super::draft::{HalfCharacter, HalfPlace, ReplyDraft};
 use super::repair_json::{RepairedJson, repaired};
 use super::responses;
 use crate::llm::wire::Wire;
 
 const REPLACEMENT: char = '\u{fffd}';
-
-/// The first half.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HalfCharacter {
-    code: u32,
-    place: HalfPlace,
-}
-
-/// What it is the end of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HalfPlace {
-    Text,
-    Thinking,
-    /// Arguments of a call, or something that is not shown: nobody misses it.
-    Elsewhere,
-}
 
 /// `data` with its encoding repaired, and the half that it ends with; `None` when nothing is wrong with it.
 pub(super) fn mended(

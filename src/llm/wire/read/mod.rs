@@ -6,6 +6,7 @@ mod called_function;
 mod calls;
 mod decode;
 mod details;
+mod dialects;
 mod draft;
 mod framing;
 mod half_character;

@@ -1,8 +1,8 @@
 //! One JSON payload of a reply, in the dialect of its wire.
 
+use super::dialects::apply;
 use super::draft::ReplyDraft;
-use super::template::TextSpan;
-use super::{anthropic, half_character, ollama, openai, repair_json, responses};
+use super::{half_character, repair_json, responses};
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
 
@@ -56,19 +56,4 @@ pub(super) fn payload(
     draft.events += 1;
     draft.error.get_or_insert(error);
     Ok(())
-}
-
-/// Adds a payload to the draft; returns the place of its text if it contained nothing else.
-pub(super) fn apply(
-    wire: Wire,
-    name: &str,
-    data: &[u8],
-    draft: &mut ReplyDraft,
-) -> Result<Option<TextSpan>, serde_json::Error> {
-    match wire {
-        Wire::Completions => openai::apply(data, draft),
-        Wire::Responses => responses::apply(name, data, draft),
-        Wire::Ollama => ollama::apply(data, draft),
-        Wire::Anthropic => anthropic::apply(data, draft),
-    }
 }

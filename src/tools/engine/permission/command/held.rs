@@ -6,9 +6,8 @@
 use super::arguments::{Arguments, may_be_one_of, read};
 use super::awk_program;
 use super::holders::{Holder, Holds, git_holder, holder};
-use super::indirect::{KEYWORDS, is_assignment};
 use super::sed_script;
-use super::simple_command::Word;
+use super::simple_command::{KEYWORDS, Word, is_assignment};
 use crate::base::word_list::WordList;
 
 /// The command that the arguments of a program hold.

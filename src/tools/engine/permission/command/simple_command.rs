@@ -1,5 +1,10 @@
 //! A simple command of a shell script: its words.
 
+/// Words of the grammar that a command may follow.
+pub(super) const KEYWORDS: [&str; 13] = [
+    "!", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until", "while", "{", "}",
+];
+
 /// A command with its arguments, without assignments and redirections.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct SimpleCommand {
@@ -42,4 +47,15 @@ impl Word {
             .get(start.unwrap_or(self.text.len())..)
             .unwrap_or_default()
     }
+}
+
+/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+pub(crate) fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(is_letter) && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
 }
