@@ -4,7 +4,6 @@
 //! ever used it. Most texts hold nothing, and what may hold something is looked at by the pattern itself. So here one letter that is not ASCII is as good as
 //! another, and all threads share one cache.
 
-use std::iter;
 use std::sync::{Mutex, PoisonError};
 
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -68,17 +67,13 @@ fn widened(hir: &Hir) -> Hir {
     let all = |parts: &[Hir]| parts.iter().map(widened).collect();
     match hir.kind() {
         HirKind::Class(Class::Unicode(class)) if is_large(class) => {
-            Hir::alternation(vec![ascii(class), others()])
-        }
-        // Built as a class, it takes a table of 320 KB for as long as that takes.
-        HirKind::Class(Class::Unicode(class)) => {
-            let chars = class
-                .ranges()
-                .iter()
-                .flat_map(|range| range.start()..=range.end());
-            let others = chars.filter(|c| !c.is_ascii());
-            let others = others.map(|c| Hir::literal(c.to_string().into_bytes()));
-            Hir::alternation(iter::once(ascii(class)).chain(others).collect())
+            let ascii = class.ranges().iter().filter_map(|range| {
+                let start = u8::try_from(range.start()).ok().filter(u8::is_ascii)?;
+                let end = u8::try_from(range.end()).unwrap_or(0x7f).min(0x7f);
+                Some(ClassBytesRange::new(start, end))
+            });
+            let ascii = Hir::class(Class::Bytes(ClassBytes::new(ascii)));
+            Hir::alternation(vec![ascii, others()])
         }
         HirKind::Repetition(repetition) => Hir::repetition(Repetition {
             sub: Box::new(widened(&repetition.sub)),
@@ -91,16 +86,6 @@ fn widened(hir: &Hir) -> Hir {
         HirKind::Look(look) if is_of_words(*look) => Hir::empty(),
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
     }
-}
-
-/// What there is of ASCII in a class.
-fn ascii(class: &ClassUnicode) -> Hir {
-    let ranges = class.ranges().iter().filter_map(|range| {
-        let start = u8::try_from(range.start()).ok().filter(u8::is_ascii)?;
-        let end = u8::try_from(range.end()).unwrap_or(0x7f).min(0x7f);
-        Some(ClassBytesRange::new(start, end))
-    });
-    Hir::class(Class::Bytes(ClassBytes::new(ranges)))
 }
 
 /// True for whole scripts, and for all but some characters; the two cases of a letter are no more than themselves.

@@ -23,7 +23,7 @@ pub(super) struct Arguments<'a> {
 
 /// What a letter or a name means, by the mark at the end of its entry.
 #[derive(Clone, Copy)]
-enum Mark {
+enum OptionMark {
     Flag,
     Value,
     InItsWord,
@@ -35,7 +35,7 @@ enum Mark {
 
 /// Reads `words` behind the program; what an option says among the first `said` of them is told by the rule itself.
 pub(super) fn read<'a>(row: &Holder, words: &'a [Word], said: usize) -> Arguments<'a> {
-    let reader = Reader {
+    let reader = ArgumentReader {
         row,
         words,
         said,
@@ -86,7 +86,7 @@ pub(super) fn read<'a>(row: &Holder, words: &'a [Word], said: usize) -> Argument
     found
 }
 
-struct Reader<'r, 'a> {
+struct ArgumentReader<'r, 'a> {
     row: &'r Holder,
     words: &'a [Word],
     said: usize,
@@ -96,7 +96,7 @@ struct Reader<'r, 'a> {
     is_shell: bool,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> ArgumentReader<'_, 'a> {
     fn is_option(&self, word: &Word) -> bool {
         let plus = self.is_shell || self.row.options.has("+");
         word.text.starts_with('-') && (word.text.len() > 1 || self.is_strict)
@@ -130,7 +130,7 @@ impl<'a> Reader<'_, 'a> {
                 continue;
             };
             match mark {
-                Mark::Flag => {}
+                OptionMark::Flag => {}
                 _ if self.is_shell => values += 1,
                 _ => return self.value(at, mark, (!rest.is_empty()).then_some(rest), found),
             }
@@ -141,11 +141,11 @@ impl<'a> Reader<'_, 'a> {
     fn value(
         &self,
         at: usize,
-        mark: Mark,
+        mark: OptionMark,
         own: Option<&'a str>,
         found: &mut Arguments<'a>,
     ) -> usize {
-        if matches!(mark, Mark::Flag | Mark::InItsWord) {
+        if matches!(mark, OptionMark::Flag | OptionMark::InItsWord) {
             return 0;
         }
         let (place, behind) = if own.is_some() { (at, 0) } else { (at + 1, 1) };
@@ -156,10 +156,10 @@ impl<'a> Reader<'_, 'a> {
         found.is_clear &= own.is_some() || word.is_known || place < self.said;
         let text = own.unwrap_or(&word.text);
         match mark {
-            Mark::Command => self.command(place, text, found),
-            Mark::Setting => self.setting(place, text, found),
-            Mark::Text => found.texts.push((place, text)),
-            Mark::File => found.has_file = true,
+            OptionMark::Command => self.command(place, text, found),
+            OptionMark::Setting => self.setting(place, text, found),
+            OptionMark::Text => found.texts.push((place, text)),
+            OptionMark::File => found.has_file = true,
             _ => {}
         }
         behind
@@ -192,7 +192,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// What `--name` or `-name` means. Programs take the beginning of a name for the whole.
-    fn long(&self, name: &str) -> Option<Mark> {
+    fn long(&self, name: &str) -> Option<OptionMark> {
         let (dashes, letters) = match name.strip_prefix("--") {
             Some(letters) => ("--", letters),
             None => ("-", name.get(1..)?),
@@ -212,7 +212,7 @@ impl<'a> Reader<'_, 'a> {
         self.row.options.iter().find(is_meant).map(mark_of)
     }
 
-    fn letter(&self, letter: char) -> Option<Mark> {
+    fn letter(&self, letter: char) -> Option<OptionMark> {
         let entries = self.row.options.iter();
         let mut letters = entries.filter(|entry| !entry.starts_with(['-', '+']));
         let entry = letters.find(|entry| entry.trim_end_matches(MARKS).contains(letter))?;
@@ -222,15 +222,15 @@ impl<'a> Reader<'_, 'a> {
 
 const MARKS: [char; 6] = [':', '=', '!', '?', '@', '%'];
 
-fn mark_of(entry: &str) -> Mark {
+fn mark_of(entry: &str) -> OptionMark {
     match entry.chars().next_back() {
-        Some(':') => Mark::Value,
-        Some('=') => Mark::InItsWord,
-        Some('!') => Mark::Command,
-        Some('?') => Mark::Setting,
-        Some('@') => Mark::Text,
-        Some('%') => Mark::File,
-        _ => Mark::Flag,
+        Some(':') => OptionMark::Value,
+        Some('=') => OptionMark::InItsWord,
+        Some('!') => OptionMark::Command,
+        Some('?') => OptionMark::Setting,
+        Some('@') => OptionMark::Text,
+        Some('%') => OptionMark::File,
+        _ => OptionMark::Flag,
     }
 }
 
