@@ -60,13 +60,19 @@ pub(super) fn read<'a>(row: &Holder, words: &'a [Word], said: usize) -> Argument
             found.operands.extend(at + 1..last.min(words.len()));
             break;
         }
-        if !word.is_known && may_begin_with_dash(word) {
+        if !word.is_known && at >= said && may_begin_with_dash(word) {
             found.is_clear = false;
             found.may_hide |= word.text.starts_with('{');
         }
         if !reader.is_option(word) {
             found.operands.push(at);
-            if reader.is_strict || row.holds == Holds::Remote && found.operands.len() > 1 {
+            // What follows is for a program, or for another machine.
+            let is_last = match row.holds {
+                Holds::Remote => found.operands.len() > 1,
+                Holds::Awk => true,
+                _ => reader.is_strict,
+            };
+            if is_last {
                 break;
             }
             at += 1;
@@ -117,6 +123,8 @@ impl<'a> Reader<'_, 'a> {
         let mut values = 0;
         for (place, letter) in text.char_indices().skip(1) {
             let rest = text.get(place + letter.len_utf8()..).unwrap_or_default();
+            // `zip -TT` is one option.
+            let rest = rest.trim_start_matches(letter);
             let Some(mark) = self.letter(letter) else {
                 found.is_clear &= !self.is_strict;
                 continue;
@@ -144,6 +152,8 @@ impl<'a> Reader<'_, 'a> {
         let Some(word) = self.words.get(place) else {
             return behind;
         };
+        // It may become several words, of which the others are no value.
+        found.is_clear &= own.is_some() || word.is_known || place < self.said;
         let text = own.unwrap_or(&word.text);
         match mark {
             Mark::Command => self.command(place, text, found),
@@ -193,7 +203,7 @@ impl<'a> Reader<'_, 'a> {
             };
             let own_name = own.trim_start_matches('-').trim_end_matches(MARKS);
             match (own.starts_with('-'), dashes) {
-                (true, "--") if self.is_strict => own_name == letters,
+                (true, "--") if self.is_strict && !entry.ends_with('!') => own_name == letters,
                 (true, "--") => own_name.starts_with(letters) && !letters.is_empty(),
                 (true, _) => false,
                 (false, _) => own_name == letters,

@@ -6,9 +6,8 @@
 use super::arguments::{Arguments, may_be_one_of, read};
 use super::awk_program;
 use super::holders::{Holder, Holds, git_holder, holder};
-use super::indirect::{KEYWORDS, is_assignment};
 use super::sed_script;
-use super::simple_command::Word;
+use super::simple_command::{KEYWORDS, Word, is_assignment};
 use crate::base::word_list::WordList;
 
 /// The command that the arguments of a program hold.
@@ -103,8 +102,9 @@ pub(super) fn held<'a>(row: &Holder, words: &'a [Word], said: usize) -> Held<'a>
             other => other,
         },
         Holds::Script => match behind_options(row, words, said, 0) {
-            // A file. What comes behind it is its own.
-            Held::At(_) => Held::Nothing,
+            // A file, whose own is what comes behind it; a bare name may be that of a program, which shells look for too.
+            Held::At(at) if at < said || words.get(at).is_some_and(is_file) => Held::Nothing,
+            Held::At(_) => Held::Unclear,
             other => other,
         },
         Holds::Git => git(words, said),
@@ -284,6 +284,10 @@ fn find_says(row: &Holder, words: &[Word], said: usize) -> bool {
         at += len;
     }
     true
+}
+
+fn is_file(word: &Word) -> bool {
+    word.text.contains(['/', '.'])
 }
 
 /// Characters that mean nothing to a shell.

@@ -10,8 +10,9 @@ pub(super) struct Holder {
     names: WordList,
     pub holds: Holds,
     /// Its options. `ab` are letters without a value, `k:` has a value, `i=` may have one in its own word; the value of `e!` is a command, that of `c?`
-    /// NAME=COMMAND, that of `e@` text of its language and that of `f%` a file of it. `--long` in the same way, and `-long` where one dash goes before many letters; `+` stands for words
-    /// that begin with one, which are commands of the program. For [`Holds::Options`] and what is like it, only those that matter.
+    /// NAME=COMMAND, that of `e@` text of its language and that of `f%` a file of it. `--long` in the same way, and `-long` where one dash goes before many
+    /// letters; `+` stands for words that begin with one, which are commands of the program. For [`Holds::Options`] and what is like it, only those that
+    /// matter.
     pub options: WordList,
     /// Names of settings (all that begin with one that ends in a dot) which hold no command.
     pub harmless: WordList,

@@ -7,16 +7,11 @@ use std::ops::Range;
 
 use super::held::{Held, base_name, held};
 use super::holders::{Holder, Holds, holder};
-use super::simple_command::{SimpleCommand, Word};
+use super::simple_command::{KEYWORDS, SimpleCommand, Word, is_assignment};
 use crate::base::word_list::WordList;
 
 /// Builtins that run a file.
 const SOURCES: WordList = WordList(". source");
-
-/// Words of the grammar that a command may follow.
-pub(super) const KEYWORDS: [&str; 13] = [
-    "!", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until", "while", "{", "}",
-];
 
 /// Builtins that run a script which is not in the place of a command, or not in the text; and the word before patterns.
 const OPAQUE: WordList =
@@ -282,13 +277,13 @@ pub(super) fn bare(mut command: SimpleCommand) -> SimpleCommand {
     command
 }
 
-/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
-pub(super) fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else {
-        return false;
+/// Whether a program starts the command in its operands.
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    let wraps = |row: &Holder| {
+        matches!(
+            row.holds,
+            Holds::Operands(_) | Holds::Filled | Holds::Joined | Holds::Remote
+        )
     };
-    let name = name.strip_suffix('+').unwrap_or(name);
-    let name = name.split_once('[').map_or(name, |(name, _)| name);
-    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.chars().all(is_letter) && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
+    holder(name).is_some_and(wraps)
 }

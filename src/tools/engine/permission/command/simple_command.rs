@@ -1,8 +1,13 @@
 //! A simple command of a shell script: its words.
 
+/// Words of the grammar that a command may follow.
+pub(super) const KEYWORDS: [&str; 13] = [
+    "!", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until", "while", "{", "}",
+];
+
 /// A command with its arguments, without assignments and redirections.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct SimpleCommand {
+pub(crate) struct SimpleCommand {
     pub words: Vec<Word>,
     /// Words may follow that are not in the text.
     pub is_open: bool,
@@ -10,7 +15,7 @@ pub(super) struct SimpleCommand {
 
 /// A word after quotes were removed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     pub text: String,
     pub is_known: bool,
     /// It is not known for a pattern (`src/*.rs`, `{a,b}.c`) alone: what the shell makes of it has its beginning and end.
@@ -42,4 +47,15 @@ impl Word {
             .get(start.unwrap_or(self.text.len())..)
             .unwrap_or_default()
     }
+}
+
+/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+pub(crate) fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(is_letter) && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
 }

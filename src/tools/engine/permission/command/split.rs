@@ -52,6 +52,33 @@ pub(super) fn split(text: &str) -> Script {
     script
 }
 
+/// What stands in a text for the shell.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenScript {
+    /// Its simple commands, those of substitutions included, without the words of the grammar and the assignments before them.
+    pub commands: Vec<SimpleCommand>,
+    /// What here-documents and here-strings feed to them.
+    pub fed: Vec<String>,
+}
+
+/// Takes `text` apart, and leaves alone what other commands are told to run.
+pub(crate) fn written(text: &str) -> WrittenScript {
+    let mut script = WrittenScript::default();
+    let mut texts = vec![text.to_owned()];
+    while let Some(text) = texts.pop() {
+        let mut lexer = Lexer::new(&text);
+        lexer.list(0);
+        // Each is a part of its text, without the marks around it.
+        texts.extend(lexer.nested);
+        script.fed.extend(lexer.fed);
+        let commands = lexer.commands.into_iter().map(indirect::bare);
+        script
+            .commands
+            .extend(commands.filter(|command| !command.words.is_empty()));
+    }
+    script
+}
+
 /// The only command of a text, without keywords and assignments; none when there are others or it is not understood.
 pub(super) fn only_command(text: &str) -> Option<SimpleCommand> {
     if text.len() > MAX_CHARS {
@@ -131,6 +158,8 @@ struct Lexer {
     /// Texts of substitutions.
     nested: Vec<String>,
     here_documents: Vec<HereDocument>,
+    /// Texts of here-documents and here-strings.
+    fed: Vec<String>,
     /// A substitution stands in single quotes, where it does not run by itself.
     quotes_substitution: bool,
     is_whole: bool,
@@ -144,6 +173,7 @@ impl Lexer {
             commands: Vec::new(),
             nested: Vec::new(),
             here_documents: Vec::new(),
+            fed: Vec::new(),
             quotes_substitution: false,
             is_whole: true,
         }
@@ -260,7 +290,9 @@ impl Lexer {
         }
         let from = self.at;
         let target = self.word(depth);
-        if let Some(Some(strips_tabs)) = here {
+        if here == Some(None) {
+            self.fed.push(target.text);
+        } else if let Some(Some(strips_tabs)) = here {
             let written = self.chars.get(from..self.at).unwrap_or_default();
             self.is_whole &= target.is_known;
             self.here_documents.push(HereDocument {
@@ -274,10 +306,11 @@ impl Lexer {
     /// Passes over the lines of the here-documents that begin after this line.
     fn skip_here_documents(&mut self) {
         for document in std::mem::take(&mut self.here_documents) {
+            let mut fed = String::new();
             loop {
                 if self.peek(0).is_none() {
                     self.is_whole = false;
-                    return;
+                    break;
                 }
                 let line: String = iter::from_fn(|| self.next().filter(|c| *c != '\n')).collect();
                 let line = match document.strips_tabs {
@@ -289,7 +322,10 @@ impl Lexer {
                 }
                 let expands = line.contains(['`', '\\']) || line.contains("$");
                 self.is_whole &= document.is_literal || !expands;
+                fed.push_str(line);
+                fed.push('\n');
             }
+            self.fed.push(fed);
         }
     }
 
