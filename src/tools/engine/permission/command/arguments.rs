@@ -43,7 +43,12 @@ pub(super) fn read<'a>(row: &Holder, words: &'a [Word], said: usize) -> Argument
             row.holds,
             Holds::Operands(_) | Holds::Filled | Holds::Joined | Holds::Behind(_) | Holds::Script
         ),
+        is_exact: false,
         is_shell: row.holds == Holds::Script,
+    };
+    let reader = ArgumentReader {
+        is_exact: reader.is_strict || matches!(row.holds, Holds::Awk | Holds::Sed),
+        ..reader
     };
     let mut found = Arguments {
         is_clear: true,
@@ -90,8 +95,10 @@ struct ArgumentReader<'r, 'a> {
     row: &'r Holder,
     words: &'a [Word],
     said: usize,
-    /// Each option has to be one that is known, and the first operand is the last word that is read.
+    /// Options are not shortened, and the first operand is the last word that is read.
     is_strict: bool,
+    /// Each option has to be one that is known.
+    is_exact: bool,
     /// Each letter that has a value takes a word of its own for it, and options begin with a plus sign too.
     is_shell: bool,
 }
@@ -117,21 +124,30 @@ impl<'a> ArgumentReader<'_, 'a> {
             return self.value(at, mark, value, found);
         }
         if name.starts_with("--") || name == "-" {
-            found.is_clear &= !self.is_strict;
+            found.is_clear &= !self.is_exact;
             return 0;
         }
         let mut values = 0;
         for (place, letter) in text.char_indices().skip(1) {
             let rest = text.get(place + letter.len_utf8()..).unwrap_or_default();
-            // `zip -TT` is one option.
-            let rest = rest.trim_start_matches(letter);
             let Some(mark) = self.letter(letter) else {
-                found.is_clear &= !self.is_strict;
+                found.is_clear &= !self.is_exact;
                 continue;
             };
             match mark {
                 OptionMark::Flag => {}
-                _ if self.is_shell => values += 1,
+                _ if self.is_shell => {
+                    values += 1;
+                    let value = self.words.get(at + values);
+                    let is_known = value.is_none_or(|word| word.is_known);
+                    // Some shells take what is left of the word for the value.
+                    found.is_clear &= rest.is_empty() && is_known;
+                }
+                // `zip -TT COMMAND` is one option; in `env -uu COMMAND` the second letter is a value.
+                OptionMark::Command if !rest.is_empty() && rest.chars().all(|c| c == letter) => {
+                    self.command(at, rest, found);
+                    return self.value(at, mark, None, found);
+                }
                 _ => return self.value(at, mark, (!rest.is_empty()).then_some(rest), found),
             }
         }
@@ -148,12 +164,16 @@ impl<'a> ArgumentReader<'_, 'a> {
         if matches!(mark, OptionMark::Flag | OptionMark::InItsWord) {
             return 0;
         }
-        let (place, behind) = if own.is_some() { (at, 0) } else { (at + 1, 1) };
+        let (place, mut behind) = if own.is_some() { (at, 0) } else { (at + 1, 1) };
         let Some(word) = self.words.get(place) else {
             return behind;
         };
         // It may become several words, of which the others are no value.
         found.is_clear &= own.is_some() || word.is_known || place < self.said;
+        if !self.is_strict && may_begin_with_dash(word) {
+            // Another program of this name may have no value here.
+            behind = 0;
+        }
         let text = own.unwrap_or(&word.text);
         match mark {
             OptionMark::Command => self.command(place, text, found),

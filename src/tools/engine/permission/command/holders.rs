@@ -94,7 +94,7 @@ const fn with_harmless(
 /// What git's options before its command and `git clone -c` may set.
 const GIT_SETTINGS: &str = "advice. color. commit.gpgsign core.autocrlf core.quotepath init.defaultbranch log. safe.directory user.";
 
-static HOLDERS: [Holder; 64] = [
+static HOLDERS: [Holder; 65] = [
     // Programs that start the command in their operands.
     row(
         "builtin busybox chronic coproc dbus-run-session entr fakeroot firejail",
@@ -106,7 +106,7 @@ static HOLDERS: [Holder; 64] = [
         Holds::Operands(0),
         "",
     ),
-    row("bwrap valgrind xvfb-run", Holds::Operands(0), ""),
+    row("bwrap ltrace valgrind xvfb-run", Holds::Operands(0), ""),
     row("caffeinate", Holds::Operands(0), "dimsu tw:"),
     row("chrt", Holds::Operands(1), "abdefiorRmvG TPD:"),
     row("command", Holds::Operands(0), "p"),
@@ -136,9 +136,9 @@ static HOLDERS: [Holder; 64] = [
         "ioe: --input: --output: --error:",
     ),
     row(
-        "strace ltrace",
+        "strace",
         Holds::Operands(0),
-        "cCdfFiknqrStTvVwxyYzZ aeIEoPsuUXbOlA:",
+        "AcCdfFiknqrtTvVwxyYzZ abeEIoOPsSuUX:",
     ),
     row(
         "sudo",
@@ -178,9 +178,14 @@ static HOLDERS: [Holder; 64] = [
     ),
     // Shells. fish's -C, nu's -e and pwsh's -e are commands too.
     row(
-        "ash bash dash ksh mksh oksh osh pdksh posh rbash rksh rzsh sh yash zsh",
+        "ash bash dash rbash rzsh sh zsh",
         Holds::Script,
         "abefhiklmnprstuvxBCDEHPT oO: --login --noediting --noprofile --norc --posix --restricted --verbose --init-file: --rcfile:",
+    ),
+    row(
+        "ksh mksh oksh osh pdksh posh rksh yash",
+        Holds::Script,
+        "aefhlmnuvx o:",
     ),
     row("csh elvish fish nu pwsh tcsh", Holds::Script, ""),
     // Programs that hold one in an option.
@@ -193,7 +198,8 @@ static HOLDERS: [Holder; 64] = [
     row(
         "awk mawk nawk original-awk",
         Holds::Awk,
-        "FvilmW: fE% e@ --assign: --exec% --field-separator: --file% --include: --load: --source@",
+        "bcCghkMnNOPrSstV dDLop= FvilW: fE% e@ --assign: --csv --exec% --field-separator: --file% --include: --lint= --load: --posix --re-interval \
+         --source@ --version",
     ),
     row("cargo", Holds::Options, "C: --config?"),
     row("cc g++ gcc c++", Holds::Options, "-wrapper!"),
@@ -225,7 +231,11 @@ static HOLDERS: [Holder; 64] = [
     row("git", Holds::Git, ""),
     row("go", Holds::Options, "-exec! -toolexec! -vettool!"),
     row("install", Holds::Options, "gmotS: --strip-program!"),
-    row("less more", Holds::Options, "bhjkopPtTxyz: +"),
+    row(
+        "less more",
+        Holds::Options,
+        "bhjkopPtTxyz: --lesskey-content! +",
+    ),
     row(
         "make gnumake",
         Holds::Variables,
@@ -253,7 +263,8 @@ static HOLDERS: [Holder; 64] = [
     row(
         "sed",
         Holds::Sed,
-        "l: i= f% e@ --file% --in-place --line-length: --expression@",
+        "nErsuz l: i= f% e@ --expression@ --file% --follow-symlinks --in-place --line-length: --null-data --posix --quiet --regexp-extended \
+         --sandbox --separate --silent --unbuffered --zero-terminated",
     ),
     row("sort", Holds::Options, "koStT: --compress-program!"),
     row("split", Holds::Options, "abClnt: --filter!"),
@@ -280,7 +291,7 @@ static HOLDERS: [Holder; 64] = [
     row("zip", Holds::Options, "T! bint: --unzip-command!"),
 ];
 
-static GIT_COMMANDS: [Holder; 11] = [
+static GIT_COMMANDS: [Holder; 12] = [
     row("archive", Holds::Options, "o: --exec!"),
     row("bisect", Holds::Behind("run"), ""),
     row(
@@ -294,6 +305,7 @@ static GIT_COMMANDS: [Holder; 11] = [
         "u! c? bjo: --config? --template! --upload-pack!",
         GIT_SETTINGS,
     ),
+    row("svn", Holds::Options, "--authors-prog!"),
     row("difftool", Holds::Options, "x! t: --extcmd!"),
     row(
         "fetch fetch-pack ls-remote pull",

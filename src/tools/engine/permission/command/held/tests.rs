@@ -43,6 +43,7 @@ const RUN: &[&str] = &[
     "bash -o posix -c probe",
     "bash -eo posix -c probe",
     "bash --norc -c probe",
+    "bash -o {posix,-c} probe",
     "bash --rcfile x.sh -c probe",
     "sh -c probe",
     "env probe",
@@ -56,6 +57,10 @@ const RUN: &[&str] = &[
     "env --split-string=\"probe x\"",
     "env --split=\"probe x\"",
     "env -u X probe",
+    "env -uu probe",
+    "exec -aa probe",
+    "xargs -dd probe",
+    "split -tt --filter=probe x.sh",
     "env -- probe",
     "env env env probe",
     "timeout 5 probe",
@@ -165,6 +170,13 @@ const MAY_RUN: &[&str] = &[
     "unshare -r probe",
     "chroot / probe",
     "strace -o x probe",
+    "strace -A probe",
+    "zsh -oposixidentifiers -c probe",
+    "ksh -opipefail -c probe",
+    "mksh -T x -c probe",
+    "bsdtar -L --use-compress-program=probe -cf o.tar x.sh",
+    "gawk -Ix 'BEGIN{system(\"probe\")}'",
+    "git svn fetch --authors-prog=probe",
     "watch probe",
     "watch -n 1 probe",
     "watch true ';' probe",
@@ -223,6 +235,8 @@ const MAY_RUN: &[&str] = &[
 
 /// What runs here is in a language of the program's own, which a rule that denies does not read.
 const NOT_DENIED: &[&str] = &[
+    "gawk -I x 'BEGIN{system(\"probe\")}'",
+    "less --lesskey-content='#env;LESSOPEN=|probe %s' x.sh",
     "git filter-branch --tree-filter probe",
     "strace -o '|probe' -p 1",
     "make CC=probe x.o",
@@ -345,6 +359,7 @@ fn a_rule_about_the_words_allows_what_holds_no_other_command() {
                 "sed ':a;N;$!ba;s/\\n/ /g' x",
                 "sed -f e.sed x",
                 "sed '$d' x",
+                "sed -nE --quiet -e p x",
             ],
         ),
         (
@@ -497,6 +512,8 @@ fn wrapped() -> impl Strategy<Value = (String, String)> {
     const WRAPPERS: &[&str] = &[
         "env",
         "env -u X",
+        "env -uu",
+        "xargs -dd",
         "env A=1",
         "env -i PROBED=$PROBED PATH=$PATH",
         "env -",
