@@ -1,4 +1,4 @@
-//! The working tree of a run: who may work in it, and on which branch.
+//! The working tree of a run: who may work in it, and on which branch; a child that leaves that branch is led back.
 //!
 //! A pipeline commits what lies in its tree. Several of them take part in the lock of one tree, each in a folder of its own; a review holds that of its
 //! worktree alone. The lock lies in the folder of the repository, or of the linked worktree.

@@ -17,7 +17,7 @@ use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
-use crate::support::wait::until_within;
+use crate::support::wait::{until, until_within};
 use crate::support::wire::openai;
 use crate::support::words::TextAssertions;
 
@@ -336,10 +336,14 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
         )) {
             break;
         }
+        let is_edited = round % 2 == 0;
+        if is_edited {
+            // Its first commit takes what is there.
+            until("a document", || dir.join(".marvin/spec.md").exists());
+        }
         run.signal(Signal::KILL);
         drop(run);
-        // Its first commit takes what is there.
-        if round % 2 == 1 || !dir.join(".marvin/spec.md").exists() {
+        if !is_edited {
             continue;
         }
         let edit = PersonsEdit::make(&dir, round);

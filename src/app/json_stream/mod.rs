@@ -2,7 +2,8 @@
 //! that the Claude Agent SDKs speak with the program they start (<https://docs.anthropic.com/en/docs/claude-code/sdk>).
 //!
 //! [`run`] answers one message after the other. [`answer_lines`] makes lines of a turn's events, [`init_line`] and [`result_line`] are what stands before and
-//! behind them, [`line_writer`] writes them. [`caller`] reads the lines in: messages are queued, [`control`] requests are answered at once, also during a turn.
+//! behind them, [`line_writer`] writes them. [`caller`] reads the lines in: messages are queued, [`control`] requests are answered at once, also during a turn,
+//! and [`initialize`] is the one that sets a conversation up.
 //! Called by [`crate::app::headless`]; no tool is known here by its name.
 
 pub(crate) mod answer_lines;

@@ -2,7 +2,8 @@
 //!
 //! A child gets a prompt in a file and an environment in which every restriction is set or removed explicitly ([`environment`]). It works in files; what it
 //! prints is its report. The parent holds its standard input open as a leash, reads its tools and cost as they come ([`process`]), and keeps all of it in a
-//! log. [`attempts`] tries it again when its work is not done, and [`questions`] answers what it asks.
+//! log. [`attempts`] tries it again when its work is not done, and [`questions`] answers what it asks. [`idle`] is about
+//! one that changes nothing.
 
 mod attempts;
 mod budget;

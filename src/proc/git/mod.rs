@@ -5,7 +5,7 @@
 //! [`repository`] finds a repository and refuses one of another folder, [`folder`] checks its files before git reads them, [`config`] overrides every setting
 //! that [`allowed`] does not list, [`launch`] gives the environment, and the operations keep git out of submodules, whose configuration is unchecked:
 //! [`stage`] lists and commits, `checkout` is quiet and read afterwards, [`output`] removes what git quotes of files there, [`filters`] names what stays as
-//! stored.
+//! stored. [`put_back`] leads HEAD to a branch that somebody left.
 
 pub(in crate::proc) mod allowed;
 pub(crate) mod checkpoint;

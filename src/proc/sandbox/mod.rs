@@ -2,8 +2,9 @@
 //!
 //! [`session_sandbox`] is what a session has chosen, and makes the policy and the environment of a command; [`policy`] is that policy; [`layer`] is Marvin
 //! started once more in front of the command, where [`kernel`] sets Landlock's rules and a filter of system calls; [`report`] tells the layer's own failures
-//! from the command's; [`words`] is what is said of it; [`git_watch`] puts back what
-//! git would run. Entered by [`super::child::ProgramSpec`]; chosen by `app`, used by `tools` and `pipeline`. It asks nobody and knows no tool.
+//! from the command's; [`words`] is what is said of it; [`git_watch`] puts back what git would run, in the repositories that [`repositories`] finds;
+//! [`folders`] lists folders, and takes none that cannot be listed for an empty one. Entered by [`super::child::ProgramSpec`]; chosen
+//! by `app`, used by `tools` and `pipeline`. It asks nobody and knows no tool.
 
 mod folders;
 pub(crate) mod git_watch;

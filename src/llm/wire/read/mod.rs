@@ -1,4 +1,5 @@
-//! Response bytes to reply: [`framing`] cuts a stream into events, a file for each wire makes pieces of a reply of them, [`draft`] joins these.
+//! Response bytes to reply: [`framing`] cuts a stream into events, [`payload`] has one of them read, and repaired where only its encoding is wrong, by the file
+//! for its wire ([`dialects`]), [`draft`] joins the pieces. [`half_character`] is about what was split between two of them.
 
 mod anthropic;
 mod billed;
