@@ -332,6 +332,9 @@ fn a_command_that_failed_shows_its_last_lines_in_the_width_of_the_terminal() {
     let mut pty = lines(&home, &server);
     pty.enter("go", "Agreed? ");
     pty.enter("y", "Marvin: That was it.");
+    pty.wait_for("the prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
     pty.wait_closed();

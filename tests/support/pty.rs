@@ -320,6 +320,8 @@ impl Drop for Pty {
         if self.over.is_none() {
             let _ = kill_process(self.pid, Signal::KILL);
             let _ = kill_process_group(self.pid, Signal::KILL);
+            // What it held, such as its session, is free for the next one.
+            let _ = self.ended.recv_timeout(LIMIT);
         }
         self.hang_up();
     }
