@@ -229,11 +229,9 @@ fn agents_in_the_background_leave_what_the_user_edits_alone_and_are_merged_at_th
         pty.wait_text(&format!("agent {number}: "));
     }
     until("both have done their work", || {
-        repo.git(&["log", "--all", "--format=%s"])
-            .contains("Part 1")
-            && repo
-                .git(&["log", "--all", "--format=%s"])
-                .contains("Part 2")
+        // Not `--all`, which fails on a worktree that is just being added.
+        let log = repo.git(&["log", "--branches", "--format=%s"]);
+        log.contains("Part 1") && log.contains("Part 2")
     });
     // The model was told what the agents do not see.
     let told = server
