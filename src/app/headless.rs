@@ -23,7 +23,7 @@ use super::sessions::{self, BegunSession};
 use super::settings::Settings;
 use super::settings::session::{SessionChoice, SessionFlags};
 use super::stream::{StdoutSink, say};
-use super::watch::RunWatch;
+use super::watch::{RECORD_GRACE, RunWatch, TURN_GRACE};
 use super::{extensions, images, setup};
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
@@ -105,7 +105,11 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
     if leashed {
         descendants::adopt();
     }
-    let watch = RunWatch::start(run.stop.clone(), leashed, move |status| {
+    let grace = match run.settings.pipeline {
+        Some(_) => RECORD_GRACE,
+        None => TURN_GRACE,
+    };
+    let watch = RunWatch::start(run.stop.clone(), leashed, grace, move |status| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
         if let Some(status) = late.end(status) {
             copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);

@@ -1,14 +1,12 @@
 //! `--review-job`: the process of a review in the background. Nobody reads its output but the log of the job.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use super::pipeline::run as pipeline_run;
 use super::settings::Settings;
 use super::setup;
 use super::stream::say;
-use super::watch::RunWatch;
+use super::watch::{RECORD_GRACE, RunWatch};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{MARVIN_REVIEW_CODEBASE_FIXER, MARVIN_REVIEW_CODEBASE_MODEL};
@@ -18,14 +16,10 @@ use crate::pipeline::places::RunPlaces;
 use crate::pipeline::review_job::work;
 use crate::tools::engine::context::ToolContext;
 
-/// How long the job has after a signal to end its children and to write its record.
-const GRACE: Duration = Duration::from_secs(3);
-
 /// Does the review `id` to its end and returns the exit status.
 pub(crate) fn run(id: &str, settings: Settings) -> u8 {
     let stop = Cancel::new();
-    let watch = RunWatch::start(stop.clone(), false, |status| {
-        thread::sleep(GRACE);
+    let watch = RunWatch::start(stop.clone(), false, RECORD_GRACE, |status| {
         std::process::exit(status.into());
     });
     let outcome = match watch {

@@ -19,8 +19,10 @@ use crate::base::cancel::Cancel;
 
 /// SIGQUIT too: its core dump is of no use here, and a run should say what it cost.
 const WATCHED: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-/// How long the turn has after a signal to stop its children and requests.
-const GRACE: Duration = Duration::from_millis(150);
+/// How long a turn has after a signal to stop its children and requests.
+pub(crate) const TURN_GRACE: Duration = Duration::from_millis(150);
+/// The same for what ends its children, writes its record and tells its end: a run of the pipeline, a review, a merge. It seldom takes as long as a turn's.
+pub(crate) const RECORD_GRACE: Duration = Duration::from_secs(3);
 
 /// The exit status when the parent is gone.
 const ORPHANED: u8 = 1;
@@ -52,7 +54,7 @@ impl Seen {
 }
 
 impl RunWatch {
-    /// Fires `stop` on a signal, when the reader is gone and, if `is_leashed`, when the writer of standard input is. If the process is still running a moment
+    /// Fires `stop` on a signal, when the reader is gone and, if `is_leashed`, when the writer of standard input is. If the process is still running `grace`
     /// after a signal or the end of its parent, calls `late` with the exit status, on the watcher's thread.
     ///
     /// # Errors
@@ -60,6 +62,7 @@ impl RunWatch {
     pub(crate) fn start(
         stop: Cancel,
         is_leashed: bool,
+        grace: Duration,
         late: impl FnOnce(u8) + Send + 'static,
     ) -> io::Result<Self> {
         let seen = Arc::new(Seen::default());
@@ -77,7 +80,7 @@ impl RunWatch {
             .name("watch".to_owned())
             .spawn(move || {
                 sleep(&woken, &stop, is_leashed.then_some(&seen.orphaned));
-                thread::sleep(GRACE);
+                thread::sleep(grace);
                 late(seen.status().unwrap_or(ORPHANED));
             })?;
         Ok(watch)

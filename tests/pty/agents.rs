@@ -281,10 +281,10 @@ fn what_a_killed_conversation_left_of_an_agent_is_found_and_removed_by_name() {
     pty.wait_text("You: ");
     pty.enter("do 1", "Agreed? ");
     pty.enter("y", "It is under way.");
-    until("it has written", || {
-        worktrees(&home, &[]).contains("1 file not committed")
+    until("it runs and has written", || {
+        let told = worktrees(&home, &[]);
+        told.contains("agent-job-1: running") && told.contains("1 file not committed")
     });
-    worktrees(&home, &[]).assert_has(&["agent-job-1: running"]);
     pty.signal(Signal::KILL);
     pty.wait();
     never.open();

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::confirm::LIVE;
+use crate::sessions::on_disk;
 use crate::stage::{calls, conversation, full, last_sent, log, playing, quit, says, sent, until};
 use crate::support::home::Home;
 use crate::support::words::TextAssertions;
@@ -64,6 +65,10 @@ fn a_stopped_command_of_the_model_keeps_what_it_printed() {
     pty.wait_for("the mark of the stop", |screen| {
         let rows = crate::stage::rows(screen);
         rows.iter().any(|row| row.trim() == "stopped")
+    });
+    // On a slow machine a turn ends after its mark.
+    until("what came of the call is kept", || {
+        on_disk(&home).contains(r"the first part\n[stopped]")
     });
     pty.enter("what did it say?", "It said so.");
     let heard: Vec<String> = sent(&server, 1).into_iter().map(|(_, text)| text).collect();

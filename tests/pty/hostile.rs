@@ -125,7 +125,10 @@ fn outside_text_cannot_control_the_full_screen() {
     pty.enter("saved", "pwned");
     pty.enter("!cat bad.txt; ls", "exit code: 0");
     pty.send("@nam\t");
-    pty.send("\x15\x10\x10\x10\x10\x10");
+    wait_input(&pty, "> @nam");
+    pty.send("\x15");
+    wait_input(&pty, ">");
+    pty.send("\x10\x10\x10\x10\x10");
     pty.wait_text("recalled");
     pty.send("\x15\x12recalled");
     pty.wait_text("search: recalled");

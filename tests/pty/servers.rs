@@ -281,8 +281,11 @@ while IFS= read -r line; do
   *'"method":"initialize"'*) say '{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{}}}' ;;
   *'"method":"tools/list"'*) say '{"tools":[{"name":"ask","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
   *'"method":"tools/call"'*)
-    printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","minLength":2},"news":{"type":"boolean","default":true}}}}}\n'
-    IFS= read -r answer; echo "$answer" >> "$1"
+    call=$id
+    printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","minLength":2},"news":{"type":"boolean","default":true}}}}}\n' ;;
+  *'"id":"q"'*)
+    echo "$line" >> "$1"
+    id=$call
     say '{"content":[{"type":"text","text":"thanks"}]}' ;;
   esac
 done

@@ -32,7 +32,7 @@ fn resuming(home: &Home, server: &Server, args: &[&str]) -> Pty {
 }
 
 /// What is in the files of all sessions.
-fn on_disk(home: &Home) -> String {
+pub(crate) fn on_disk(home: &Home) -> String {
     let dir = home.path().join("config/profiles/main/sessions");
     let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());

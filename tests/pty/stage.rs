@@ -74,8 +74,21 @@ pub(crate) fn conversation(answers: impl IntoIterator<Item = Answer>) -> (Home, 
     (home, server, pty)
 }
 
+/// Waits until no turn runs: the last words of an answer are shown before it is over.
+pub(crate) fn wait_idle(pty: &Pty) {
+    pty.wait_for("a status row without a spinner", |screen| {
+        let status = rows(screen).pop().unwrap_or_default();
+        !status.trim_start().starts_with(is_braille)
+    });
+}
+
+fn is_braille(c: char) -> bool {
+    ('\u{2800}'..='\u{28ff}').contains(&c)
+}
+
 /// Leaves and checks that the terminal is as it was.
 pub(crate) fn quit(mut pty: Pty, home: &Home) {
+    wait_idle(&pty);
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
     restored(&pty, home);
@@ -140,6 +153,13 @@ pub(crate) fn log(home: &Home) -> Vec<(String, String)> {
 pub(crate) fn rows(screen: &vt100::Screen) -> Vec<String> {
     let (_, width) = screen.size();
     screen.rows(0, width.get()).collect()
+}
+
+/// The text of the screen without blanks at the ends of rows: some are written over what was longer.
+pub(crate) fn trimmed(screen: &vt100::Screen) -> String {
+    let rows = rows(screen);
+    let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
+    rows.join("\n")
 }
 
 /// Row and column of the first occurrence of a text on the screen.

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{calls, conversation, full, log, messages, playing, quit, rows, says, until};
+use crate::stage::{
+    calls, conversation, full, log, messages, playing, quit, rows, says, trimmed, until,
+};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::Server;
@@ -36,7 +38,7 @@ fn a_command_that_fails_has_no_check_mark() {
     ends(&pty, "✗ exit 3 ");
     // What went wrong is at the end of what it wrote.
     pty.wait_for("its last lines", |screen| {
-        let screen = screen.contents();
+        let screen = trimmed(screen);
         screen.contains("… 38 more lines, Ctrl-O unfolds\n   39\n   40\n   no such file")
             && !screen.contains("exit code: 3")
     });

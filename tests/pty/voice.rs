@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::stage::{
     SIZE, begin, command, end, last_sent, log, messages, more, playing, quit, says, started,
-    unasked, until,
+    trimmed, unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -106,7 +106,10 @@ fn esc_and_ctrl_c_drop_a_recording() {
         wait_gone("the recorder", recorder);
         nothing_left(&home);
         // Marvin goes on.
-        pty.enter("!echo still there", "still there\n");
+        pty.send("!echo still there\r");
+        pty.wait_for("what it printed", |screen| {
+            trimmed(screen).contains("still there\n")
+        });
         quit(pty, &home);
     }
 }
@@ -188,9 +191,13 @@ fn any_key_stops_the_speech_and_typing_makes_voice_mode_pause() {
     for key in ["\x1b", "\x03", "t"] {
         let home = Home::new();
         let voice = Server::with([hears("Talk.")]);
-        let server = playing([says(
-            "I could talk for hours. And nobody would listen to it.",
-        )]);
+        // Whoever types does so before the answer is over.
+        let rest = Latch::new();
+        let answer = begin("I could talk for hours. And nobody would listen to it.");
+        let server = playing([end(answer.pause(&rest))]);
+        if key != "t" {
+            rest.open();
+        }
         let mut start = with_voice(&home, &server, &voice, &one_voice(&home));
         start.env(
             "MARVIN_SPEAK_COMMAND",
@@ -203,6 +210,10 @@ fn any_key_stops_the_speech_and_typing_makes_voice_mode_pause() {
         wait_gone("the speaker", speaker);
         if key == "t" {
             pty.wait_text("> t");
+            pty.wait_text("🎤 paused");
+            rest.open();
+            let is_answer = |(role, _): &(String, String)| role == "assistant";
+            until("the answer in the log", || log(&home).iter().any(is_answer));
             pty.wait_text("🎤 paused");
             pty.send("\x7f");
             pty.wait_gone("> t");

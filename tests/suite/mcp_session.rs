@@ -33,9 +33,11 @@ while IFS= read -r line; do
   *'"method":"resources/read"'*)
     say '{"contents":[{"uri":"doc://a","text":"The body of the document."}]}' ;;
   *'"method":"tools/call"'*'"ask"'*)
-    printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Which one?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string","enum":["red","blue"]}},"required":["colour"]}}}\n'
-    IFS= read -r answer
-    echo "$answer" >> "$1"
+    call=$id
+    printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Which one?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string","enum":["red","blue"]}},"required":["colour"]}}}\n' ;;
+  *'"id":"q1"'*)
+    echo "$line" >> "$1"
+    id=$call
     say '{"content":[{"type":"text","text":"thanks"}]}' ;;
   *'"method":"tools/call"'*)
     echo "$line" >> "$1"

@@ -303,7 +303,7 @@ fn two_runs_that_share_a_rotating_token_are_never_signed_out() {
                 let run = home.ask(&model.url("/v1"), "look everywhere");
                 // One after the other, because nothing says that they only read.
                 let run = run.args(["--allowed-tools", "tasks__look"]);
-                run.limit(LIMIT * 4).run().expect(0);
+                run.limit(LIMIT * 10).run().expect(0);
             });
         }
     });

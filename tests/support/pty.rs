@@ -213,16 +213,19 @@ impl Pty {
     }
 
     /// Waits until `right` accepts the screen; fails the test with the screen on timeout.
+    #[track_caller]
     pub fn wait_for(&self, what: &str, right: impl Fn(&vt100::Screen) -> bool) {
         self.wait_state(what, |state| right(state.emulator.screen()));
     }
 
     /// Waits until the screen contains `text`.
+    #[track_caller]
     pub fn wait_text(&self, text: &str) {
         self.wait_for(text, |screen| screen.contents().contains(text));
     }
 
     /// Waits until the screen no longer contains `text`.
+    #[track_caller]
     pub fn wait_gone(&self, text: &str) {
         self.wait_for(&format!("screen without {text:?}"), |screen| {
             !screen.contents().contains(text)
@@ -230,18 +233,21 @@ impl Pty {
     }
 
     /// Types a line with Enter and waits until the screen contains `text`.
+    #[track_caller]
     pub fn enter(&self, line: &str, text: &str) {
         self.send(format!("{line}\r"));
         self.wait_text(text);
     }
 
     /// Waits until these bytes have been written, this often.
+    #[track_caller]
     pub fn wait_raw(&self, bytes: &[u8], times: usize) {
         let count = |raw: &[u8]| raw.windows(bytes.len()).filter(|w| *w == bytes).count();
         let what = String::from_utf8_lossy(bytes).into_owned();
         self.wait_state(&what, |state| count(&state.raw) >= times);
     }
 
+    #[track_caller]
     fn wait_state(&self, what: &str, right: impl Fn(&State) -> bool) {
         let until = Instant::now() + LIMIT;
         let mut state = self.shared.state();
@@ -282,6 +288,7 @@ impl Pty {
     }
 
     /// Waits for the program's end.
+    #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         let status = self.over.or_else(|| self.ended.recv_timeout(LIMIT).ok());
         let Some(status) = status else {
@@ -292,6 +299,7 @@ impl Pty {
     }
 
     /// Waits until all that the program wrote has been read; it must have ended.
+    #[track_caller]
     pub fn wait_closed(&self) {
         let until = Instant::now() + LIMIT;
         let mut state = self.shared.state();

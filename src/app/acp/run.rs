@@ -10,7 +10,7 @@ use super::methods;
 use super::out::Out;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
-use crate::app::watch::RunWatch;
+use crate::app::watch::{RunWatch, TURN_GRACE};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::Totals;
@@ -34,7 +34,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
     let stop = Cancel::new();
     let ended = Arc::new((Mutex::new(false), Condvar::new()));
     let of_watch = Arc::clone(&ended);
-    let watch = RunWatch::start(stop.clone(), false, move |status| {
+    let watch = RunWatch::start(stop.clone(), false, TURN_GRACE, move |status| {
         let (is_ended, changed) = &*of_watch;
         let is_ended = is_ended.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = changed.wait_timeout_while(is_ended, SIGNAL_LIMIT, |is_ended| !*is_ended);

@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use super::progress::{PhaseState, RunProgress};
 use super::summary::{foreign, merge_steps, used};
@@ -12,7 +10,7 @@ use super::{event_log, run as pipeline_run};
 use crate::app::settings::Settings;
 use crate::app::setup;
 use crate::app::stream::say;
-use crate::app::watch::RunWatch;
+use crate::app::watch::{RECORD_GRACE, RunWatch};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted};
@@ -28,8 +26,6 @@ use crate::pipeline::{Run, first_line};
 use crate::store::review_jobs;
 use crate::tools::engine::context::ToolContext;
 
-/// How long a child has after a signal to end.
-const GRACE: Duration = Duration::from_secs(3);
 /// Characters of the first line of a commit's message.
 const MAX_TITLE_CHARS: usize = 72;
 /// Characters of a task in a commit's message.
@@ -53,8 +49,7 @@ pub(crate) struct MergeWords {
 /// The worktree or the working tree is in no state for it, or both have changed the same lines.
 pub(crate) fn run(settings: &Settings, dir: &Path, words: &MergeWords) -> Outcome<String> {
     let stop = Cancel::new();
-    let _watch = RunWatch::start(stop.clone(), false, |status| {
-        thread::sleep(GRACE);
+    let _watch = RunWatch::start(stop.clone(), false, RECORD_GRACE, |status| {
         std::process::exit(status.into());
     })
     .map_err(|error| Problem::system("Cannot watch for signals", error))?;

@@ -213,6 +213,9 @@ impl Session {
         if let Some(turn) = self.core.turns.take_overdue() {
             self.core.abandon(turn, &self.run, &mut self.orders);
         }
+        if self.core.conversation.gives_up_late() {
+            self.orders.send_next();
+        }
         self.orders.request(CoreRequest::Listen);
         self.carry_out();
     }
@@ -461,7 +464,11 @@ impl Session {
 
     /// When [`Session::receive`] must be called even without a wake-up.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.core.turns.deadline()
+        let deadlines = [
+            self.core.turns.deadline(),
+            self.core.conversation.late_until(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// What a status line shows.

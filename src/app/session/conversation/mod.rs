@@ -8,6 +8,8 @@ pub(super) mod saved_session;
 pub(super) mod start;
 mod undo;
 
+use std::time::{Duration, Instant};
+
 use super::orders::Orders;
 use super::run::Run;
 use super::worker_event::AwaitedBy;
@@ -23,6 +25,9 @@ use crate::store::chat_log::{self, LogEntry, LogRole};
 use crate::store::sessions::Replay;
 use crate::store::sessions::record::ContextCause;
 use saved_session::SavedSession;
+
+/// How long a message waits for the end of a turn that hangs after its cancel. Nobody has typed one sooner than most of them end.
+const LATE_LIMIT: Duration = Duration::from_secs(1);
 
 /// What was said.
 #[derive(Default)]
@@ -41,6 +46,8 @@ pub(super) struct Conversation {
     held_rows: Vec<String>,
     /// The turn that the session continued without, and the number of messages at that time.
     abandoned: Option<(u64, usize)>,
+    /// Until then the next message waits for the end of that turn, so that the model is told what came of its calls.
+    late_until: Option<Instant>,
     /// The user knows that the oldest messages are no longer sent.
     has_told_cut: bool,
     /// `/compact` summarizes it.
@@ -209,6 +216,18 @@ impl Conversation {
     /// The session has continued without this turn.
     pub(super) fn abandon(&mut self, turn: u64) {
         self.abandoned = Some((turn, self.messages.len()));
+        self.late_until = Some(Instant::now() + LATE_LIMIT);
+    }
+
+    /// Until when the next message waits for a turn that the session continued without.
+    pub(super) fn late_until(&self) -> Option<Instant> {
+        self.late_until
+    }
+
+    /// True once, when that turn takes too long.
+    pub(super) fn gives_up_late(&mut self) -> bool {
+        let now = Instant::now();
+        self.late_until.take_if(|until| *until <= now).is_some()
     }
 
     /// An abandoned turn has ended after all. Its tool results join the conversation, unless more was said in the meantime.
@@ -218,12 +237,16 @@ impl Conversation {
         state: Option<ConversationState>,
         orders: &mut Orders,
     ) {
+        if self.abandoned.is_some_and(|(id, _)| id == turn) {
+            self.late_until = None;
+        }
         let now = (turn, self.messages.len());
         if self.abandoned.take_if(|then| *then == now).is_some()
             && let Some(state) = state
         {
             self.take(state, orders);
         }
+        orders.send_next();
     }
 
     fn take(&mut self, state: ConversationState, orders: &mut Orders) {

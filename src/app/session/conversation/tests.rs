@@ -81,6 +81,7 @@ fn a_turn_that_ends_late_joins_only_what_it_left() {
         };
         (alone.conversation).ended_late(3, Some(state), &mut alone.orders);
         assert_eq!(alone.conversation.messages().len(), expected);
+        assert!(alone.conversation.late_until().is_none());
     }
 }
 

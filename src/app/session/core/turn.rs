@@ -26,7 +26,8 @@ use crate::store::chat_log::LogRole;
 impl Core {
     /// Sends the next queued message, if nothing has to finish first.
     pub(super) fn send_next(&mut self, run: &Run, orders: &mut Orders) {
-        if orders.blocks_next_message() || self.project.is_open() {
+        let is_late = self.conversation.late_until().is_some();
+        if is_late || orders.blocks_next_message() || self.project.is_open() {
             return;
         }
         let Some(kind) = self.turns.next_kind() else {

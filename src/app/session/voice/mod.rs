@@ -36,6 +36,8 @@ pub(super) struct Voice {
     mode: VoiceMode,
     /// The user types: voice mode does not listen until they have sent it, or press Enter without a text.
     is_paused: bool,
+    /// The turn in whose answer the user began to type.
+    paused_in: Option<u64>,
     listening: Option<Listening>,
     speech: Option<RunningSpeech>,
     /// The turn whose answer the user does not want to hear on.
@@ -330,8 +332,10 @@ impl Voice {
     /// types makes it pause. True when the key has no further meaning.
     pub(super) fn key(&mut self, key: VoiceKey, input_is_empty: bool, orders: &mut Orders) -> bool {
         let is_enter = key == VoiceKey::Enter && input_is_empty;
+        let spoken = self.speech.as_ref().map(|running| running.id);
         if self.stop_speech() {
             self.is_paused = key == VoiceKey::Typing;
+            self.paused_in = spoken.filter(|_| self.is_paused);
             return is_enter;
         }
         if self.is_paused && is_enter {

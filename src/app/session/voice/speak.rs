@@ -14,7 +14,8 @@ use crate::reply::speech::stream::SpeechStream;
 use crate::voice::speech::{Speech, SpeechOptions};
 
 pub(super) struct RunningSpeech {
-    id: u64,
+    /// The turn of its answer.
+    pub(super) id: u64,
     stream: SpeechStream,
     /// Starts with the first sentence.
     speech: Option<Speech>,
@@ -51,8 +52,8 @@ impl Voice {
         run: &Run,
         orders: &mut Orders,
     ) {
-        // What the user typed is sent.
-        self.is_paused = false;
+        // What the user typed is sent, unless they began it in this very answer.
+        self.is_paused &= self.paused_in == Some(turn);
         if outcome != TurnOutcome::Complete {
             self.stop_speech();
             return;
