@@ -56,6 +56,21 @@ impl Clock {
         }
     }
 
+    /// Now, as the time since 1970.
+    pub fn since_1970(&self) -> Duration {
+        let now = self.now().timestamp().as_millisecond();
+        Duration::from_millis(u64::try_from(now).unwrap_or_default())
+    }
+
+    /// The system's clock that nobody sets: it is the same in every process since the system was started. None beside a fixed moment.
+    pub fn steady(&self) -> Option<Duration> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        match self.fixed {
+            Some(_) => None,
+            None => Duration::try_from(now).ok(),
+        }
+    }
+
     /// RFC 3339 in UTC with a Z and milliseconds: for logs that other programs read.
     pub fn utc(&self) -> String {
         format!("{:.3}", self.now().timestamp())

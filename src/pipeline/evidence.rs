@@ -1,7 +1,9 @@
 //! What a child really did, from the record of its tool calls: a word at the end of a report counts only from somebody who looked.
 
 mod commands;
+mod printed;
 mod programs;
+mod standing;
 
 use serde::Deserialize;
 
@@ -65,7 +67,7 @@ pub(crate) fn has_used(run: &Run, report: &ChildReport, tools: &[&str]) -> bool 
     let text = String::from_utf8_lossy(&text);
     let session = &run.ctx.session;
     let paths = files::paths(run.root(), &run.ctx.stop);
-    let project = Project::new(&paths, search_path(&session.env));
+    let project = Project::new(run.root().path(), &paths, search_path(&session.env));
     let is_evidence = |line: CallLine| {
         let Some(tool) = session.registry().find_canonical(&line.tool) else {
             return false;

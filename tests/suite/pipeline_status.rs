@@ -3,7 +3,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::support::home::{Home, write};
@@ -213,6 +215,80 @@ fn a_run_whose_process_is_gone_is_dead_until_it_says_that_it_ended() {
     assert_eq!(
         (&found["tokens"], &found["total_tokens"]),
         (&json!(0), &json!(1200))
+    );
+}
+
+#[test]
+fn no_clock_that_was_set_makes_a_time_wrong() {
+    // The clock is an hour ahead when the run is seen: as much is known as its events tell.
+    let home = Home::new();
+    let phase = json!({"kind": "phase_started", "phase": "1a"});
+    let stamp = |time: &str, event: &Value| {
+        let mut event = event.clone();
+        event["ts"] = json!(format!("2026-11-22T{time}.000Z"));
+        event
+    };
+    started(&home);
+    let text = home.read(EVENTS).replace("T12:", "T13:");
+    write(&home.path().join(EVENTS), &text);
+    record(&home, "13:00:30", phase.clone());
+    record(
+        &home,
+        "13:02:00",
+        child_started("spec-writer-1", "spec-writer"),
+    );
+    let held = lock(&home);
+    let found = status(&home);
+    assert_eq!(found["state"], "running");
+    assert_eq!(
+        (&found["seconds"], &found["phases"][0]["seconds"]),
+        (&json!(120), &json!(90))
+    );
+    assert_eq!(found["children"][0]["seconds"], 0);
+    // It is set forward and back while the run goes on, which measures by another one.
+    let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap();
+    let began = now.saturating_sub(Duration::from_secs(100));
+    let line = |time: &str, since: u64, event: &Value| {
+        let mut event = stamp(time, event);
+        let at = began + Duration::from_secs(since);
+        event["steady_ms"] = json!(u64::try_from(at.as_millis()).unwrap());
+        format!("{event}\n")
+    };
+    let run_started: Value = serde_json::from_str(text.trim()).unwrap();
+    let child = child_started("spec-writer-1", "spec-writer");
+    let lines = [
+        line("12:00:00", 0, &run_started),
+        line("13:00:02", 2, &phase),
+        line("12:00:05", 5, &child),
+    ];
+    write(&home.path().join(EVENTS), lines.concat());
+    let done = home
+        .marvin()
+        .args(["pipeline", "status", "--json"])
+        .run()
+        .expect(0);
+    let found: Value = serde_json::from_str(done.text()).unwrap();
+    let seconds = |value: &Value| value.as_u64().unwrap();
+    let since = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap() - began;
+    let whole = seconds(&found["seconds"]);
+    assert!(
+        whole >= (now - began).as_secs() && whole <= since.as_secs(),
+        "{found}"
+    );
+    assert!(
+        (whole - 2..=whole).contains(&(seconds(&found["phases"][0]["seconds"]) + 2)),
+        "{found}"
+    );
+    assert!(
+        (whole - 2..=whole).contains(&(seconds(&found["children"][0]["seconds"]) + 5)),
+        "{found}"
+    );
+    assert_eq!(found["last_event"], "2026-11-22T12:00:05Z");
+    held.unlock().unwrap();
+    let found = status(&home);
+    assert_eq!(
+        (&found["state"], &found["seconds"]),
+        (&json!("dead"), &json!(5))
     );
 }
 

@@ -58,7 +58,7 @@ fn nothing(places: &RunPlaces, known: &Approvals) -> Problem {
         .next(places.command(&["approve", &waiting]));
     }
     match event_log::read(places) {
-        Ok(events) if events.is_empty() => {
+        Ok(record) if record.events.is_empty() => {
             super::status::no_run(&places.root, "No run of the pipeline is recorded in")
         }
         _ => Problem::refused("No run waits for an approval here.").next(format!(

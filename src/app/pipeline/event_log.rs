@@ -24,6 +24,9 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 struct EventLine<E> {
     /// RFC 3339, UTC.
     ts: String,
+    /// The system's steady clock in milliseconds: how long something took is known from it, however often the other one was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    steady_ms: Option<u64>,
     #[serde(flatten)]
     event: E,
 }
@@ -53,6 +56,10 @@ impl EventLog {
     pub(super) fn append(&self, event: &PipelineEvent) -> Outcome<()> {
         let line = EventLine {
             ts: self.clock.utc(),
+            steady_ms: self
+                .clock
+                .steady()
+                .and_then(|at| at.as_millis().try_into().ok()),
             event,
         };
         let mut line = serde_json::to_string(&line)
@@ -89,16 +96,41 @@ impl EventLog {
     }
 }
 
-/// The recorded events with their times since 1970, oldest first. Lines that are cut short, damaged, or of a kind that this version does not know are passed
-/// over.
+/// What is recorded.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedEvents {
+    /// With their times since 1970, oldest first: when their run started, and how long after it they came.
+    pub events: Vec<(Duration, PipelineEvent)>,
+    /// The system's steady clock when the last one came.
+    pub steady: Option<Duration>,
+    /// Both clocks when the last run started.
+    start: Option<(Duration, Duration)>,
+}
+
+impl RecordedEvents {
+    fn add(&mut self, wall: Duration, steady: Option<Duration>, event: PipelineEvent) {
+        if matches!(event, PipelineEvent::RunStarted { .. }) {
+            self.start = steady.map(|steady| (wall, steady));
+        }
+        let measured = self.start.and_then(|(start, began)| {
+            let since = steady?.checked_sub(began)?;
+            Some(start.saturating_add(since))
+        });
+        self.events.push((measured.unwrap_or(wall), event));
+        self.steady = measured.and(steady);
+    }
+}
+
+/// The recorded events with their times. Lines that are cut short, damaged, or of a kind that this version does not know are passed over.
 ///
 /// # Errors
 /// The file cannot be read, or leads out of the project.
-pub(crate) fn read(places: &RunPlaces) -> Outcome<Vec<(Duration, PipelineEvent)>> {
+pub(crate) fn read(places: &RunPlaces) -> Outcome<RecordedEvents> {
     let (root, path) = (&places.root, places.log(FILE));
     let rel = root.check(&path)?;
+    let mut found = RecordedEvents::default();
     if !root.exists(&rel)? {
-        return Ok(Vec::new());
+        return Ok(found);
     }
     let mut file = root.open_read(&rel)?;
     let fail = |error| Problem::system(format!("Cannot read {path}"), error);
@@ -109,10 +141,13 @@ pub(crate) fn read(places: &RunPlaces) -> Outcome<Vec<(Duration, PipelineEvent)>
     file.take(MAX_READ_BYTES)
         .read_to_end(&mut bytes)
         .map_err(fail)?;
-    Ok(bytes
-        .split(|byte| *byte == b'\n')
-        .filter_map(event)
-        .collect())
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if let Some((wall, line)) = event(line) {
+            let steady = line.steady_ms.map(Duration::from_millis);
+            found.add(wall, steady, line.event);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether something is recorded.
@@ -121,11 +156,11 @@ pub(super) fn is_there(places: &RunPlaces) -> bool {
     about(&places.log(FILE)).is_ok_and(|about| about.len > 0)
 }
 
-fn event(line: &[u8]) -> Option<(Duration, PipelineEvent)> {
+fn event(line: &[u8]) -> Option<(Duration, EventLine<PipelineEvent>)> {
     let line: EventLine<PipelineEvent> = serde_json::from_slice(line).ok()?;
     let ts: Timestamp = line.ts.parse().ok()?;
     let at = u64::try_from(ts.as_millisecond()).unwrap_or_default();
-    Some((Duration::from_millis(at), line.event))
+    Some((Duration::from_millis(at), line))
 }
 
 #[cfg(test)]
@@ -150,7 +185,7 @@ mod tests {
     fn events_are_read_as_they_were_written_and_torn_lines_are_passed_over() {
         let dir = tempfile::tempdir().unwrap();
         let places = RunPlaces::at(dir.path());
-        assert_eq!(read(&places).unwrap(), []);
+        assert_eq!(read(&places).unwrap().events, []);
         let first = EventLog::new(places.clone(), clock());
         first.append(&warning("line\nbreak")).unwrap();
         let file = dir.path().join(places.log(FILE));
@@ -186,13 +221,55 @@ mod tests {
             .unwrap();
         let at = Duration::from_secs(1_795_348_800);
         assert_eq!(
-            read(&places).unwrap(),
+            read(&places).unwrap().events,
             [
                 (at, warning("line\nbreak")),
                 (at, warning("two")),
                 (at, usage)
             ]
         );
+    }
+
+    #[test]
+    fn how_long_a_run_took_is_measured_and_not_the_difference_of_clocks_that_were_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = RunPlaces::at(dir.path());
+        let line = |ts: &str, steady: &str, kind: &str| {
+            format!("{{\"ts\":\"2026-11-22T{ts}Z\"{steady},{kind}}}\n")
+        };
+        let started = r#""kind":"run_started","task":"x","ticket":"t","tiers":[],"phases":[],"resumed":false"#;
+        let told = r#""kind":"warning","words":"x""#;
+        let at = |seconds: u64| format!(",\"steady_ms\":{}", (5_000 + seconds) * 1_000);
+        let log = [
+            // An hour forward and back, and a day back.
+            line("12:00:00", &at(0), started),
+            line("13:00:10", &at(10), told),
+            line("12:00:20", &at(20), told),
+            line("00:00:00", &at(30), told),
+            // The system was started again.
+            line("12:00:40", ",\"steady_ms\":7", told),
+            line("14:00:00", ",\"steady_ms\":9000", started),
+            line("14:00:09", ",\"steady_ms\":10000", told),
+            line("14:00:09", &format!(",\"steady_ms\":{}", u64::MAX), told),
+            // A version that measured nothing.
+            line("15:00:00", "", started),
+            line("15:00:02", &at(1), told),
+        ];
+        let file = dir.path().join(places.log(FILE));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let since = |count: usize| -> (Vec<u64>, Option<Duration>) {
+            std::fs::write(&file, log[..count].concat()).unwrap();
+            let found = read(&places).unwrap();
+            let noon = 1_795_348_800;
+            let times = found.events.iter().map(|(at, _)| at.as_secs() - noon);
+            (times.collect(), found.steady)
+        };
+        let (times, steady) = since(4);
+        assert_eq!(times, [0, 10, 20, 30]);
+        assert_eq!(steady, Some(Duration::from_secs(5_030)));
+        let (times, steady) = since(log.len());
+        assert_eq!(times[4..8], [40, 7_200, 7_201, u64::MAX / 1_000 + 7_191]);
+        assert_eq!((&times[8..], steady), (&[10_800, 10_802][..], None));
     }
 
     #[test]

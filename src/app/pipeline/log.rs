@@ -23,7 +23,7 @@ const MAX_LOGS: usize = 40;
 pub(crate) fn text(places: &RunPlaces, phase: Option<&str>) -> Outcome<String> {
     let mut progress = RunProgress::default();
     let mut children: Vec<ChildProgress> = Vec::new();
-    for (at, event) in event_log::read(places)? {
+    for (at, event) in event_log::read(places)?.events {
         progress.apply(&event, at);
         if matches!(event, PipelineEvent::ChildStarted { .. }) {
             children.extend(progress.children.last().cloned());

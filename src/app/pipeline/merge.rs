@@ -152,9 +152,9 @@ fn message(status: &WorktreeStatus, form: MergeForm) -> String {
 /// Phases, tests, cost and ticket, by what the run recorded.
 fn run_facts(status: &WorktreeStatus) -> Vec<String> {
     let places = status.record.places();
-    let events = places.and_then(|places| event_log::read(&places));
+    let record = places.and_then(|places| event_log::read(&places));
     let mut progress = RunProgress::default();
-    for (at, event) in events.unwrap_or_default() {
+    for (at, event) in record.unwrap_or_default().events {
         progress.apply(&event, at);
     }
     let mut facts = Vec::new();

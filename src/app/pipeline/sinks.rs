@@ -124,7 +124,7 @@ impl PipelineSinks {
         if is_resumed && state.progress.times.started.is_none() {
             // What earlier starts used counts; a log that cannot be read says nothing of them.
             let earlier = event_log::read(&self.places).unwrap_or_default();
-            for (at, event) in &earlier {
+            for (at, event) in &earlier.events {
                 state.progress.apply(event, *at);
             }
         }
@@ -193,7 +193,7 @@ mod tests {
         sinks.emit(Event::Pipeline(warning("api_key=hunter2hunter2")));
         let masked = warning("api_key=[hidden]");
         assert_eq!(shown.recv().unwrap(), Event::Pipeline(masked.clone()));
-        assert_eq!(event_log::read(&places).unwrap()[0].1, masked);
+        assert_eq!(event_log::read(&places).unwrap().events[0].1, masked);
         assert_eq!(sinks.summary(&SummaryFacts::default()), "");
         // A start that goes on tells what those before it cost.
         let usage = |id: &str, tokens| PipelineEvent::ChildUsage {

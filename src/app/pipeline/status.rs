@@ -9,6 +9,7 @@ use super::event_log;
 use super::progress::{PhaseState, RunProgress};
 use super::report::NOT_HERE;
 use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::own_command;
 use crate::base::problem::{Outcome, Problem};
@@ -175,17 +176,17 @@ pub(crate) struct TestStatus {
     pub words: String,
 }
 
-/// The last run that keeps its records in `places`, at `now` (since 1970).
+/// The last run that keeps its records in `places`.
 ///
 /// # Errors
 /// No run is recorded; the record cannot be read.
-pub(crate) fn status(places: &RunPlaces, env: &Env, now: Duration) -> Outcome<RunStatus> {
+pub(crate) fn status(places: &RunPlaces, env: &Env, clock: &Clock) -> Outcome<RunStatus> {
     // In this order: an end that is written after the lock was asked for does not make a run look dead.
     let lock = lock_state(places)?;
-    let events = event_log::read(places)?;
+    let recorded_events = event_log::read(places)?;
     let recorded = state::recorded(places);
     let mut progress = RunProgress::default();
-    for (at, event) in &events {
+    for (at, event) in &recorded_events.events {
         progress.apply(event, *at);
     }
     let known = progress.times.started.is_some();
@@ -220,7 +221,17 @@ pub(crate) fn status(places: &RunPlaces, env: &Env, now: Duration) -> Outcome<Ru
     };
     // What did not end itself ended with the last that was heard of it.
     let now = match state {
-        RunState::Running => now.saturating_add(progress.times.set_back),
+        RunState::Running => {
+            let since = clock.steady().zip(recorded_events.steady);
+            match since.and_then(|(now, last)| now.checked_sub(last)) {
+                Some(since) => progress.times.latest.saturating_add(since),
+                None => {
+                    let now = clock.since_1970();
+                    let now = now.saturating_add(progress.times.set_back);
+                    now.max(progress.times.latest)
+                }
+            }
+        }
         RunState::Done
         | RunState::Paused
         | RunState::Failed

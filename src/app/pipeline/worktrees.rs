@@ -1,9 +1,9 @@
 //! The runs of a project: the one in its folder, those of its features, and those in worktrees of their own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::status::{self, RunState, RunStatus};
+use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::shared_sort::SharedSort as _;
@@ -59,14 +59,14 @@ pub(crate) fn status(
     root: &Arc<Root>,
     name: Option<&FeatureName>,
     env: &Env,
-    now: Duration,
+    clock: &Clock,
 ) -> Outcome<RunStatus> {
     if name.is_some() {
-        return status::status(&places_of(Arc::clone(root), name)?, env, now);
+        return status::status(&places_of(Arc::clone(root), name)?, env, clock);
     }
     let mut found = Vec::new();
     let own = RunPlaces::of_project(Arc::clone(root));
-    let own = match status::status(&own, env, now) {
+    let own = match status::status(&own, env, clock) {
         Err(problem) if problem.kind == ProblemKind::Missing => Some(problem),
         own => {
             found.push(own?);
@@ -74,7 +74,7 @@ pub(crate) fn status(
         }
     };
     for (record, places) in worktrees(root) {
-        match status::status(&places, env, now) {
+        match status::status(&places, env, clock) {
             // It was made, and its run has not begun.
             Err(problem) if problem.kind == ProblemKind::Missing => {}
             status => {
@@ -86,7 +86,7 @@ pub(crate) fn status(
         }
     }
     for (at, places) in features(root).iter().enumerate() {
-        let status = status::status(places, env, now)?;
+        let status = status::status(places, env, clock)?;
         let is_over = matches!(status.state, RunState::Done | RunState::Recorded);
         if at == 0 || !is_over {
             found.push(status);

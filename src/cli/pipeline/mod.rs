@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::out::{print, print_words};
 use super::parse;
@@ -74,9 +73,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     }
     match args.command.as_deref() {
         Some("status") if args.phase.is_none() => {
-            let now = Clock::new(&settings.env).now().timestamp().as_millisecond();
-            let now = Duration::from_millis(u64::try_from(now).unwrap_or_default());
-            let status = runs::status(&root, feature, &settings.env, now)?;
+            let clock = Clock::new(&settings.env);
+            let status = runs::status(&root, feature, &settings.env, &clock)?;
             if args.json {
                 print_json(&status)?;
             } else {

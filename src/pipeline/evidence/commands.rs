@@ -2,17 +2,18 @@
 //! look around. It goes by what each program of the command is and what it is given, and not by what it might do.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::programs::{
-    ASKS, BUILDERS, BUILTINS, CLIENTS, DATA, ENVIRONMENTS, INTERPRETERS, LOADS, MAKERS,
-    MISSING_BEFORE, MISSING_BEHIND, NOT_STARTED, OWN_ADDRESSES, PREPARES, RUNS, SCRIPTED, SHELLS,
-    STARTERS, STARTS, SYSTEM, TOOLS, WRAPPERS,
+    ASKS, BUILDERS, BUILTINS, CLIENTS, CODE_FILES, DATA, ENVIRONMENTS, INTERPRETERS, LOADS, MAKERS,
+    NOT_STARTED, OWN_ADDRESSES, PREPARES, PROGRAMMED, RUNS, SCRIPTED, SHELLS, STARTERS, STARTS,
+    SYSTEM, TOOLS, WRAPPERS,
 };
+use super::standing::Standing;
 use crate::base::word_list::WordList;
 use crate::proc::program::find_for_command;
 use crate::tools::engine::permission::command::indirect;
-use crate::tools::engine::permission::command::simple_command::{Word, is_assignment};
+use crate::tools::engine::permission::command::simple_command::{Mark, Word, is_assignment};
 use crate::tools::engine::permission::command::split;
 
 /// Characters that are read of a command, those of scripts in scripts included.
@@ -20,6 +21,7 @@ const MAX_CHARS: usize = 1 << 18;
 
 /// What commands are given may be a part of this.
 pub(super) struct Project {
+    root: PathBuf,
     /// Its folders and files of code: their names, with endings and without.
     names: BTreeSet<String>,
     /// Where its commands look for programs.
@@ -36,8 +38,16 @@ pub(super) struct RunCommand<'a> {
     pub project: &'a Project,
 }
 
+/// A simple command, and what is known of how it ended.
+#[derive(Clone, Copy)]
+struct Command<'a> {
+    program: &'a Word,
+    arguments: &'a [Word],
+    standing: Standing,
+}
+
 impl Project {
-    pub(super) fn new(paths: &[String], search_path: String) -> Self {
+    pub(super) fn new(root: &Path, paths: &[String], search_path: String) -> Self {
         let mut names = BTreeSet::new();
         for part in paths.iter().flat_map(|path| path.split('/')) {
             let (stem, ending) = part.rsplit_once('.').unwrap_or((part, ""));
@@ -46,7 +56,11 @@ impl Project {
             }
         }
         names.remove("");
-        Self { names, search_path }
+        Self {
+            root: root.to_owned(),
+            names,
+            search_path,
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -65,9 +79,9 @@ impl Project {
 impl RunCommand<'_> {
     /// Whether one of its simple commands starts something of the project.
     pub(super) fn is_a_try(&self) -> bool {
-        let mut scripts = vec![self.text.to_owned()];
+        let mut scripts = vec![(self.text.to_owned(), Standing::WHOLE)];
         let mut left = MAX_CHARS;
-        while let Some(text) = scripts.pop() {
+        while let Some((text, whole)) = scripts.pop() {
             let script = split::written(&text);
             // The shell ends with these when it finds no program, or may not start it.
             let is_missing = matches!(self.status, Some(126 | 127)) && script.commands.len() == 1;
@@ -75,12 +89,17 @@ impl RunCommand<'_> {
                 return false;
             };
             left = rest;
-            for command in &script.commands {
-                if self.starts(&command.words, &mut scripts) {
+            for (at, command) in script.commands.iter().enumerate() {
+                // How the first of a pipe ended is not known: something has to have come out of it.
+                if command.mark == Mark::Pipe && !self.has_printed() {
+                    continue;
+                }
+                let standing = whole.of(&script, at);
+                if self.starts(&command.words, standing, &mut scripts) {
                     return true;
                 }
                 if command.words.iter().any(|word| SHELLS.has(name(word))) {
-                    scripts.extend_from_slice(&script.fed);
+                    scripts.extend(script.fed.iter().map(|text| (text.clone(), standing)));
                 }
             }
         }
@@ -88,7 +107,12 @@ impl RunCommand<'_> {
     }
 
     /// Whether a simple command starts something; scripts that it is given are added to `scripts`.
-    fn starts(&self, mut words: &[Word], scripts: &mut Vec<String>) -> bool {
+    fn starts(
+        &self,
+        mut words: &[Word],
+        mut standing: Standing,
+        scripts: &mut Vec<(String, Standing)>,
+    ) -> bool {
         // Where the environment is the project's, a program may be anywhere.
         let mut parts = self.text.split([' ', '\n', ';', '&', '(']);
         let mut is_inside =
@@ -111,8 +135,14 @@ impl RunCommand<'_> {
                 _ => None,
             };
             let Some(inner) = inner else {
-                return self.runs(program, arguments, is_inside, scripts);
+                let own = Command {
+                    program,
+                    arguments,
+                    standing,
+                };
+                return self.runs(own, is_inside, scripts);
             };
+            standing = standing.hidden_if(name == "find" || WRAPPERS.has(name) && name != "eval");
             is_inside |= ENVIRONMENTS.has(name) || matches!(name, "bunx" | "npx" | "pnpx" | "uvx");
             let is_script = |word: &Word| word.text.contains(char::is_whitespace);
             let is_program = |word: &Word| {
@@ -124,7 +154,7 @@ impl RunCommand<'_> {
             let (before, from) = inner.split_at(at);
             // Where one of them is no script, nothing is found in it.
             let texts = before.iter().filter(|word| is_script(word));
-            scripts.extend(texts.map(|word| word.text.clone()));
+            scripts.extend(texts.map(|word| (word.text.clone(), standing)));
             words = from;
         }
         false
@@ -143,11 +173,15 @@ impl RunCommand<'_> {
 
     fn runs(
         &self,
-        program: &Word,
-        arguments: &[Word],
+        command: Command<'_>,
         is_inside: bool,
-        scripts: &mut Vec<String>,
+        scripts: &mut Vec<(String, Standing)>,
     ) -> bool {
+        let Command {
+            program,
+            arguments,
+            standing,
+        } = command;
         let name = name(program);
         let own = |list: WordList, word: &Word| list.has(&word.text);
         let mut options = arguments.iter().take_while(|word| word.text != "--");
@@ -158,7 +192,14 @@ impl RunCommand<'_> {
             .filter(|word| is_name(&word.text) && word.text != "compose");
         let mut interpreters = INTERPRETERS.iter();
         if let Some((names, code, looks)) = interpreters.find(|(names, ..)| names.has(bare(name))) {
-            return self.interprets((*names, code, *looks), arguments, scripts);
+            return self.is_installed(name)
+                && self.interprets((*names, code, *looks), command, scripts);
+        }
+        if PROGRAMMED.has(bare(name)) {
+            let given = code_file(arguments);
+            return given.is_some_and(|file| {
+                self.project.has(last_part(&file.text)) && self.is_found(&file, standing)
+            });
         }
         if BUILDERS.has(name) {
             let Some(first) = told.next().filter(|_| has_started && !is_asked) else {
@@ -176,11 +217,12 @@ impl RunCommand<'_> {
             return has_started && !is_idle && told.any(|word| !own(PREPARES, word));
         }
         if STARTERS.has(name) {
-            return !is_asked && self.is_there(name);
+            return !is_asked && self.is_there(name) && !self.failed_in_silence();
         }
         if CLIENTS.has(name) {
             let is_near = OWN_ADDRESSES.iter().any(|mark| self.text.contains(mark));
-            return self.status == Some(0) && has_started && is_near;
+            let is_answered = standing.is_needed || self.has_told();
+            return self.status == Some(0) && has_started && is_near && is_answered;
         }
         let is_own = match program.text.rsplit_once('/') {
             Some((folder, _)) => !SYSTEM.has(folder) && folder != "/dev",
@@ -190,18 +232,23 @@ impl RunCommand<'_> {
                 found.unwrap_or(is_inside && !BUILTINS.has(name))
             }
         };
-        is_own && !TOOLS.has(bare(name)) && self.is_there(&program.text)
+        let is_run = || match standing.is_shown && !matches!(self.status, Some(126 | 127)) {
+            true => self.is_there(&program.text),
+            false => self.is_found(program, standing),
+        };
+        is_own && !TOOLS.has(bare(name)) && is_run()
     }
 
     /// Whether an interpreter is given a file, a module or code of the project.
     fn interprets(
         &self,
         (names, code, looks): (WordList, &str, WordList),
-        arguments: &[Word],
-        scripts: &mut Vec<String>,
+        command: Command<'_>,
+        scripts: &mut Vec<(String, Standing)>,
     ) -> bool {
         let is_shell = names.has("sh");
-        let mut words = arguments.iter();
+        let standing = command.standing;
+        let mut words = command.arguments.iter();
         while let Some(word) = words.next() {
             let text = word.text.as_str();
             let folder_and_name = text.rsplit_once('/').unwrap_or(("", text));
@@ -215,12 +262,13 @@ impl RunCommand<'_> {
                 let module = words.next().map_or("", |word| &word.text);
                 let first = module.split('.').next().unwrap_or_default();
                 let is_starter = STARTERS.has(first) && !words.any(|word| ASKS.has(&word.text));
-                return (self.project.has(first) || is_starter) && self.is_there(module);
+                let is_run = self.project.has(first) || is_starter && !self.failed_in_silence();
+                return is_run && self.is_there(module);
             } else if text.starts_with('-') && text.ends_with(|c| code.contains(c)) {
                 let Some(value) = words.next() else {
                     return false;
                 };
-                scripts.extend(is_shell.then(|| value.text.clone()));
+                scripts.extend(is_shell.then(|| (value.text.clone(), standing)));
                 // What it is may be known to the shell alone.
                 let is_hidden = !value.is_known && !value.text.contains(' ');
                 return match is_shell {
@@ -235,7 +283,12 @@ impl RunCommand<'_> {
             {
                 let (folder, name) = folder_and_name;
                 let is_own = !SYSTEM.has(folder) && !TOOLS.has(name);
-                return is_own && self.is_there(text.trim_start_matches("./"));
+                // A class is found by its name.
+                let is_run = match names.has("java") {
+                    true => self.is_there(text),
+                    false => self.is_found(word, standing),
+                };
+                return is_own && is_run;
             }
         }
         // It reads what it is to do.
@@ -275,22 +328,34 @@ impl RunCommand<'_> {
         words.any(|word| word.contains('.') && self.project.has(word))
     }
 
-    /// Whether nothing was said about it not being there.
-    fn is_there(&self, name: &str) -> bool {
-        let (name, result) = (name.to_lowercase(), self.result.to_lowercase());
-        let is_said_before = |line: &str, words: &str| {
-            line.split_once(words)
-                .is_some_and(|(_, rest)| rest.contains(&name))
-        };
-        let is_missing = |line: &str| {
-            MISSING_BEHIND
-                .iter()
-                .any(|words| line.contains(&format!("{name}{words}")))
-                || MISSING_BEFORE
-                    .iter()
-                    .any(|words| is_said_before(line, words))
-        };
-        name.is_empty() || !result.lines().any(is_missing)
+    /// Whether the file of that name is there, or the command would have failed without it.
+    fn is_found(&self, word: &Word, standing: Standing) -> bool {
+        let text = word.text.as_str();
+        let is_sure = self.status == Some(0) && standing.is_needed;
+        // What has a colon is an address, or a list of folders.
+        let is_path = word.is_known && text.contains(['/', '.']) && !text.contains(':');
+        (is_sure || !is_path || self.is_in_tree(text))
+            && self.is_there(text.trim_start_matches("./"))
+    }
+
+    /// Whether something lies at `path`, from the project's folder or one to which the command goes.
+    fn is_in_tree(&self, path: &str) -> bool {
+        let root = &self.project.root;
+        let is_between = |c: char| c.is_whitespace() || ";&|()'\"`".contains(c);
+        let words = self.text.split(is_between).filter(|word| !word.is_empty());
+        let words: Vec<&str> = words.collect();
+        let mut folder = root.clone();
+        let mut goes = false;
+        let mut is_there = root.join(path).exists();
+        for pair in words.windows(2) {
+            if let ["cd" | "pushd", to] = pair {
+                goes = true;
+                folder = folder.join(to);
+                is_there |= folder.join(path).exists() || root.join(to).join(path).exists();
+            }
+        }
+        // There may have been a copy.
+        is_there || goes && self.project.has(last_part(path))
     }
 }
 
@@ -307,6 +372,29 @@ fn name(word: &Word) -> &str {
         Some(_) => "",
         None => &word.text,
     }
+}
+
+/// The file of code that a program is given with an option.
+fn code_file(arguments: &[Word]) -> Option<Word> {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if CODE_FILES.has(&word.text) {
+            return words.next().cloned();
+        }
+        let joined = ["-f", "--file=", "--from-file="];
+        let joined = joined.iter().find_map(|name| word.text.strip_prefix(name));
+        if let Some(text) = joined {
+            return Some(Word {
+                text: text.to_owned(),
+                ..word.clone()
+            });
+        }
+    }
+    None
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// A name without the version behind it: `python3.11`.
@@ -338,6 +426,7 @@ mod tests {
         let paths = [
             ".gitignore",
             "README.md",
+            "count.awk",
             "package.json",
             "run.sh",
             "server.js",
@@ -345,8 +434,16 @@ mod tests {
             "wordcount.py",
         ]
         .map(str::to_owned);
+        let root = tempfile::tempdir().unwrap();
+        // The last two are what was built.
+        let built = ["program", "sub/dist/server.js"].map(str::to_owned);
+        for path in paths.iter().chain(&built) {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
         let search_path = format!("/usr/bin:/bin:{}", elsewhere.path().display());
-        let project = Project::new(&paths, search_path);
+        let project = Project::new(root.path(), &paths, search_path);
         let wrong: Vec<&str> = cases
             .iter()
             .filter(|(text, printed)| {
@@ -402,7 +499,7 @@ mod tests {
                     "bash -euo pipefail -c \"cd . && ./wordcount.py || true\"",
                     "",
                 ),
-                ("bash -lc 'python3 wordcount.py a' | head -1", ""),
+                ("bash -lc 'python3 wordcount.py a' | head -1", "0: 1"),
                 ("bash -c \"$(echo python3 wordcount.py a)\"", ""),
                 ("eval 'python3 wordcount.py a'", ""),
                 ("sh run.sh", ""),
@@ -417,7 +514,37 @@ mod tests {
                     "node server.js & sleep 1; curl -s localhost:8080; kill %1",
                     "7: ",
                 ),
-                ("curl -s http://127.0.0.1:8080/ | grep hello", ""),
+                (
+                    "curl -s http://127.0.0.1:8080/ | grep hello",
+                    "0: <p>hello</p>",
+                ),
+                (
+                    "curl -s localhost:8080/n | jq .; kill %1",
+                    "0: {\n  \"n\": 3\n}\nexit code: 0",
+                ),
+                ("curl -sf localhost:8080 >page && echo up", "0: up"),
+                (
+                    "sleep 1; curl -s -o /dev/null -w '%{http_code}' localhost:8080",
+                    "0: 200\nexit code: 0",
+                ),
+                ("awk -f count.awk a.txt", "0: exit code: 0"),
+                ("gawk -F, -fcount.awk a.csv | sort", "0: 3"),
+                ("cat a | awk --file=./count.awk; true", ""),
+                ("python3 gone.py && echo done", "0: done"),
+                ("cd gone; ./gone --wrong", "2: exit code: 2"),
+                ("cd \"$D\" && python3 wordcount.py; rm -r \"$D\"", ""),
+                ("cd sub && node dist/server.js & sleep 1", ""),
+                (
+                    "python3 wordcount.py --wrong 2>/dev/null",
+                    "2: exit code: 2",
+                ),
+                ("php -S 127.0.0.1:8000 & sleep 1", ""),
+                ("java -cp a.jar:b.jar app.Main; echo", ""),
+                ("pytest -q 2>/dev/null | tail -1", "0: 3 passed"),
+                (
+                    "timeout 5 python3 -m http.server 8000",
+                    "124: exit code: 124",
+                ),
                 (
                     "xvfb-run -a -s '-screen 0 800x600x24' python3 wordcount.py",
                     "",
@@ -576,6 +703,46 @@ mod tests {
                     "curl http://127.0.0.1:1/; true",
                     "0: curl: (7) Failed to connect to 127.0.0.1",
                 ),
+                (
+                    "curl http://127.0.0.1:1 | head",
+                    "0: stderr:\n  % Total  % Received\nexit code: 0",
+                ),
+                (
+                    "curl -s http://127.0.0.1:1 2>/dev/null | wc -l",
+                    "0: 0\nexit code: 0",
+                ),
+                (
+                    "curl -s http://127.0.0.1:1; echo \"exit=$?\"",
+                    "0: exit=7\nexit code: 0",
+                ),
+                (
+                    "curl -s localhost:1 && echo up || echo 'it is down'",
+                    "0: it is down\nexit code: 0",
+                ),
+                ("python3 nosuch.py 2>/dev/null", "2: exit code: 2"),
+                ("python3 nosuch.py 2>/dev/null; ls", "0: run.sh"),
+                ("python3 nosuch.py 2>&1 >log || echo no", "0: no"),
+                ("python3 /nosuch/wordcount.py 2>/dev/null; ls", "0: a"),
+                ("! python3 nosuch.py 2>/dev/null", "0: exit code: 0"),
+                ("if ! ./nosuch 2>/dev/null; then echo no; fi", "0: no"),
+                ("[ -x nosuch ] || ./nosuch", ""),
+                ("[ -e nosuch.py ] && python3 nosuch.py", "1: "),
+                ("bash -c 'node nosuch.js 2>/dev/null; true'", ""),
+                ("bash nosuch.sh 2>/dev/null | cat", "0: exit code: 0"),
+                ("node nosuch.js >log 2>&1 & sleep 1; wc -l log", "0: 9 log"),
+                ("echo $(./nosuch 2>/dev/null) `./nosuch`", "0: "),
+                ("ls; ./nosuch 2>/dev/null", "127: run.sh\nexit code: 127"),
+                ("find . -name a -exec ./nosuch {} \\; 2>/dev/null", ""),
+                ("node server.js 2>/dev/null | head", "0: exit code: 0"),
+                (
+                    "node server.js; true",
+                    "0: stderr:\nbash: line 1: node: command not found\nexit code: 0",
+                ),
+                ("python3 -m pytest -q 2>/dev/null", "1: exit code: 1"),
+                ("awk -f nosuch.awk a.txt 2>/dev/null", "2: exit code: 2"),
+                ("awk -f /tmp/other.awk wordcount.py", "0: 3"),
+                ("awk -F f '{print}' count.awk; jq -r .a package.json", ""),
+                ("sed -E 's/a/b/' count.awk; sed -f - count.awk", ""),
                 ("curl -s https://example.com/", ""),
                 ("vim --version; tmux ls; tmux kill-session -t s", ""),
                 ("", ""),

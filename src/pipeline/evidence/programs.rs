@@ -13,7 +13,7 @@ pub(super) const INTERPRETERS: [(WordList, &str, WordList); 8] = [
     row("java kotlin scala", "", "-help -version"),
     row("expect osascript tclsh wish", "ce", "-v"),
     row(
-        "elixir escript guile julia lua luajit mono octave Rscript sbcl ts-node tsx",
+        "bc dc elixir escript guile julia lua luajit mono octave Rscript sbcl ts-node tsx",
         "e",
         "-v",
     ),
@@ -27,6 +27,10 @@ const fn row(
 ) -> (WordList, &'static str, WordList) {
     (WordList(names), code, WordList(looks))
 }
+
+/// Programs that are given code where others have a file, and a file of code with an option; and the names of that option.
+pub(super) const PROGRAMMED: WordList = WordList("awk gawk gsed jq mawk nawk sed");
+pub(super) const CODE_FILES: WordList = WordList("-f --file --from-file");
 
 /// Options of any of them with which it runs nothing.
 pub(super) const ASKS: WordList = WordList(
@@ -125,4 +129,13 @@ pub(super) const MISSING_BEHIND: [&str; 4] = [
     ": command not found",
     ": not found",
     ": permission denied",
+];
+
+/// How the log of calls goes on behind what a command printed: with its errors, and with how it ended.
+pub(super) const ERRORS: &str = "stderr:";
+pub(super) const ENDINGS: [&str; 4] = [
+    "exit code: ",
+    "killed by signal ",
+    "timed out after ",
+    "ended without a status",
 ];

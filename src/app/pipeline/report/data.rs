@@ -130,7 +130,7 @@ pub(crate) struct ReportFinding {
 /// # Errors
 /// No run is recorded; the record cannot be read.
 pub(crate) fn report(places: &RunPlaces, env: &Env, stop: &Cancel) -> Outcome<RunReport> {
-    let events = event_log::read(places)?;
+    let events = event_log::read(places)?.events;
     let mut collector = Collector::default();
     for (at, event) in &events {
         collector.apply(event, *at);

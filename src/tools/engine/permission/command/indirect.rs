@@ -134,6 +134,7 @@ impl Found {
             self.commands.push(SimpleCommand {
                 words,
                 is_open: true,
+                ..SimpleCommand::default()
             });
         }
     }

@@ -11,6 +11,25 @@ pub(crate) struct SimpleCommand {
     pub words: Vec<Word>,
     /// Words may follow that are not in the text.
     pub is_open: bool,
+    /// What of the grammar stands behind it.
+    pub mark: Mark,
+}
+
+/// The mark at the end of a command, as far as it says what becomes of the command's status.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The end of the text, or of a group.
+    #[default]
+    End,
+    And,
+    Or,
+    Pipe,
+    /// The shell does not wait for it.
+    Background,
+    /// A semicolon, or the end of a line.
+    Next,
+    /// It stands in a substitution.
+    Inside,
 }
 
 /// A word after quotes were removed.

@@ -6,7 +6,7 @@
 use std::iter;
 
 use super::indirect;
-use super::simple_command::{SimpleCommand, Word};
+use super::simple_command::{KEYWORDS, Mark, SimpleCommand, Word};
 
 /// Maximum nesting of scripts in scripts.
 const MAX_DEPTH: usize = 24;
@@ -59,22 +59,39 @@ pub(crate) struct WrittenScript {
     pub commands: Vec<SimpleCommand>,
     /// What here-documents and here-strings feed to them.
     pub fed: Vec<String>,
+    /// No word of the grammar decides which of the commands run, or turns their statuses around.
+    pub is_plain: bool,
 }
 
 /// Takes `text` apart, and leaves alone what other commands are told to run.
 pub(crate) fn written(text: &str) -> WrittenScript {
-    let mut script = WrittenScript::default();
+    let mut script = WrittenScript {
+        is_plain: true,
+        ..WrittenScript::default()
+    };
     let mut texts = vec![text.to_owned()];
+    let mut is_inside = false;
     while let Some(text) = texts.pop() {
         let mut lexer = Lexer::new(&text);
         lexer.list(0);
         // Each is a part of its text, without the marks around it.
         texts.extend(lexer.nested);
         script.fed.extend(lexer.fed);
-        let commands = lexer.commands.into_iter().map(indirect::bare);
+        let keyword = |command: &SimpleCommand| {
+            let first = command.words.first();
+            first.is_some_and(|word| KEYWORDS.contains(&word.text.as_str()))
+        };
+        script.is_plain &= !lexer.commands.iter().any(keyword);
+        let commands = lexer.commands.into_iter().map(|mut command| {
+            if is_inside {
+                command.mark = Mark::Inside;
+            }
+            indirect::bare(command)
+        });
         script
             .commands
             .extend(commands.filter(|command| !command.words.is_empty()));
+        is_inside = true;
     }
     script
 }
@@ -210,7 +227,7 @@ impl Lexer {
                 ' ' | '\t' | '\r' => self.at += 1,
                 '\n' => {
                     self.at += 1;
-                    self.end(&mut command);
+                    self.end(&mut command, Mark::Next);
                     self.skip_here_documents();
                 }
                 '#' => {
@@ -223,23 +240,31 @@ impl Lexer {
                     self.redirect(depth);
                 }
                 ';' | '&' | '|' => {
-                    self.at += 1;
-                    self.end(&mut command);
+                    let is_double = self.peek(1) == Some(c);
+                    self.at += if is_double { 2 } else { 1 };
+                    let mark = match (c, is_double) {
+                        ('&', true) => Mark::And,
+                        ('&', false) => Mark::Background,
+                        ('|', true) => Mark::Or,
+                        ('|', false) => Mark::Pipe,
+                        _ => Mark::Next,
+                    };
+                    self.end(&mut command, mark);
                 }
                 '(' => {
                     self.at += 1;
                     parentheses += 1;
-                    self.end(&mut command);
+                    self.end(&mut command, Mark::Next);
                 }
                 ')' if parentheses == 0 && depth > 0 => {
                     self.at += 1;
-                    self.end(&mut command);
+                    self.end(&mut command, Mark::End);
                     return;
                 }
                 ')' => {
                     self.at += 1;
                     parentheses = parentheses.saturating_sub(1);
-                    self.end(&mut command);
+                    self.end(&mut command, Mark::End);
                 }
                 '<' | '>' if self.peek(1) != Some('(') => self.redirect(depth),
                 _ => {
@@ -254,16 +279,22 @@ impl Lexer {
                 }
             }
         }
-        self.end(&mut command);
+        self.end(&mut command, Mark::End);
         // A substitution that is not closed, or a here-document without lines.
         self.is_whole &= depth == 0 && self.here_documents.is_empty();
     }
 
-    fn end(&mut self, command: &mut SimpleCommand) {
+    fn end(&mut self, command: &mut SimpleCommand, mark: Mark) {
+        let mut command = std::mem::take(command);
         if !command.words.is_empty() {
-            self.commands.push(std::mem::take(command));
+            command.mark = mark;
+            self.commands.push(command);
+        } else if let Some(last) = self.commands.last_mut()
+            && last.mark == Mark::End
+        {
+            // A group is what the mark stands behind.
+            last.mark = mark;
         }
-        *command = SimpleCommand::default();
     }
 
     /// A redirection with its target.
@@ -472,7 +503,11 @@ impl Lexer {
             self.at = self.chars.len();
             return;
         }
+        let from = self.commands.len();
         self.list(depth + 1);
+        for command in self.commands.iter_mut().skip(from) {
+            command.mark = Mark::Inside;
+        }
     }
 
     fn backquoted(&mut self) {
