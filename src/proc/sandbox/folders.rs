@@ -9,7 +9,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 
-use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, accessat, openat, statat};
+use rustix::fs::{
+    Access, AtFlags, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, statat,
+};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -74,6 +76,15 @@ impl Lister {
             }
             self.give_back(path)?;
             was_given_back = true;
+        }
+    }
+
+    /// What the system says of what is at `path`, which is not followed if it is a link. By its handle the folder that paths are in is seen without a right to
+    /// enter it.
+    pub(super) fn look(&self, path: &Path) -> rustix::io::Result<Stat> {
+        match path.as_os_str().is_empty() {
+            true => fstat(&self.base),
+            false => statat(&self.base, path, AtFlags::SYMLINK_NOFOLLOW),
         }
     }
 

@@ -3,8 +3,8 @@
 //! [`session_sandbox`] is what a session has chosen, and makes the policy and the environment of a command; [`policy`] is that policy; [`layer`] is Marvin
 //! started once more in front of the command, where [`kernel`] sets Landlock's rules and a filter of system calls; [`report`] tells the layer's own failures
 //! from the command's; [`words`] is what is said of it; [`git_watch`] puts back what git would run, in the repositories that [`repositories`] finds;
-//! [`folders`] lists folders, and takes none that cannot be listed for an empty one. Entered by [`super::child::ProgramSpec`]; chosen
-//! by `app`, used by `tools` and `pipeline`. It asks nobody and knows no tool.
+//! [`folders`] lists folders, and takes none that cannot be listed for an empty one; [`shared_work`] asks the system much at once. Entered by
+//! [`super::child::ProgramSpec`]; chosen by `app`, used by `tools` and `pipeline`. It asks nobody and knows no tool.
 
 mod folders;
 pub(crate) mod git_watch;
@@ -28,6 +28,7 @@ pub(crate) mod private_dir;
 pub(in crate::proc) mod report;
 mod repositories;
 pub(crate) mod session_sandbox;
+mod shared_work;
 pub(crate) mod words;
 
 use std::path::Path;

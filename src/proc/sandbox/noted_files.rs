@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    Access, AtFlags, Dir, Mode, OFlags, accessat, fchmod, fstat, mkdirat, openat, renameat, statat,
-    unlinkat,
+    Access, AtFlags, Dir, Mode, OFlags, Stat, accessat, fchmod, fstat, mkdirat, openat, renameat,
+    statat, unlinkat,
 };
 
 use super::folders::{FOLDER, Lister, Opened};
@@ -117,13 +117,28 @@ impl PartialEq for Stamp {
 
 impl Stamp {
     pub(super) fn of(found: &Metadata) -> Self {
+        let changed = (found.ctime(), found.ctime_nsec());
+        Self::new(found.ino(), found.len(), changed)
+    }
+
+    /// The same of what was looked at without a handle of its own.
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the fields' types differ by system"
+    )]
+    pub(super) fn of_stat(found: &Stat) -> Self {
+        let size = u64::try_from(found.st_size).unwrap_or_default();
+        let changed = (found.st_ctime as i64, found.st_ctime_nsec as i64);
+        Self::new(found.st_ino as u64, size, changed)
+    }
+
+    fn new(inode: u64, size: u64, changed: (i64, i64)) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(0));
-        let changed = (found.ctime(), found.ctime_nsec());
         let nanos = i128::from(changed.0) * 1_000_000_000 + i128::from(changed.1);
         Self {
-            inode: found.ino(),
-            size: found.len(),
+            inode,
+            size,
             changed,
             is_settled: now - nanos > CLOCK_TICK_NANOS,
         }

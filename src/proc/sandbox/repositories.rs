@@ -7,11 +7,14 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 
 use super::folders::{Lister, is_there};
 use super::linked_worktree::pointer;
 use super::noted_files::{NotedFiles, Role, Stamp};
+use super::shared_work::map_shared;
 use crate::base::word_list::WordList;
 
 /// What is looked at for repositories before the first command: an open folder costs as much as fifty entries. Before later ones only what has changed is.
@@ -40,11 +43,6 @@ const KEYS: WordList = WordList(
 
 /// Those of them whose values are no programs.
 const FILES: WordList = WordList("hookspath attributesfile path");
-
-/// Fewest folders of which some are read by other threads.
-const MIN_SHARED: usize = 48;
-/// Threads among which folders are shared.
-const THREADS: usize = 3;
 
 /// Where repositories are, and the folders in which none was.
 #[derive(Debug, Default)]
@@ -105,10 +103,16 @@ impl RepositorySearch {
         let known: Vec<(&Path, &Stamp)> = known
             .filter_map(|(folder, stamp)| Some((Path::new(folder), stamp.as_ref()?)))
             .collect();
-        let look = |(folder, stamp): &(&Path, &Stamp)| Look::at(&dir.join(folder), stamp);
+        let lister = Lister::new(dir);
+        let look = |(folder, stamp): &(&Path, &Stamp)| {
+            let found = match &lister {
+                Ok(lister) => lister.look(folder),
+                Err(_) => rustix::fs::lstat(dir.join(folder)),
+            };
+            Look::of(found, stamp)
+        };
         let looks = map_shared(&known, &look);
         let mut search = Self::default();
-        let lister = Lister::new(dir);
         let mut changed = Vec::new();
         for (known, mut seen) in known.iter().zip(looks) {
             let folder = known.0;
@@ -225,39 +229,15 @@ enum Look {
 }
 
 impl Look {
-    fn at(place: &Path, before: &Stamp) -> Self {
-        match fs::symlink_metadata(place) {
-            Ok(found) if !found.is_dir() => Self::Gone,
-            Ok(found) if Stamp::of(&found) == *before && before.is_settled => Self::Same,
+    fn of(found: rustix::io::Result<Stat>, before: &Stamp) -> Self {
+        match found {
+            Ok(found) if !FileType::from_raw_mode(found.st_mode).is_dir() => Self::Gone,
+            Ok(found) if Stamp::of_stat(&found) == *before && before.is_settled => Self::Same,
             Ok(_) => Self::Changed,
-            Err(_) if !is_there(place) => Self::Gone,
+            Err(Errno::NOENT | Errno::NOTDIR) => Self::Gone,
             Err(_) => Self::Refused,
         }
     }
-}
-
-/// What `read` makes of each of `folders`; many are shared among threads, since most of the time goes by in the system.
-fn map_shared<F: Sync, T: Send>(folders: &[F], read: &(impl Fn(&F) -> T + Sync)) -> Vec<T> {
-    let share = match folders.len() < MIN_SHARED {
-        true => folders.len(),
-        false => folders.len().div_ceil(THREADS),
-    };
-    let (own, others) = folders.split_at(share);
-    let all = |folders: &[F]| folders.iter().map(read).collect::<Vec<T>>();
-    thread::scope(|scope| {
-        let others = others.chunks(share.max(1)).map(|part| {
-            let helper = thread::Builder::new().spawn_scoped(scope, move || all(part));
-            (part, helper)
-        });
-        let others: Vec<_> = others.collect();
-        let mut read = all(own);
-        for (part, helper) in others {
-            // Without a thread it is done here.
-            let done = helper.ok().and_then(|helper| helper.join().ok());
-            read.extend(done.unwrap_or_else(|| all(part)));
-        }
-        read
-    })
 }
 
 /// What a folder holds.

@@ -419,6 +419,26 @@ fn a_large_workspace_is_searched_whole_and_later_looks_read_what_has_changed() {
 }
 
 #[test]
+fn what_was_moved_is_found_and_a_workspace_that_became_a_link_is_told() {
+    let (_dir, path) = repository();
+    let work = path.join("work");
+    fs::create_dir_all(work.join("a/deep")).unwrap();
+    let watch = watch_of(&work);
+    fs::rename(work.join("a"), work.join("b")).unwrap();
+    symlink("b", work.join("a")).unwrap();
+    fs::create_dir_all(work.join("b/deep/.git/hooks")).unwrap();
+    let hook = PathBuf::from("b/deep/.git/hooks/post-commit");
+    fs::write(work.join(&hook), "evil").unwrap();
+    let changes = watch.changes();
+    assert!(changes.git.contains(&hook) && changes.closed.is_empty());
+    assert_eq!(undo(&watch), paths(&[]));
+    assert!(!work.join(&hook).exists());
+    fs::rename(&work, path.join("moved")).unwrap();
+    symlink("moved", &work).unwrap();
+    assert_eq!(watch.changes().closed, paths(&[""]));
+}
+
+#[test]
 fn what_the_configuration_names_in_the_workspace_is_put_back() {
     let (_dir, path) = repository();
     let user = path.join("user.gitconfig");
