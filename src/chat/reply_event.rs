@@ -15,4 +15,13 @@ pub enum ReplyEvent {
     Draft { piece: String },
     /// The draft so far is no answer: a tool call, or something that is not shown.
     DraftDropped,
+    /// The steps of the reply, and how far they are.
+    Plan {
+        /// At least two, in order. They hold no secret.
+        steps: Vec<String>,
+        /// So many of them are done.
+        done: usize,
+        /// The one after these is under way.
+        is_running: bool,
+    },
 }

@@ -77,6 +77,34 @@ impl Protocol {
         let misfits = schema.check(value);
         assert!(misfits.is_empty(), "{name}: {misfits:?}\n{value}");
     }
+
+    /// Checks a line; the kind of its update, else its method.
+    fn check_line(&mut self, names: &HashMap<String, String>, line: &Value) -> String {
+        assert_eq!(line["jsonrpc"], "2.0");
+        let Some(method) = line["method"].as_str() else {
+            if line["error"].is_object() {
+                self.check("Error", &line["error"]);
+            }
+            return String::new();
+        };
+        let kind = match line["id"].is_null() {
+            true => "Notification",
+            false => "Request",
+        };
+        self.check(&names[&format!("{method} {kind}")], &line["params"]);
+        let update = line["params"]["update"]["sessionUpdate"].as_str();
+        update.unwrap_or(method).to_owned()
+    }
+}
+
+/// Checks these lines of Marvin against the schema, where there is one.
+pub(crate) fn assert_fit(test: &str, lines: &[Value]) {
+    if let Some(sdks) = sdks(test) {
+        let (mut protocol, names) = Protocol::of(&sdks);
+        for line in lines {
+            protocol.check_line(&names, line);
+        }
+    }
 }
 
 #[test]
@@ -130,24 +158,8 @@ fn the_official_sdk_drives_it_and_every_line_fits_the_schema() {
     let (mut protocol, names) = Protocol::of(&sdks);
     let mut kinds = HashMap::<String, usize>::new();
     for line in lines.iter().filter(|line| line["type"] == "wire") {
-        let line = &line["line"];
-        assert_eq!(line["jsonrpc"], "2.0");
-        match line["method"].as_str() {
-            Some(method) => {
-                let kind = if line["id"].is_null() {
-                    "Notification"
-                } else {
-                    "Request"
-                };
-                protocol.check(&names[&format!("{method} {kind}")], &line["params"]);
-                let update = line["params"]["update"]["sessionUpdate"].as_str();
-                *kinds
-                    .entry(update.unwrap_or(method).to_owned())
-                    .or_default() += 1;
-            }
-            None if line["error"].is_object() => protocol.check("Error", &line["error"]),
-            None => {}
-        }
+        let told = protocol.check_line(&names, &line["line"]);
+        *kinds.entry(told).or_default() += 1;
     }
     for (step, method) in [
         ("initialize", "initialize"),

@@ -10,6 +10,7 @@ mod academic;
 mod acp;
 mod acp_bad_input;
 mod acp_files;
+mod acp_flow;
 mod acp_project;
 mod acp_reach;
 mod acp_recordings;

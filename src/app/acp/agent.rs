@@ -299,7 +299,8 @@ impl Agent {
             self.shared.stop.clone(),
             Some(&begun),
             (first.spending.clone(), effort),
-        );
+        )
+        .with_person(begun.replay.as_ref());
         let choice = SessionChoice {
             model: first.model.clone(),
             effort,

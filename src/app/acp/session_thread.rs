@@ -83,6 +83,7 @@ impl SessionThread {
         session.context.modules.get::<SessionServers>().end();
         forget();
         session.finish();
+        self.one_shot.remember();
     }
 
     fn answer(&mut self, prompt: &Prompt) -> Answer {

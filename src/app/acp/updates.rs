@@ -13,6 +13,7 @@ use crate::base::cancel::Cancel;
 use crate::base::ids;
 use crate::chat::event::{CallState, Event, EventSink, StopReason};
 use crate::chat::message::ToolCall;
+use crate::chat::reply_event::ReplyEvent;
 use crate::chat::usage::TurnUsage;
 use crate::chat::wait::Wait;
 use crate::disk::beneath::Root;
@@ -52,6 +53,8 @@ struct UpdateState {
     /// Why the model stopped writing last.
     stop_reason: Option<StopReason>,
     window: u64,
+    /// The steps of a plan of which one is under way, and how many before it are done.
+    plan: Option<(Vec<String>, usize)>,
 }
 
 struct CallInRound {
@@ -103,6 +106,7 @@ impl Updates {
         state.is_muted = false;
         state.stop_reason = None;
         state.window = window;
+        state.plan = None;
     }
 
     /// The paths of files as the client knows them.
@@ -112,13 +116,17 @@ impl Updates {
         ShownPaths::new(root, Arc::clone(&self.paths))
     }
 
-    /// Nothing more is told of the turn that hangs but that its calls were stopped.
+    /// Nothing more is told of the turn that hangs but that its calls and its plan were stopped.
     pub(super) fn mute(&self) {
         let mut state = self.lock();
         state.is_muted = true;
         let open = state.calls.values_mut();
         let open: Vec<String> = open.filter_map(CallInRound::end).collect();
+        let plan = state.plan.take();
         drop(state);
+        if let Some((steps, done)) = plan {
+            self.plan(steps, done, false);
+        }
         for id in open {
             self.ended(
                 &id,
@@ -264,6 +272,21 @@ impl Updates {
         self.update(update);
     }
 
+    /// Tells of all steps of a plan.
+    fn plan(&self, steps: Vec<String>, done: usize, is_running: bool) {
+        let entry = |(n, step): (usize, &String)| {
+            let status = match n {
+                n if n < done => "completed",
+                n if n == done && is_running => "in_progress",
+                _ => "pending",
+            };
+            json!({"content": step, "priority": "medium", "status": status})
+        };
+        let entries: Vec<Value> = steps.iter().enumerate().map(entry).collect();
+        self.lock().plan = is_running.then_some((steps, done));
+        self.update(&json!({"sessionUpdate": "plan", "entries": entries}));
+    }
+
     fn turn_usage(&self, turn: &TurnUsage) {
         let mut state = self.lock();
         if std::mem::take(&mut state.is_compacting) {
@@ -343,6 +366,11 @@ impl EventSink for Updates {
             },
             Event::Compacted { .. } => self.lock().is_compacting = false,
             Event::Notice(_, words) => self.notice(&words),
+            Event::Reply(ReplyEvent::Plan {
+                steps,
+                done,
+                is_running,
+            }) => self.plan(steps, done, is_running),
             Event::Denied { .. }
             | Event::ChildLine { .. }
             | Event::ThoughtSigned(_)

@@ -23,6 +23,7 @@ use super::orders::{CoreRequest, Order, Orders};
 use super::project_question::ProjectQuestion;
 use super::queued::{Queued, QueuedKind, Spoken};
 use super::run::Run;
+use super::said_before::SaidBefore;
 use super::turns::Turns;
 use super::ui_update::UiUpdate;
 use super::voice::Voice;
@@ -210,6 +211,7 @@ impl Core {
             }
             CoreRequest::NewSession if run.is_one_shot => {
                 self.leave_conversation(run);
+                self.flow.begin_after(SaidBefore::Session(Vec::new()));
                 self.conversation.cleared(orders);
             }
             CoreRequest::NewSession => self.new_session(run, orders),

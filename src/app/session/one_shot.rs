@@ -1,5 +1,6 @@
-//! A session for a run in which nobody is there: the same core, whose only orders are to answer messages. They are carried out here, on the caller's thread.
-//! Such a run is not part of the user's conversation: the chat log has nothing of it.
+//! A session without an interface: the same core, whose messages are answered one at a time, on the caller's thread. Where nobody is there, such a run is not
+//! part of the user's conversation: the chat log has nothing of it. Where a person talks ([`OneShot::with_person`]), the reply flow may answer, and what it
+//! answers is part of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use super::model::Model;
 use super::orders::{Order, Orders};
 use super::queued::{Queued, QueuedKind};
 use super::run::Run;
+use super::said_before::SaidBefore;
 use super::turn_job::{Notice, TurnCaller};
 use super::turns::Turns;
 use super::ui_update::UiUpdate;
@@ -26,13 +28,14 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
-use crate::llm::failure::Failure;
+use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::{ModelSwitch, ModelTarget};
 use crate::model_call::user_facts::CallerPrompt;
 use crate::store::sessions::Replay;
 use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::Spent;
+use crate::tools::Effect;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::session::skills;
 
@@ -45,6 +48,7 @@ const WRITE_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) struct OneShot {
     run: Run,
     core: Core,
+    workers: Workers,
     ways: TurnWays,
 }
 
@@ -66,8 +70,18 @@ impl OneShot {
         Self {
             run: Run::one_shot(settings, context, stop),
             core: Core::new(conversation, Turns::default(), model),
+            workers: Workers::default(),
             ways: TurnWays::default(),
         }
+    }
+
+    /// A person talks here, through a program such as an editor. `replay` is what was said before in the session.
+    pub(in crate::app) fn with_person(mut self, replay: Option<&Replay>) -> Self {
+        self.run.has_person = self.run.context.policy.depth == 0;
+        let said = replay.into_iter().flat_map(Replay::spoken).cloned();
+        let said = SaidBefore::Session(said.collect());
+        self.core.flow.begin_after(said);
+        self
     }
 
     /// Has `target` answer the message; `listener` gets what happens meanwhile. What was said before stays known. `begun` gets the token that stops it.
@@ -98,32 +112,77 @@ impl OneShot {
         notice: &Notice,
         begun: impl FnOnce(&Cancel),
     ) -> Result<(), Failure> {
-        let mut orders = Orders::default();
         self.core.model.use_target(Arc::clone(&target), &self.run);
+        let takes_flow = self.run.has_person && self.takes_flow(&target, notice);
+        if takes_flow && !attached.images.is_empty() {
+            return Err(Failure::new(
+                FailureKind::Protocol,
+                Problem::refused("The reply flow takes text only, no images.")
+                    .next("With coding mode on (/code) the model answers without it."),
+            ));
+        }
+        let mut orders = Orders::default();
         let message = Queued::new(QueuedKind::Message, text);
         (self.core).begin_turn(message, target, Some(attached), &self.run, &mut orders);
         while let Some(order) = orders.next() {
-            if let Order::Turn(id, mut job) = order {
-                job.mode.max_requests = self.ways.max_requests;
-                job.mode.effort = self.ways.effort.or(job.mode.effort);
-                job.caller = TurnCaller {
-                    prompt: self.ways.prompt.clone(),
-                    switch: self.ways.switch.clone(),
-                    is_verbatim: self.ways.is_verbatim,
-                };
-                begun(&job.stop);
-                let log = job.record.log.clone().filter(|_| job.flow.is_none());
-                let listener = match log {
-                    Some(log) => Arc::new(Written { listener, log }),
-                    None => listener,
-                };
-                let mut end = job.answer(listener, notice);
-                let failure = end.failure.take();
-                self.core.end_turn_alone(id, end, &self.run);
-                return failure.map_or(Ok(()), Err);
+            let (id, mut job) = match order {
+                Order::Turn(id, job) => (id, job),
+                other => {
+                    self.workers.carry_out(other, &self.run, &mut orders);
+                    continue;
+                }
+            };
+            job.mode.max_requests = self.ways.max_requests;
+            job.mode.effort = self.ways.effort.or(job.mode.effort);
+            job.caller = TurnCaller {
+                prompt: self.ways.prompt.clone(),
+                switch: self.ways.switch.clone(),
+                is_verbatim: self.ways.is_verbatim,
+            };
+            begun(&job.stop);
+            let log = job.record.log.clone().filter(|_| job.flow.is_none());
+            let listener = match log {
+                Some(log) => Arc::new(Written { listener, log }),
+                None => listener,
+            };
+            let mut end = job.answer(listener, notice);
+            let failure = end.failure.take();
+            if takes_flow && end.effects.iter().any(Effect::switches) {
+                notice("The profile stays the one that Marvin was started with.".to_owned());
             }
+            self.core.end_turn_alone(id, end, &self.run, &mut orders);
+            while let Some(order) = orders.next() {
+                self.workers.carry_out(order, &self.run, &mut orders);
+            }
+            return failure.map_or(Ok(()), Err);
         }
         Ok(())
+    }
+
+    /// Whether the reply flow answers the next message; reads what decides that. Tells what happened since the last message, such as memory that could not be
+    /// written.
+    fn takes_flow(&mut self, target: &ModelTarget, notice: &Notice) -> bool {
+        let (core, run, mut orders) = (&mut self.core, &self.run, Orders::default());
+        let facts = core.facts();
+        core.flow.ensure_settings(target, run, &facts, &mut orders);
+        while let Some(order) = orders.next() {
+            if let Order::Work(work) = order {
+                work.run(&run.inbox);
+            }
+        }
+        for (_, event) in run.inbox.take() {
+            core.handle(event, run, &mut orders);
+        }
+        let told = orders.take_updates().into_iter().filter_map(words_of);
+        told.for_each(|words| notice(words));
+        core.flow.engine_for(target, run, &facts).is_some()
+    }
+
+    /// The session has ended: has what was said remembered, and waits for that. When the process ends before, the next session remembers it.
+    pub(in crate::app) fn remember(mut self) {
+        let model = self.core.memory_model(&self.run);
+        self.core.flow.remember_now(model, &self.run);
+        self.workers.finish(&self.run, WRITE_LIMIT);
     }
 
     /// Tokens of the conversation, about.
@@ -176,7 +235,7 @@ impl OneShot {
         if let Err(problem) = command.run(parts, CommandCall::new(run, &facts, &mut orders)) {
             return Some(Err(problem));
         }
-        let (mut workers, mut said) = (Workers::default(), Vec::new());
+        let (workers, mut said) = (&mut self.workers, Vec::new());
         loop {
             core.settle(run, &mut orders);
             while let Some(order) = orders.next() {

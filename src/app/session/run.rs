@@ -16,8 +16,10 @@ use crate::tools::engine::context::SessionContext;
 pub(super) struct Run {
     pub(super) settings: Arc<Settings>,
     pub(super) context: Arc<SessionContext>,
-    /// One message is answered, and nobody is there.
+    /// Messages are answered one at a time on the caller's thread, without an interface.
     pub(super) is_one_shot: bool,
+    /// A person talks, and neither a program nor another Marvin: the reply flow may answer.
+    pub(super) has_person: bool,
     pub(super) inbox: Arc<Inbox>,
     /// The entries of the chat log that are not on disk.
     pub(super) log_writer: LogWriter,
@@ -35,6 +37,7 @@ impl Run {
         inbox: Arc<Inbox>,
     ) -> Self {
         Self {
+            has_person: context.policy.depth == 0,
             settings,
             context,
             is_one_shot: false,
@@ -46,7 +49,7 @@ impl Run {
         }
     }
 
-    /// A run that answers one message and ends with `stop`.
+    /// A run that answers messages of a program, and ends with `stop`.
     pub(super) fn one_shot(
         settings: Arc<Settings>,
         context: Arc<SessionContext>,
@@ -54,6 +57,7 @@ impl Run {
     ) -> Self {
         Self {
             is_one_shot: true,
+            has_person: false,
             stop,
             ..Self::new(settings, context, Inbox::new().0)
         }

@@ -496,7 +496,8 @@ impl TurnJob {
         for words in added {
             flow.engine.add_note(&words, flow.at);
         }
-        let text = self.user().text;
+        let user = self.user();
+        let text = user.text;
         let voice = self.message.voice;
         let input = ReplyInput {
             text: &text,
@@ -508,7 +509,17 @@ impl TurnJob {
             effort: self.mode.effort,
             person,
         };
-        let mut said = vec![Message::user(scrub(&text))];
+        let mut said = vec![Message::User(User {
+            text: scrub(&text),
+            typed: user.typed.as_deref().map(scrub),
+            images: Vec::new(),
+        })];
+        if let Some(log) = &self.record.log {
+            // What was attached takes the place of what was typed.
+            let list = self.before.messages.iter().chain(&said).cloned();
+            let notices = log.sync(&list.collect::<Vec<_>>(), ContextCause::Attachment);
+            notices.into_iter().for_each(|words| notice(words));
+        }
         let (end, failure) = match self.flow_answer(ctx, &flow, &input, &mut said) {
             Ok(end) => (end, None),
             Err(failure) => {

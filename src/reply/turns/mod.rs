@@ -6,6 +6,7 @@ pub(crate) mod chat;
 mod direct;
 mod loop_digest;
 mod nudges;
+mod plan_progress;
 mod refusals;
 mod repair;
 mod results;
@@ -17,6 +18,7 @@ mod web_results;
 
 use self::chat::{ChatCalls, SystemMessage};
 use self::direct::StepResolver;
+use self::plan_progress::PlanProgress;
 use self::refusals::CallLedger;
 use self::repair::Repair;
 use self::run_calls::shown_arguments;
@@ -136,6 +138,7 @@ pub(crate) struct TurnLoop<'a> {
     /// The planned step that was left to the chat model.
     left: Option<usize>,
     tool_steps: Vec<String>,
+    progress: PlanProgress,
     can_run_steps: bool,
     /// Prose beside the latest calls.
     candidate: Option<String>,
@@ -189,6 +192,7 @@ impl<'a> TurnLoop<'a> {
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
+            progress: PlanProgress::new(input.plan),
             can_run_steps,
             candidate: None,
             effects: Vec::new(),
@@ -197,6 +201,14 @@ impl<'a> TurnLoop<'a> {
 
     /// Runs passes until one ends the reply.
     pub(crate) fn run(&mut self) -> TurnOutcome {
+        let outcome = self.passes();
+        let is_answer = matches!(outcome, TurnOutcome::Answer(_));
+        let listener = &*self.input.ctx.listener;
+        self.progress.end(is_answer, listener);
+        outcome
+    }
+
+    fn passes(&mut self) -> TurnOutcome {
         let turns = self.input.settings.max_turns;
         let mut empty = 0;
         for turn in 1..=turns {
@@ -204,6 +216,7 @@ impl<'a> TurnLoop<'a> {
                 return TurnOutcome::Cancelled;
             }
             self.input.trace.line(format!("🔁 Turn {turn}/{turns}"));
+            self.progress.is_at(self.done, &*self.input.ctx.listener);
             if let Some(call) = self.planned_call() {
                 if let Some(end) = self.call(Assistant::new("", vec![call])) {
                     return end;

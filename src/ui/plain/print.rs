@@ -276,7 +276,9 @@ impl Printer {
             | Event::ChildLine { .. }
             | Event::ThoughtSigned(_)
             | Event::Denied { .. }
-            | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
+            | Event::Reply(
+                ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped | ReplyEvent::Plan { .. },
+            ) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
         }
     }

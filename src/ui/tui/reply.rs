@@ -46,6 +46,8 @@ impl ReplyProgress {
                 }
             }
             ReplyEvent::DraftDropped => self.draft.clear(),
+            // The trace has it.
+            ReplyEvent::Plan { .. } => {}
         }
     }
 

@@ -42,7 +42,10 @@ impl Conversation {
         let (inbox, writer) = (Arc::clone(&run.inbox), run.log_writer.clone());
         let (session_log, conversation) = (self.saved.log().cloned(), self.number);
         // What was said before the session was resumed is not at the end of the chat log, and what nobody was there for is not in it.
-        let is_elsewhere = run.is_one_shot || self.sent.len() <= self.saved.resumed_messages();
+        let is_alone = run.is_one_shot && !run.has_person;
+        let is_elsewhere = is_alone || self.sent.len() <= self.saved.resumed_messages();
+        // Without an interface it has only what the reply flow answered.
+        let may_be_elsewhere = run.is_one_shot;
         let undo = move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             let undone = if is_elsewhere || writer.take_back(&profile, &message) {
@@ -50,7 +53,9 @@ impl Conversation {
             } else {
                 log.undo_last_exchange(Some(&message), &mut warn).map(drop)
             };
-            undone?;
+            if !may_be_elsewhere {
+                undone?;
+            }
             session_log.map_or(Ok(()), |log| log.undo())
         };
         let report = move |undone| WorkerEvent::Undone(conversation, undone);
@@ -59,7 +64,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// The last exchange of `conversation` was removed from the disk, or could not be. Returns the message that is gone from this conversation too.
+    /// The last exchange of `conversation` was removed from the disk, or could not be. Returns the message that is gone from this conversation too, with what
+    /// was attached.
     pub(in crate::app::session) fn undone(
         &mut self,
         conversation: u64,
@@ -93,7 +99,10 @@ impl Conversation {
                 Err(problem) => orders.fail(problem),
             }
         }
-        Some(said)
+        match gone.into_iter().next() {
+            Some(Message::User(user)) => Some(user.text),
+            _ => Some(said),
+        }
     }
 
     /// The message of the last turn leaves no trace in the log of `profile`.

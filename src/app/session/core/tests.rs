@@ -342,3 +342,29 @@ fn the_only_turn_of_a_run_is_not_in_the_chat_log() {
     assert!(matches!(alone.orders.next(), Some(Order::Turn(..))));
     assert!(alone.orders.next().is_none());
 }
+
+#[test]
+fn the_flow_may_answer_a_person_and_no_program_whatever_the_coding_mode() {
+    let Alone {
+        mut core,
+        run,
+        mut orders,
+    } = Alone::new();
+    run.context.set_coding(false);
+    let choice = ModelChoice {
+        provider: Some("ollama".to_owned()),
+        model: Some("gemma4:e2b".to_owned()),
+    };
+    let spending = core.model.spending().clone();
+    let target = setup::model_target(&choice, &spending, &Env::default(), &mut |_| {});
+    let (target, facts) = (target.unwrap(), core.facts());
+    let parts = (Arc::clone(&run.settings), Arc::clone(&run.context));
+    let of_program = Run::one_shot(parts.0, parts.1, Cancel::new());
+    for (run, may_answer) in [(&of_program, false), (&run, true)] {
+        let flow = &mut core.flow;
+        let is_decided = flow.ensure_settings(&target, run, &facts, &mut orders);
+        assert_eq!(is_decided, !may_answer);
+        // Its settings are read when it may.
+        assert_eq!(orders.next().is_some(), may_answer);
+    }
+}

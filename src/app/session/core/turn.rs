@@ -113,7 +113,6 @@ impl Core {
         let kept = images.fold(scrubbed(&text), |kept, image| {
             format!("{kept}\n{}", image.marker())
         });
-        let logged = log_message(&profile, kept.clone(), at, run, orders);
         let (stop, with_session) = run.child_stop();
         let saved = self.conversation.saved();
         if !run.is_one_shot {
@@ -122,12 +121,19 @@ impl Core {
         // In a conversation the file has at first what was typed, and the turn adds what was read.
         let said = match &attached {
             Some(attached) if run.is_one_shot => Message::User(User {
-                text: text.clone(),
-                typed: attached.typed.clone(),
+                text: scrubbed(&text),
+                typed: attached.typed.as_deref().map(scrubbed),
                 images: attached.images.clone(),
             }),
             _ => Message::user(kept.clone()),
         };
+        // Files that an editor put beside it are not part of what becomes memory.
+        let kept = match &said {
+            Message::User(said) if run.is_one_shot && flow.is_some() => said.title().to_owned(),
+            _ => kept,
+        };
+        let is_logged = !run.is_one_shot || flow.is_some();
+        let logged = is_logged.then(|| log_message(&profile, kept.clone(), at, orders));
         let job = TurnJob {
             context: Arc::clone(&run.context),
             target,
@@ -186,14 +192,33 @@ impl Core {
         self.conversation.abandon(id);
     }
 
-    /// The turn of a session in which nobody is there has ended: what was said stays known, and nothing else follows from it.
-    pub(in crate::app::session) fn end_turn_alone(&mut self, id: u64, end: TurnEnd, run: &Run) {
-        if let Some(turn) = self.turns.take_ended(id) {
-            let shown = (turn.message.clone(), turn.answer.text());
-            let mut orders = Orders::default();
-            (self.conversation).end_turn(end.conversation, shown, run, &mut orders);
-        }
+    /// The turn of a session without an interface has ended: what was said stays known, what the reply flow answered is logged and will be remembered, and
+    /// nothing else follows from it.
+    pub(in crate::app::session) fn end_turn_alone(
+        &mut self,
+        id: u64,
+        end: TurnEnd,
+        run: &Run,
+        orders: &mut Orders,
+    ) {
         run.context.reading.reset();
+        let Some(turn) = self.turns.take_ended(id) else {
+            return;
+        };
+        let last = (end.conversation.as_ref()).and_then(|state| state.messages.last());
+        if let (Some(at), Some(Message::Assistant(said))) = (end.answered, last) {
+            let text = said.text.clone();
+            log(&turn.profile, LogRole::Assistant, text, Some(at), orders);
+        }
+        let shown = (turn.for_memory(&turn.message), turn.answer.text());
+        (self.conversation).end_turn(end.conversation, shown, run, &mut Orders::default());
+        if turn.flow.is_some() {
+            if end.is_stop || end.is_taken_back {
+                (self.conversation).forget_exchange(&turn.profile, run, orders);
+            }
+            let model = self.memory_model(run);
+            self.flow.watch_memory(model, run);
+        }
     }
 
     pub(super) fn turn_ended(
@@ -248,17 +273,13 @@ impl Core {
     }
 }
 
-/// Has the user's message written to the chat log; the receiver is notified when it is there. A run of one message leaves no trace in it.
+/// Has the user's message written to the chat log; the receiver is notified when it is there.
 fn log_message(
     profile: &str,
     text: String,
     at: Option<Timestamp>,
-    run: &Run,
     orders: &mut Orders,
-) -> Option<Receiver<()>> {
-    if run.is_one_shot {
-        return None;
-    }
+) -> Receiver<()> {
     let (told, logged) = bounded(1);
     orders.push(Order::Log(PendingEntry {
         profile: profile.to_owned(),
@@ -267,5 +288,5 @@ fn log_message(
         at,
         told: Some(told),
     }));
-    Some(logged)
+    logged
 }

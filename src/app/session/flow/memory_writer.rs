@@ -94,6 +94,17 @@ impl Flow {
         }
     }
 
+    /// Has what was said remembered, and waits for it: for a session that has ended and that nobody watches. The end of its run cancels it.
+    pub(in crate::app::session) fn remember_now(&mut self, model: MemoryModel, run: &Run) {
+        if let Some(engine) = self.engine().filter(|engine| engine.has_pending()) {
+            let limit = engine.settings().exit_limit;
+            let done = self.memory.flush(engine, model, run);
+            if done.recv_timeout(limit).is_err() {
+                self.memory.stop.fire();
+            }
+        }
+    }
+
     /// Begins to remember what was said, before the session ends, and says so. False when there is nothing to remember.
     pub(in crate::app::session) fn begin_farewell(
         &mut self,

@@ -157,8 +157,7 @@ impl Flow {
             mode: self.chosen.unwrap_or(mode),
             provider: target.provider.name(),
             is_small: settings.is_none_or(|settings| size(settings) == ModelSize::Small),
-            // A session is a conversation with a person, unless another Marvin leads it.
-            is_interactive: run.context.policy.depth == 0 && !run.is_one_shot,
+            is_interactive: run.has_person,
             is_coding: run.context.coding(),
             is_shell: facts.is_shell,
         }
@@ -289,7 +288,7 @@ impl Flow {
         match report {
             Some(report) => orders.show(UiUpdate::Listing(why::table(&report))),
             None => orders.system(
-                "There is no reply of the reply flow to explain yet. /flow says when it answers.",
+                "There is no reply of the reply flow to explain yet. marvin help flow says when it answers.",
             ),
         }
     }

@@ -110,7 +110,10 @@ impl Chat {
                 (Some(reply), event) => reply.take(event),
                 // Outside a reply, such as what was learned from the last one.
                 (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
-                (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
+                (
+                    None,
+                    ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped | ReplyEvent::Plan { .. },
+                ) => {}
             },
             // What comes next is another message.
             Event::ReplyEnded(_) => self.settle(),
