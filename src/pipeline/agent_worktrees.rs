@@ -12,7 +12,7 @@ use super::worktree::merge::{self, MergeForm, MergeOrder};
 use super::worktree::record::{WorktreeRecord, of as record_of};
 use super::worktree::remove::names;
 use super::worktree::resolve;
-use super::worktree::start::{self, Workplace, unfinished};
+use super::worktree::start::{self, Workplace};
 use super::worktree::state::UserTree;
 use super::{Run, first_line, repository};
 use crate::base::own_command;
@@ -87,9 +87,7 @@ pub(super) fn foretold(
     let Some(git) = with_worktrees(ctx, &task.root)? else {
         return Ok(None);
     };
-    if let Some(what) = git.unfinished() {
-        return Err(unfinished(what));
-    }
+    repository::refuse_unfinished(&git)?;
     check_documents(&git, task)?;
     if let Some(record) = start::of_agent(&git, ticket)
         && let Ok(there) = record.places()

@@ -73,9 +73,7 @@ pub(crate) fn prepare(
         .next("Clone it, and give --working-dir the clone."));
     }
     refuse_ignored(&open, dir)?;
-    if let Some(what) = open.unfinished() {
-        return Err(worktree::start::unfinished(what));
-    }
+    refuse_unfinished(&open)?;
     if open.drops_signatures() {
         run.warn("Your git signs commits (commit.gpgSign); the commits of the run are not signed, because no other program runs for them. To sign them afterwards: git rebase --exec 'git commit --amend --no-edit -n -S' COMMIT");
     }
@@ -114,6 +112,18 @@ pub(crate) fn prepare(
     }
     scratch::hide(&run.ctx);
     Ok(())
+}
+
+/// # Errors
+/// A merge or the like is in progress.
+pub(crate) fn refuse_unfinished(git: &Git<'_>) -> Outcome<()> {
+    match git.unfinished() {
+        Some(what) => Err(
+            Problem::refused(format!("A {what} is in progress in this repository."))
+                .next("Finish or abort it first, then start again."),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Makes sure that what a run writes in `dir` gets into its commits.

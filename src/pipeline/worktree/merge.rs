@@ -7,13 +7,14 @@ use std::sync::Arc;
 use super::own_files;
 use super::record::{self, WorktreeKind};
 use super::remove::{clear, names, refuse_running, shown};
-use super::start::{branch_is_gone, unfinished};
+use super::start::branch_is_gone;
 use super::state::{UserTree, WorkState, WorktreeStatus};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::counted;
 use crate::disk::beneath::{FileKind, Root};
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::repository::refuse_unfinished;
 use crate::pipeline::working_tree;
 use crate::proc::git::Git;
 use crate::proc::git::merge::MergeResult;
@@ -52,9 +53,7 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
     let Some(tip) = status.tip.clone() else {
         return Err(branch_is_gone(tree.env, tree.stop, record));
     };
-    if let Some(what) = tree.git.unfinished() {
-        return Err(unfinished(what));
-    }
+    refuse_unfinished(&tree.git)?;
     let (branch, _) = tree.git.head()?;
     let (Some(branch), Some(head)) = (branch, tree.git.head_commit()?) else {
         return Err(Problem::refused(

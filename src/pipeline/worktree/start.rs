@@ -256,9 +256,7 @@ fn make(
     git: &Git<'_>,
     order: &NewWorktree<'_>,
 ) -> Outcome<Workplace> {
-    if let Some(what) = git.unfinished() {
-        return Err(unfinished(what));
-    }
+    repository::refuse_unfinished(git)?;
     let (base_branch, _) = git.head()?;
     let base = git
         .head_commit()?
@@ -360,12 +358,6 @@ fn left_behind(git: &Git<'_>, root: &Root, there: &Root) -> Outcome<Vec<String>>
         notes.push("The folders of submodules are empty in it.".to_owned());
     }
     Ok(notes)
-}
-
-/// The problem when a merge or the like is in progress.
-pub(crate) fn unfinished(what: &str) -> Problem {
-    Problem::refused(format!("A {what} is in progress in this repository."))
-        .next("Finish or abort it first, then start again.")
 }
 
 /// Removes what an earlier run has left in the commit from which this one begins: its state is of another task, and with
