@@ -1,3 +1,5 @@
+//! Tables of commands: which start the program of a project, and which only look like it.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
