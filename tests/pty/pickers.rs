@@ -76,7 +76,7 @@ fn a_model_is_chosen_with_arrows_and_by_typing() {
     pty.send("\x1b[A".repeat(9));
     selects(&pty, &["test-model"]);
     pty.send("other");
-    pty.wait_text("1 of ");
+    pty.wait_text(" with \"other\"");
     selects(&pty, &["openai-compat", "other-model"]);
     pty.send("\r");
     pty.wait_text("openai-compat answers, with other-model.");
