@@ -9,9 +9,14 @@ use crate::app::session::orders::Orders;
 use crate::app::session::run::Run;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::session::worker_event::{AwaitedBy, WorkerEvent};
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::image::without_markers;
 use crate::chat::message::Message;
+
+/// The chat log ends with something else, or has nothing.
+fn is_not_there(problem: &Problem) -> bool {
+    matches!(problem.kind, ProblemKind::Missing | ProblemKind::Refused)
+}
 
 impl Conversation {
     /// Takes back the last exchange, on disk at first.
@@ -53,8 +58,9 @@ impl Conversation {
             } else {
                 log.undo_last_exchange(Some(&message), &mut warn).map(drop)
             };
-            if !may_be_elsewhere {
-                undone?;
+            match undone {
+                Err(problem) if may_be_elsewhere && is_not_there(&problem) => {}
+                undone => undone?,
             }
             session_log.map_or(Ok(()), |log| log.undo())
         };
