@@ -341,8 +341,8 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
             // Its first commit takes what is there.
             until("a document", || dir.join(".marvin/spec.md").exists());
         }
-        run.signal(Signal::KILL);
-        drop(run);
+        run.kill();
+        assert!(run.ends_within(Duration::from_secs(30)));
         if !is_edited {
             continue;
         }

@@ -152,7 +152,7 @@ fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
         let before = p.text("k-1");
         let running = p.command(&format!("add-note k-1 note-{n}.")).spawn();
         std::thread::sleep(Duration::from_micros(400 * n));
-        running.signal(Signal::KILL);
+        running.kill();
         let output = running.wait();
         killed += usize::from(output.signal().is_some());
         let after = p.text("k-1");

@@ -340,6 +340,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.over {
             let _ = kill_process_group(self.pid, Signal::KILL);
+            // What it held, such as the lock of its run, is free for the next one.
+            let _ = self.ended.recv_timeout(self.limit);
         }
     }
 }
