@@ -23,7 +23,9 @@ fn an_answer_streams_and_is_saved() {
     let pty = full(&home, &server);
     pty.send("hello there\r");
     // The user's message is visible before the reply begins.
-    pty.wait_text("you");
+    pty.wait_for("the message", |screen| {
+        input(screen) == ">" && screen.contents().contains("hello there")
+    });
     pty.wait_text("The first part,");
     pty.screen().assert_lacks(&["the second part"]);
     first.open();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{
     LIMIT, begin, calls, command, end, full, log, more, playing, quit, says, started, unasked,
-    wait_input,
+    wait_idle, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::pty::Pty;
@@ -121,8 +121,12 @@ fn outside_text_cannot_control_the_full_screen() {
     }
     pty.send("\x1b[1;5F");
     pty.wait_text("The end of the round.");
-    pty.enter("again", "Error:");
-    pty.enter("saved", "pwned");
+    wait_idle(&pty);
+    pty.send("again\r");
+    server.wait_requests(4, LIMIT);
+    wait_idle(&pty);
+    pty.send("saved\r");
+    wait_input(&pty, ">");
     pty.enter("!cat bad.txt; ls", "exit code: 0");
     pty.send("@nam\t");
     wait_input(&pty, "> @nam");

@@ -97,7 +97,11 @@ fn a_hooks_file_that_cannot_be_used_is_told_where_there_is_nothing_else_to_ask_a
     let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
     told(&pty);
     pty.wait_text("You: ");
-    pty.enter("/trust", "cannot be used");
+    pty.send("/trust\r");
+    pty.wait_for("the fault again", |screen| {
+        let text = screen.contents().replace('\n', "");
+        text.matches("cannot be used").count() == 2
+    });
     pty.send("/exit\r");
     assert_eq!(pty.wait().code(), Some(0));
     // Beside something else it is a row of the question.

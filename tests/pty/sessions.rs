@@ -355,8 +355,9 @@ fn calls_look_as_they_did_when_a_session_goes_on() {
     // The label of a past answer has its day too.
     let undated = |row: &String| row.replace("2026-03-04 ", "");
     assert_eq!(past.iter().map(undated).collect::<Vec<_>>(), live);
-    // It unfolds whole.
+    // It unfolds whole, with all of them.
     pty.control('o');
-    pty.wait_text("+ 60  line 60");
+    pty.control('o');
+    pty.wait_text("+ 45  line 45");
     quit(pty, &home);
 }

@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
@@ -107,7 +108,7 @@ impl Pty {
             OpenOptions::new()
                 .read(true)
                 .write(true)
-                .custom_flags(i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).expect("a flag"))
+                .custom_flags(i32::try_from(OFlags::NOCTTY.bits()).expect("a flag"))
                 .open(OsString::from_vec(name.as_bytes().to_vec()))
                 .expect("its other end")
                 .into()
