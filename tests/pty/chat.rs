@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::stage::{
     LIMIT, SIZE, begin, conversation, end, full, input, last_sent, log, messages, more, playing,
-    quit, rows, says, sent, wait_input,
+    quit, rows, says, sent, until, wait_input,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -193,7 +193,8 @@ fn the_last_reply_is_copied_by_the_terminal() {
 /// Wake-ups of every thread of a process so far.
 fn wake_ups(pty: &Pty) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{}/task", pty.pid().as_raw_nonzero())).unwrap();
-    let status = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+    // A thread may end meanwhile.
+    let status = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok());
     let count = |text: String| -> u64 {
         text.lines()
             .filter(|line| line.contains("ctxt_switches"))
@@ -208,10 +209,13 @@ fn an_idle_screen_sleeps() {
     let (home, _server, pty) = conversation([says("Done.")]);
     pty.enter("go", "Done.");
     pty.wait_text("2 msgs");
+    let after = |pause| {
+        std::thread::sleep(Duration::from_millis(pause));
+        (pty.raw().len(), wake_ups(&pty))
+    };
     // Time for the effects of the answer to finish, and time in which nothing may happen.
-    std::thread::sleep(Duration::from_millis(500));
-    let before = (pty.raw().len(), wake_ups(&pty));
-    std::thread::sleep(Duration::from_millis(1500));
-    assert_eq!((pty.raw().len(), wake_ups(&pty)), before);
+    until("it rests", || after(250) == after(250));
+    let before = after(0);
+    assert_eq!(after(1500), before);
     quit(pty, &home);
 }
