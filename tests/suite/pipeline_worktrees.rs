@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -353,10 +355,14 @@ fn a_run_that_works_is_found_and_neither_merged_nor_removed() {
 #[test]
 fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
     let home = Home::new();
-    let (server, asked) = engineer::server_with(&PYTHON, |request, _, step| {
+    let mergers = Arc::new(AtomicUsize::new(0));
+    let begun = Arc::clone(&mergers);
+    let (server, asked) = engineer::server_with(&PYTHON, move |request, _, step| {
         let is_merger = request.text().contains("have conflict markers");
         let resolve = "grep -q '<<<<<<<' .marvin/spec.md && printf 'Both.\\n' > .marvin/spec.md";
         is_merger.then(|| match step {
+            // The first two are stopped at their work.
+            0 if begun.fetch_add(1, Ordering::SeqCst) < 2 => Answer::silence(),
             0 => Answer::sse(openai::call("", "run_command", json!({"command": resolve}))),
             _ => says("I kept both."),
         })
@@ -376,13 +382,43 @@ fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
         ".marvin/spec.md",
         "--resolve",
     ]);
-    let with_model = home
-        .marvin()
-        .dir(repo.path())
-        .line("pipeline merge --force --resolve --provider openai-compat --model all=test-model")
-        .env("OPENAI_COMPAT_URL", server.url("/v1"))
-        .env("OPENAI_COMPAT_API_KEY", "test-key");
-    let said_of = ended(&with_model.run(), 0);
+    let with_model = || {
+        let line =
+            "pipeline merge --force --resolve --provider openai-compat --model all=test-model";
+        let command = home.marvin().dir(repo.path()).line(line);
+        command
+            .env("OPENAI_COMPAT_URL", server.url("/v1"))
+            .env("OPENAI_COMPAT_API_KEY", "test-key")
+    };
+    let tree = worktree(&home, NAME);
+    let is_begun = || {
+        let head = Command::new("git")
+            .args(["rev-parse", "--quiet", "--verify", "MERGE_HEAD"])
+            .current_dir(&tree)
+            .output();
+        head.unwrap().status.success()
+    };
+    for (signal, is_left) in [(Signal::INT, false), (Signal::KILL, true)] {
+        let before = mergers.load(Ordering::SeqCst);
+        let mut resolving = with_model().spawn();
+        until_within(LONG, "a child resolves", || {
+            mergers.load(Ordering::SeqCst) > before
+        });
+        assert!(is_begun());
+        resolving.signal(signal);
+        assert!(resolving.ends_within(LONG));
+        assert_eq!(is_begun(), is_left, "{signal:?}");
+    }
+    // Nobody is told to commit the marks of the conflict.
+    let left = ended(&command(&home, &repo, &["merge", "--force"]).run(), 1).0;
+    left.assert_has(&["A merge is begun in ", "and not finished.", "merge --abort"]);
+    left.assert_lacks(&["Commit them there"]);
+    let give_up = left
+        .lines()
+        .find_map(|line| line.split_once("give it up: "));
+    let git = Command::new("sh").args(["-c", give_up.unwrap().1]).status();
+    assert!(git.unwrap().success());
+    let said_of = ended(&with_model().run(), 0);
     said_of.1.assert_has(&[
         &format!("main is merged into marvin/{NAME}; 1 file had conflicts.\nTests: "),
         "marvin pipeline merge",

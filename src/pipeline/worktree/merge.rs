@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::own_files;
-use super::record::{self, WorktreeKind};
+use super::record::{self, WorktreeKind, WorktreeRecord};
 use super::remove::{clear, names, refuse_running, shown};
 use super::start::branch_is_gone;
 use super::state::{UserTree, WorkState, WorktreeStatus};
@@ -74,6 +74,7 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
             record.command(&["merge", &record.name, "--force"])
         )));
     }
+    refuse_begun(tree, status)?;
     if !status.uncommitted.is_empty() {
         return Err(Problem::refused(format!(
             "There are changes in {} that are not committed, so they would not be in the merge.",
@@ -103,6 +104,36 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
         )));
     }
     Ok((tip, head))
+}
+
+/// The command that gives up a merge in a worktree.
+pub(super) fn give_up(record: &WorktreeRecord) -> String {
+    let path = record.path.to_string_lossy();
+    let path = shlex::try_quote(&path).unwrap_or_default();
+    format!("git -C {path} merge --abort")
+}
+
+/// Refuses a worktree in which a merge or the like is begun: that of a `--resolve` that was killed, or the user's own. To commit it as it is would take the marks
+/// of the conflicts along.
+fn refuse_begun(tree: &UserTree<'_>, status: &WorktreeStatus) -> Outcome<()> {
+    let record = &status.record;
+    if !record.is_there(tree.git.common()) {
+        return Ok(());
+    }
+    let Some(what) = Git::open(&record.path, tree.env, tree.stop)?.unfinished() else {
+        return Ok(());
+    };
+    let problem = Problem::refused(format!(
+        "A {what} is begun in {} and not finished.",
+        shown(status)
+    ))
+    .facts(names(&status.uncommitted));
+    Err(match what {
+        "merge" => problem
+            .next("If you settle its conflicts yourself, commit it there.")
+            .next(format!("To give it up: {}", give_up(record))),
+        _ => problem.next("Finish or abort it there first."),
+    })
 }
 
 /// Merges, removes the worktree, and returns what to say.

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::merge::{self, MergeOrder};
+use super::merge::{self, MergeOrder, give_up};
 use super::own_files;
+use super::record::WorktreeRecord;
 use super::state::UserTree;
+use crate::base::cancel::Cancel;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -49,26 +51,16 @@ pub(crate) fn resolve(
     let there = || Git::open(&record.path, tree.env, tree.stop);
     let (_, settled) = own_files::merge(tree, order.status, (&head, &tip))?;
     let head = settled.map_or(head, |settled| settled.commit);
-    let conflicts = there()?.begin_merge(&head)?;
-    let resolved = match conflicts.is_empty() {
-        true => Ok(()),
-        false => have_resolved(run, &conflicts, &branch, order),
-    };
     let message = format!("Merge {branch} into {}", record.branch);
-    let ended = resolved.and_then(|()| finish(&there()?, &head, &message));
-    if let Err(problem) = ended {
-        let given_up = there().and_then(|git| match git.unfinished() {
-            Some(_) => git.abort_merge(),
-            None => Ok(()),
-        });
-        return Err(match given_up {
-            Ok(()) => problem.next(format!("Or merge by hand: git merge {}", record.branch)),
-            Err(_) => problem.next(format!(
-                "The merge is still begun there: git -C {} merge --abort",
-                record.path.display()
-            )),
-        });
-    }
+    let resolved = || {
+        let conflicts = there()?.begin_merge(&head)?;
+        if !conflicts.is_empty() {
+            have_resolved(run, &conflicts, &branch, order)?;
+        }
+        finish(&there()?, &head, &message)?;
+        Ok(conflicts)
+    };
+    let conflicts = resolved().map_err(|problem| given_up(tree, record, problem))?;
     let tests = test_command::run_tests(run)?;
     let said = format!(
         "{branch} is merged into {}; {} had conflicts.\nTests: {}",
@@ -77,6 +69,21 @@ pub(crate) fn resolve(
         tests.words()
     );
     Ok((said, tests))
+}
+
+/// Gives up what is begun, so that nobody commits the marks of the conflicts; returns `problem` with what to do then.
+fn given_up(tree: &UserTree<'_>, record: &WorktreeRecord, problem: Problem) -> Problem {
+    // After Ctrl-C too: whoever stops the child wants what was there before.
+    let stop = Cancel::new();
+    let git = Git::open(&record.path, tree.env, &stop);
+    let aborted = git.and_then(|git| match git.unfinished() {
+        Some(_) => git.abort_merge(),
+        None => Ok(()),
+    });
+    problem.next(match aborted {
+        Ok(()) => format!("Or merge by hand: git merge {}", record.branch),
+        Err(_) => format!("The merge is still begun there: {}", give_up(record)),
+    })
 }
 
 /// Commits the merge, unless the child did.
