@@ -147,6 +147,19 @@ pub(crate) fn wait(places: &RunPlaces, phase: &str) -> Outcome<()> {
     change(places, |all| phase.clone_into(&mut all.waiting)).map(drop)
 }
 
+/// Forgets that a run waits after `phase`.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(crate) fn unwait(places: &RunPlaces, phase: &str) -> Outcome<()> {
+    let forget = |all: &mut Approvals| {
+        if all.waiting == phase {
+            all.waiting.clear();
+        }
+    };
+    change(places, forget).map(drop)
+}
+
 /// Forgets that a run waited before `next`, which is begun.
 ///
 /// # Errors

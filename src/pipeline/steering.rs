@@ -311,7 +311,12 @@ fn ask(run: &Run, prompt: &dyn ApprovalPrompt, phase: &'static Phase) -> Outcome
         let all = approval::read(&run.places);
         all.is_ok_and(|all| all.of(phase.name).is_some())
     };
-    match prompt.ask(&pending, &is_approved, &run.ctx.stop)? {
+    let decided = prompt.ask(&pending, &is_approved, &run.ctx.stop);
+    if decided.is_err() {
+        // Whoever stops the run at the question has not approved: the next start asks again.
+        approval::unwait(&run.places, phase.name)?;
+    }
+    match decided? {
         UserDecision::GoOn => {
             approve(run, phase, "on the terminal")?;
             Ok(GateDecision::GoOn)

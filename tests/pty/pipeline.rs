@@ -87,6 +87,8 @@ fn waiting(home: &Home) -> Pty {
     let mut command = command(home);
     command.args(["--approve", "design"]).env("EDITOR", editor);
     let pty = Pty::spawn(&command, (100, 80));
+    // Before there is a question it answers none.
+    pty.send("g\r");
     pty.wait_text("waits for your approval (design).");
     pty
 }
@@ -128,10 +130,19 @@ fn an_approval_from_another_terminal_ends_the_question_and_the_picture_comes_bac
 }
 
 #[test]
-fn an_interrupt_ends_a_run_that_waits_for_approval() {
+fn an_interrupt_ends_a_run_that_waits_for_approval_and_approves_nothing() {
     let home = Home::new();
     let mut pty = waiting(&home);
+    pty.wait_text("g go on");
     pty.control('c');
     assert!(!pty.wait().success());
     pty.wait_closed();
+    let mut again = command(&home);
+    again
+        .args(["--approve", "design"])
+        .stdin(std::process::Stdio::null());
+    let done = again.output().unwrap();
+    String::from_utf8_lossy(&done.stdout).assert_has(&["waits for your approval (design)."]);
+    home.read("work/.marvin/logs/pipeline-approvals.json")
+        .assert_lacks(&["was approved", "how"]);
 }

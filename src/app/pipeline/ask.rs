@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush};
 
 use super::summary::foreign;
 use crate::app::settings::Settings;
@@ -76,6 +77,8 @@ impl ApprovalPrompt for TerminalPrompt {
         stop: &Cancel,
     ) -> Outcome<UserDecision> {
         let documents = pending.documents;
+        // What was typed while the phase worked is no answer to what nobody had read.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         say(&format!(
             "\nPhase {} ({}) is done and waits for your approval ({}).",
             pending.phase,
