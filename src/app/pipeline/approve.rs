@@ -40,12 +40,12 @@ pub(crate) fn approve(
         LockState::Held(_) => "The run goes on.",
         LockState::Free => "Run the pipeline's command again to go on.",
     };
-    let task = record::known(places)?.map(|run| run.task);
+    let task = record::known(places)?.map(|run| first_line(&run.task));
     Ok(format!(
         "{name} (phase {phase}) is approved, {} ({}), for: {}. {next}",
         own.how,
         own.at,
-        first_line(&task.unwrap_or_default())
+        task.unwrap_or_default().trim_end_matches('.')
     ))
 }
 

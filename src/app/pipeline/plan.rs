@@ -211,11 +211,12 @@ pub(crate) fn plan(
     };
     let max_cost = settings.model.max_cost;
     if let Some(max) = max_cost.filter(|max| total.cost.1 + spent > *max) {
-        notes.push(match total.cost.0 + spent > max {
-            true => {
-                format!("--max-cost ${max:.2} is less than the forecast: the run would stop at it.")
-            }
-            false => format!("The run may reach --max-cost ${max:.2}, and would stop there."),
+        notes.push(if spent >= max {
+            format!("--max-cost ${max:.2} is spent already: the run would be refused.")
+        } else if total.cost.0 + spent > max {
+            format!("--max-cost ${max:.2} is less than the forecast: the run would stop at it.")
+        } else {
+            format!("The run may reach --max-cost ${max:.2}, and would stop there.")
         });
     }
     let is_known = |phase: &PlannedPhase| phase.children.iter().all(|group| group.price_known);
