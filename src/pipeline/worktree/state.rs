@@ -50,7 +50,7 @@ impl WorkState {
             Self::Finished => "finished",
             Self::Stopped => "stopped",
             Self::Merged => "merged",
-            Self::FolderGone => "its folder was removed",
+            Self::FolderGone => "its folder was removed or moved",
             Self::Unknown => {
                 "moved, or its repository was: git worktree repair makes them known to each other again"
             }
