@@ -187,6 +187,11 @@ fn a_killed_feature_goes_on_in_its_worktree_by_its_name_until_it_is_merged() {
         "what is done is not done again"
     );
     errors.assert_has(&[&format!("Goes on in {}", tree.display())]);
+    // Once more it has nothing to do, and knows how its tests ended.
+    let again = ended(&go_on().run(), 0).1;
+    again.assert_has(&["The pipeline is done", "Tests: passed."]);
+    let known = status(&home, &repo);
+    assert!(known["tests"]["passed"].as_bool().unwrap(), "{known}");
     let merge = "marvin pipeline merge 001-count";
     let there = format!("--working-dir '{}'", repo.path().display());
     summary.assert_has(&[
@@ -350,6 +355,39 @@ fn a_run_that_works_is_found_and_neither_merged_nor_removed() {
     ended(&kept, 1).0.assert_has(&["would be lost"]);
     said(&home, &repo, &["worktrees", "--remove", "other", "--force"]);
     said(&home, &repo, &["worktrees"]).assert_lacks(&["other"]);
+    fs::remove_dir_all(&tree).unwrap();
+    let gone = plan().args(["--prompt", TASK]).run().expect(0);
+    gone.stdout_has(&[&format!("goes on from its branch marvin/{NAME}")]);
+}
+
+#[test]
+fn what_a_first_start_has_done_outlives_its_folder_and_its_records() {
+    for lost in ["", ".marvin/logs"] {
+        let home = Home::new();
+        let (server, asked) = engineer::server_with(&PYTHON, |_, role, _| {
+            (role == Role::FirstReviewer).then(Answer::silence)
+        });
+        let repo = project(&home);
+        let run = pipeline(&home, &server, repo.path()).spawn();
+        until_within(LONG, "the first phase is done", || {
+            asked.begun(Role::FirstReviewer) > 0
+        });
+        let tree = worktree(&home, NAME);
+        fs::write(tree.join("own.txt"), "of the user\n").unwrap();
+        // Its children may be writing there.
+        until_within(LONG, "it is removed", || {
+            fs::remove_dir_all(tree.join(lost)).is_ok()
+        });
+        run.signal(Signal::TERM);
+        run.wait().errors().assert_lacks(&["Removed the worktree"]);
+        let made = repo.git(&["log", "--format=%s", &format!("main..marvin/{NAME}")]);
+        made.assert_has(&["1a: specification"]);
+        assert_eq!(tree.join("own.txt").exists(), !lost.is_empty());
+        let _ = fs::remove_file(tree.join("own.txt"));
+        let again = pipeline(&home, &server, repo.path()).args(["--until", "1a"]);
+        ended(&again.run(), 0);
+        assert_eq!(asked.begun(Role::SpecWriter), 1, "{lost:?}");
+    }
 }
 
 #[test]

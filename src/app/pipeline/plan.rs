@@ -21,6 +21,7 @@ use crate::pipeline::places::RunPlaces;
 use crate::pipeline::plan::{self, PlannedChild, Range, RoundLimits};
 use crate::pipeline::record::{self, RunRecord};
 use crate::pipeline::tier::TierModels;
+use crate::pipeline::worktree::record as worktree_record;
 use crate::pipeline::{epic, files, first_line, next_task, phase, state, steering};
 
 /// Rules, tools and the system prompt of a child's request, in tokens.
@@ -204,6 +205,13 @@ pub(crate) fn plan(
             Some(_) => "What earlier starts of the run have spent is not known here: its own records stay where it ran.".to_owned(),
             None => "For which task the recorded phases were done is not known here: the run's own records stay where it ran.".to_owned(),
         });
+    }
+    let gone = worktree_record::removed(&places.root);
+    if let Some(record) = gone.iter().find(|record| record.is_run_of(&task)) {
+        notes.push(format!(
+            "The folder of this run was removed: it goes on from its branch {}, and what is done there is not done again.",
+            record.branch
+        ));
     }
     let spent = match !is_next && earlier.is_some_and(|record| !record.finished) {
         true => record::spent(places),

@@ -116,11 +116,13 @@ pub(crate) fn run(
         _ => None,
     };
     let recorded = RunRecord::read(&places).ok().flatten();
-    if let (Err(_), None, Some(made)) = (&outcome, &recorded, worktree.as_ref().filter(|_| is_new))
+    if let Some(made) = worktree.as_ref().filter(|_| is_new)
+        && outcome.is_err()
+        && !sinks.has_begun()
     {
-        // It was refused before it began.
+        // It was refused before it began. What lies in the folder says nothing of that: somebody may have removed it in mid-run.
         match remove::unmake(made, &session.env) {
-            Ok(words) => say(&words),
+            Ok(words) => words.iter().for_each(|words| say(words)),
             Err(problem) => say(&problem.one_line()),
         }
     }

@@ -60,6 +60,11 @@ impl PipelineSinks {
         })
     }
 
+    /// Whether the run has begun; before that nothing is done for it.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.lock().progress.times.started.is_some()
+    }
+
     /// The summary for standard output, once the run has ended. Nothing when it did not start: then its error says all.
     pub(crate) fn summary(&self, facts: &SummaryFacts<'_>) -> String {
         let state = self.lock();

@@ -61,7 +61,12 @@ pub(crate) fn check(tree: &UserTree<'_>, order: &MergeOrder<'_>) -> Outcome<(Str
         )
         .next("Check one out first: git checkout BRANCH"));
     };
-    if status.state == WorkState::Stopped && !order.force {
+    let is_done = match status.state {
+        WorkState::Stopped => false,
+        WorkState::FolderGone => tree.was_done(record, &tip)?,
+        _ => true,
+    };
+    if !is_done && !order.force {
         return Err(Problem::refused(format!(
             "{} is not done; its branch {} holds {}.",
             record.name,

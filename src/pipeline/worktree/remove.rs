@@ -10,6 +10,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{counted, escape_controls, plural};
 use crate::disk::paths::PROJECT_FOLDER;
+use crate::pipeline::repository::is_users;
 use crate::proc::git::Git;
 
 /// The most files that a message names.
@@ -56,14 +57,19 @@ pub(crate) fn remove(tree: &UserTree<'_>, status: &WorktreeStatus, force: bool) 
     clear(tree, status, true)
 }
 
-/// Removes a worktree of which a run was refused before it began; returns what to say.
+/// Removes a worktree of which a run was refused before it began; returns what to say. One that holds work stays: a commit, or files of the user.
 ///
 /// # Errors
 /// Another run works there meanwhile; git failed.
-pub(crate) fn unmake(record: &WorktreeRecord, env: &Env) -> Outcome<String> {
+pub(crate) fn unmake(record: &WorktreeRecord, env: &Env) -> Outcome<Option<String>> {
     let stop = Cancel::new();
     let tree = UserTree::open(&record.origin, env, &stop)?;
-    remove(&tree, &tree.named(Some(&record.name))?, true)
+    let status = tree.named(Some(&record.name))?;
+    let has_commits = status.tip.as_ref().is_some_and(|tip| *tip != record.base);
+    if has_commits || status.uncommitted.iter().any(|path| is_users(path)) {
+        return Ok(None);
+    }
+    remove(&tree, &status, true).map(Some)
 }
 
 /// Removes folder, record and, if it is to go, the branch; returns what to say.

@@ -54,8 +54,9 @@ pub(crate) fn for_run(
     if ctx.session.policy.depth > 0 || !repository::exists(root)? {
         return Ok(None);
     }
-    // What a feature's run has merged in between lies in the folder too: its worktree comes first.
-    if feature.is_none() && has_run(ctx, root, task, None)? {
+    // What was merged in between lies in the folder too: the worktree of a feature, or of a run that is not done, comes first.
+    let is_here = feature.is_none() && has_run(ctx, root, task, None)?;
+    if is_here && !is_merged_in_part(root)? {
         return Ok(None);
     }
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
@@ -76,10 +77,17 @@ pub(crate) fn for_run(
         None => known.into_iter().rfind(|record| record.is_run_of(task)),
     };
     match known {
-        Some(record) if record.merged.is_empty() => resume(ctx, &git, record).map(Some),
+        // Without its branch all that there is of the run is in the folder.
+        Some(record) if is_here && git.branch_commit(&record.branch)?.is_none() => Ok(None),
+        Some(record) if record.merged.is_empty() => resume(ctx, root, &git, record).map(Some),
         // The files of the folder say that it is done.
         Some(_) => Ok(None),
-        None if !may_make || (feature.is_some() && has_run(ctx, root, task, feature)?) => Ok(None),
+        None if is_here
+            || !may_make
+            || (feature.is_some() && has_run(ctx, root, task, feature)?) =>
+        {
+            Ok(None)
+        }
         None => {
             let feature = match feature {
                 Some(name) => features::folder(root, name)?,
@@ -179,7 +187,7 @@ pub(crate) fn for_agent(
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
     let _lock = record::lock(git.common(), &ctx.stop)?;
     if let Some(record) = of_agent(&git, ticket) {
-        return resume(ctx, &git, record);
+        return resume(ctx, root, &git, record);
     }
     let order = NewWorktree {
         kind: WorktreeKind::Agent,
@@ -238,6 +246,12 @@ fn has_run(
     })
 }
 
+/// Whether what the folder has is of a run that works elsewhere and is not done: the user has merged its branch.
+fn is_merged_in_part(root: &Arc<Root>) -> Outcome<bool> {
+    let here = run_record::known(&RunPlaces::of_project(Arc::clone(root)))?;
+    Ok(here.is_some_and(|here| here.merged && !here.finished))
+}
+
 /// What a new worktree is for.
 struct NewWorktree<'a> {
     kind: WorktreeKind,
@@ -285,6 +299,16 @@ fn make(
     };
     // Before the worktree: one without a record would be nobody's.
     record.write(git.common())?;
+    begin(ctx, root, git, record)
+}
+
+/// Makes the worktree of a record that was written, on a new branch.
+fn begin(
+    ctx: &ToolContext,
+    root: &Root,
+    git: &Git<'_>,
+    record: WorktreeRecord,
+) -> Outcome<Workplace> {
     let above = record.path.parent().unwrap_or(&record.path);
     let made = fs::create_dir_all(above)
         .map_err(|error| Problem::system(format!("Cannot make {}", above.display()), error))
@@ -309,7 +333,7 @@ fn make(
     notes.extend(left_behind(git, root, root_there)?);
     notes.extend(stored);
     // A feature that is new has nothing there, and documents that others wrote for it are its own.
-    if order.kind == WorktreeKind::Run && order.feature.is_empty() {
+    if record.kind == WorktreeKind::Run && record.feature.is_empty() {
         begin_anew(&places, true)?;
     }
     notes.extend(copy_instructions(ctx, root.path(), root_there.path()));
@@ -375,7 +399,12 @@ pub(crate) fn begin_anew(places: &RunPlaces, with_documents: bool) -> Outcome<()
 }
 
 /// The worktree of a run that goes on. One whose folder is gone is checked out again.
-fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<Workplace> {
+fn resume(
+    ctx: &ToolContext,
+    root: &Root,
+    git: &Git<'_>,
+    record: WorktreeRecord,
+) -> Outcome<Workplace> {
     let common = git.common().to_owned();
     let path = escape_controls(&record.path.to_string_lossy());
     let branch = git.branch_commit(&record.branch)?;
@@ -409,7 +438,7 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         .next(format!("If it is the one that was there: git worktree repair {path}"))
         .next("Else move that folder away."));
     }
-    if branch.is_none() {
+    if branch.is_none() && record.spent > 0 {
         return Err(Problem::missing(format!(
             "The run of this task worked on the branch {} in {path}; both are gone.",
             record.branch
@@ -417,6 +446,10 @@ fn resume(ctx: &ToolContext, git: &Git<'_>, record: WorktreeRecord) -> Outcome<W
         .next(forget));
     }
     git.remove_worktree(&record.path)?;
+    if branch.is_none() {
+        // Nothing was done in it: the start that wrote its record was killed before it was made.
+        return begin(ctx, root, git, record);
+    }
     if let Some(above) = record.path.parent() {
         fs::create_dir_all(above)
             .map_err(|error| Problem::system(format!("Cannot make {}", above.display()), error))?;

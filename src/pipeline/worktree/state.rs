@@ -1,6 +1,7 @@
 //! What became of a worktree: whether somebody works in it, and what would be lost without it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::record::{self, WorktreeKind, WorktreeRecord};
 use crate::base::cancel::Cancel;
@@ -9,8 +10,9 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
-use crate::pipeline::feature;
+use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::{self as run_record, RunRecord};
+use crate::pipeline::{feature, phase};
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus};
 
@@ -48,7 +50,7 @@ impl WorkState {
             Self::Finished => "finished",
             Self::Stopped => "stopped",
             Self::Merged => "merged",
-            Self::FolderGone => "its folder was removed",
+            Self::FolderGone => "its folder was removed or moved",
             Self::Unknown => {
                 "moved, or its repository was: git worktree repair makes them known to each other again"
             }
@@ -142,6 +144,22 @@ impl<'a> UserTree<'a> {
         };
         let uncommitted = self.uncommitted(&record)?;
         self.status(record, uncommitted)
+    }
+
+    /// Whether the work was done of which there is nothing but the commit `tip` of its branch.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(super) fn was_done(&self, record: &WorktreeRecord, tip: &str) -> Outcome<bool> {
+        if record.kind == WorktreeKind::Review {
+            return Ok(work(record) == WorkState::Finished);
+        }
+        let top = Arc::new(Root::open(self.git.top()?)?);
+        let state = RunPlaces::of_feature(top, &record.feature).state();
+        let state = record.folder.join(state);
+        let word = self.git.file_of(tip, &state.to_string_lossy())?;
+        // Before its first commit it is the state of another run.
+        Ok(tip != record.base && word.is_some_and(|word| word.trim() == phase::last()))
     }
 
     fn uncommitted(&self, record: &WorktreeRecord) -> Outcome<Vec<String>> {

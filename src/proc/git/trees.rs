@@ -44,6 +44,12 @@ impl Git<'_> {
             .collect())
     }
 
+    /// The text of the file of a commit at `path`, which is from the top; `None` when it has none there.
+    pub(crate) fn file_of(&self, commit: &str, path: &str) -> Outcome<Option<String>> {
+        let found = self.run(&["cat-file", "blob", &format!("{commit}:{path}")])?;
+        Ok(found.success().then(|| found.stdout.text()))
+    }
+
     /// The id of `tree` with other files in it.
     pub(crate) fn tree_with(&self, tree: &str, files: &Replacements) -> Outcome<String> {
         let changes: Vec<(&str, Option<&TreeEntry>)> = files

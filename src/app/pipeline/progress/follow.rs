@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     ChildEnd, ChildProgress, MAX_COST, PhaseProgress, PhaseState, ProviderWait, Round, RunEnd,
-    RunProgress, RunTimes, Usage,
+    RunProduct, RunProgress, RunTimes, Usage,
 };
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 
@@ -30,6 +30,8 @@ impl RunProgress {
             } => {
                 let earlier = std::mem::take(self);
                 let same = earlier.ticket == *ticket;
+                // One that finds nothing left to do runs no tests: what they said of the work holds.
+                let is_done = phases.iter().all(|phase| phase.done || phase.omitted);
                 *self = Self {
                     task: task.clone(),
                     ticket: ticket.clone(),
@@ -42,6 +44,10 @@ impl RunProgress {
                         earlier.all_usage()
                     } else {
                         Usage::default()
+                    },
+                    product: RunProduct {
+                        tests: earlier.product.tests.filter(|_| same && is_done),
+                        ..RunProduct::default()
                     },
                     times: RunTimes {
                         started: Some(at),

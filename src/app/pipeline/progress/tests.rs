@@ -84,6 +84,30 @@ fn a_resumed_run_keeps_times_and_cost_of_the_same_ticket_only() {
 }
 
 #[test]
+fn a_start_that_finds_nothing_left_to_do_keeps_how_the_tests_ended() {
+    let mut over = started("t", true);
+    if let PipelineEvent::RunStarted { phases, .. } = &mut over {
+        phases.retain(|phase| phase.name != "3");
+    }
+    let tests = PipelineEvent::TestsRun {
+        passed: true,
+        words: "12 tests.".to_owned(),
+    };
+    // In one that goes on they are run again.
+    for (last, is_kept) in [
+        (over.clone(), true),
+        (started("t", true), false),
+        (started("u", true), false),
+    ] {
+        let mut progress = RunProgress::default();
+        for event in [&over, &tests, &last] {
+            progress.apply(event, at(100));
+        }
+        assert_eq!(progress.product.tests.is_some(), is_kept, "{last:?}");
+    }
+}
+
+#[test]
 fn usage_counts_once_a_child_and_also_after_its_end() {
     let mut progress = RunProgress::default();
     let end = PipelineEvent::ChildEnded {

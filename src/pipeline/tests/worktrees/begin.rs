@@ -272,6 +272,22 @@ fn a_worktree_that_was_removed_by_hand_is_made_again_from_its_branch() {
 }
 
 #[test]
+fn a_worktree_that_was_recorded_and_not_made_is_made() {
+    let project = Project::new();
+    let record = project.workplace(FIRST).record;
+    project.remove(&record.name, true).unwrap();
+    // As a start leaves it that is killed behind its record.
+    record.write(project.tree().git.common()).unwrap();
+    project.put("more.txt", "more\n");
+    project.commit("of the user");
+    let place = project.workplace(FIRST);
+    assert_eq!((&place.record, place.is_new), (&record, true));
+    assert_eq!(git(&record.path, &["rev-parse", "HEAD"]), record.base);
+    assert_has(&place.notes.join("\n"), &["on the new branch"]);
+    project.specify(&place, FIRST).unwrap();
+}
+
+#[test]
 fn a_branch_that_is_deleted_in_mid_run_gets_no_commit_and_can_be_brought_back() {
     let project = Project::new();
     let place = project.workplace(FIRST);

@@ -342,6 +342,51 @@ fn a_merge_of_unfinished_work_is_in_nobodys_way_and_its_run_goes_on() {
 }
 
 #[test]
+fn a_run_whose_branch_was_merged_by_hand_goes_on_in_its_worktree_until_it_is_done() {
+    let project = Project::new();
+    let place = project.workplace(FIRST);
+    project.specify(&place, FIRST).unwrap();
+    let (branch, path) = (&*place.record.branch, &place.record.path);
+    project.git(&["merge", "-q", branch]);
+    let goes_on = || {
+        let again = project.workplace(FIRST);
+        assert_eq!((&*again.record.branch, again.is_new), (branch, false));
+    };
+    goes_on();
+    // Without its branch there is nothing of it but what was merged.
+    let tip = project.git(&["rev-parse", branch]);
+    fs::remove_dir_all(path).unwrap();
+    project.git(&["worktree", "prune"]);
+    project.git(&["branch", "-q", "-D", branch]);
+    assert!(project.place("", FIRST).unwrap().is_none());
+    project.git(&["branch", branch, &tip]);
+    goes_on();
+    fs::write(path.join(".marvin/pipeline_state"), "5").unwrap();
+    git(path, &["commit", "-q", "-a", "-m", "the last phase"]);
+    project.git(&["merge", "-q", branch]);
+    assert!(project.place("", FIRST).unwrap().is_none(), "it is done");
+}
+
+#[test]
+fn work_whose_folder_is_gone_is_merged_when_it_was_done_or_by_force() {
+    let project = Project::new();
+    let place = || project.place("sub ü", FIRST).unwrap().unwrap();
+    let first = place();
+    project.specify(&first, FIRST).unwrap();
+    let path = first.record.path.clone();
+    fs::remove_dir_all(&path).unwrap();
+    let problem = project.merge(None, MergeForm::Squash).unwrap_err();
+    assert_has(&words(&problem), &["is not done", "--force"]);
+    let again = place();
+    let state = again.places.root.path().join(".marvin/pipeline_state");
+    fs::write(state, "5").unwrap();
+    git(&path, &["commit", "-q", "-a", "-m", "the last phase"]);
+    fs::remove_dir_all(&path).unwrap();
+    let said = project.merge(None, MergeForm::Squash).unwrap();
+    assert_has(&said, &["is in main now"]);
+}
+
+#[test]
 fn what_git_ignores_of_a_run_is_in_its_commits_and_comes_with_the_merge() {
     let project = Project::new();
     project.put(".gitignore", ".marvin/\n.tickets\n");
