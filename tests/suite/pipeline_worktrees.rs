@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::pipeline_run::{TASK, is_installed, pipeline, unprompted};
 use crate::support::conversation::says;
+use crate::support::cost::Cost;
 use crate::support::engineer::{self, Asked, PYTHON, Role};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
@@ -382,7 +383,18 @@ fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
         .line("pipeline merge --force --resolve --provider openai-compat --model all=test-model")
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .env("OPENAI_COMPAT_API_KEY", "test-key");
+    let logs = worktree(&home, NAME).join(".marvin/logs");
+    let account = || -> f64 {
+        let lines = fs::read_to_string(logs.join("pipeline-cost")).unwrap();
+        lines.lines().last().unwrap().parse().unwrap()
+    };
+    let spent = account();
     let said_of = ended(&with_model.run(), 0);
+    let cost = Cost::last_line(&said_of.0).session_cost;
+    assert!(cost > 0.0, "{}", said_of.0);
+    assert!((account() - spent - cost).abs() < 0.000_01);
+    let events = fs::read_to_string(logs.join("pipeline-events.jsonl")).unwrap();
+    events.assert_has(&["\"label\":\"merger\""]);
     said_of.1.assert_has(&[
         &format!("main is merged into marvin/{NAME}; 1 file had conflicts.\nTests: "),
         "marvin pipeline merge",

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::progress::{PhaseState, RunProgress};
+use super::sinks::PipelineSinks;
 use super::summary::{foreign, merge_steps, used};
 use super::{event_log, run as pipeline_run};
 use crate::app::settings::Settings;
@@ -18,13 +19,14 @@ use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::pipeline::places::RunPlaces;
+use crate::pipeline::record as run_record;
 use crate::pipeline::worktree::merge::{self, MergeForm, MergeOrder};
 use crate::pipeline::worktree::record::WorktreeKind;
 use crate::pipeline::worktree::resolve;
 use crate::pipeline::worktree::state::{UserTree, WorktreeStatus};
 use crate::pipeline::{Run, first_line};
 use crate::store::review_jobs;
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// Characters of the first line of a commit's message.
 const MAX_TITLE_CHARS: usize = 72;
@@ -64,7 +66,10 @@ pub(crate) fn run(settings: &Settings, dir: &Path, words: &MergeWords) -> Outcom
     if !words.resolve {
         return merge::merge(&tree, &order);
     }
-    let (said, _) = resolve::resolve(&child_run(settings, &status, stop.clone())?, &tree, &order)?;
+    let run = child_run(settings, &status, stop.clone())?;
+    let resolved = resolve::resolve(&run, &tree, &order);
+    say(&run.ctx.session.ledger.totals().cost_line());
+    let (said, _) = resolved?;
     let next = merge_steps(&status.record).join("\n");
     Ok(format!("{said}\n{next}"))
 }
@@ -76,8 +81,22 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
     session
         .working_dir
         .set(Root::open(&status.record.root())?, true);
-    let ctx = ToolContext::new(Arc::new(session), stop, Arc::new(MergeProgress));
-    let places = RunPlaces::of_feature(ctx.root()?, &status.record.feature);
+    let session = Arc::new(session);
+    let places = status.record.places()?;
+    let progress = MergeProgress {
+        session: Arc::clone(&session),
+        places: places.clone(),
+        spent: match status.record.kind {
+            WorktreeKind::Run => Some(run_record::spent(&places)),
+            WorktreeKind::Agent | WorktreeKind::Review => None,
+        },
+    };
+    let listener: Arc<dyn EventSink> = match progress.spent {
+        // Its record has what the child does and costs, as it has all of its children.
+        Some(_) => PipelineSinks::new(&session, &places, Box::new(progress), None, &stop),
+        None => Arc::new(progress),
+    };
+    let ctx = ToolContext::new(session, stop, listener);
     Ok(Run {
         program: pipeline_run::program(settings)?,
         supervisor: settings.process.executable.clone(),
@@ -94,8 +113,13 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
     })
 }
 
-/// Says what the child is at, a line each.
-struct MergeProgress;
+/// Says what the child is at, a line each, and keeps the account of the run.
+struct MergeProgress {
+    session: Arc<SessionContext>,
+    places: RunPlaces,
+    /// US dollars that the run had spent before; `None` when it is not the work of one.
+    spent: Option<f64>,
+}
 
 impl EventSink for MergeProgress {
     fn emit(&self, event: Event) {
@@ -104,6 +128,15 @@ impl EventSink for MergeProgress {
                 say(&format!("{label} ({model}) resolves the conflicts."));
             }
             Event::Pipeline(PipelineEvent::Warning { words }) => say(&format!("Warning: {words}")),
+            Event::Pipeline(PipelineEvent::ChildUsage { .. }) => {
+                let all = self
+                    .spent
+                    .map(|spent| spent + self.session.ledger.totals().cost);
+                if let Some(Err(problem)) = all.map(|all| run_record::add_spent(&self.places, all))
+                {
+                    say(&format!("Warning: {}", problem.one_line()));
+                }
+            }
             _ => {}
         }
     }
