@@ -199,7 +199,7 @@ impl HeadlessRun {
 }
 
 /// Prints `Error: …` on one line and the details below it. Failures to write are ignored.
-fn fail(problem: &Problem) -> u8 {
+pub(crate) fn fail(problem: &Problem) -> u8 {
     if !problem.is_cancelled() {
         say(&format!("Error: {}", problem.one_line()));
         if let Some(facts) = &problem.facts {

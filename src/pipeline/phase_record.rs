@@ -1,12 +1,15 @@
-//! What is done inside of the phase in progress: its files as they were, its finished parts, its finished rounds. A run that was interrupted goes on
+//! What is done inside of each phase in progress: its files as they were, its finished parts, its finished rounds. A run that was interrupted goes on
 //! from there instead of paying for them again. It is in the folder of logs, so no commit has it, and it is a help only: without it more is repeated.
+//! Several are in progress when the review of an edited document is repeated before the phase in which the run is.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use serde::{Deserialize, Serialize};
 
 use super::Run;
 use super::files::{self, FileStates};
+use super::phase::Phase;
 use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::RelPath;
@@ -18,8 +21,6 @@ const CAP: u64 = 64 << 20;
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct PhaseRecord {
-    /// The phase that this is about.
-    phase: String,
     /// The project's files when it began.
     files: Option<FileStates>,
     /// Its parts that are done.
@@ -30,11 +31,22 @@ struct PhaseRecord {
     told: BTreeMap<String, Vec<String>>,
     /// The document whose writer is at work.
     writing: String,
-    /// Documents that were written again after a review of them, and not reviewed since. Of no phase alone.
+}
+
+/// The phases in progress, and what is of no phase alone.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Progress {
+    /// By their names.
+    phases: BTreeMap<String, PhaseRecord>,
+    /// Of a file with one phase, which earlier versions wrote: its name; the rest of it stands beside.
+    #[serde(skip_serializing)]
+    phase: String,
+    /// Documents that were written again after a review of them, and not reviewed since.
     rewritten: Vec<String>,
-    /// The documents as the last phase left them. Of no phase alone.
+    /// The documents as the last phase left them.
     documents: BTreeMap<String, LeftDocument>,
-    /// The commit before the user edited a document that was reviewed. Of no phase alone.
+    /// The commit before the user edited a document that was reviewed.
     edited: BTreeMap<String, String>,
 }
 
@@ -48,11 +60,13 @@ struct LeftDocument {
     commit: String,
 }
 
-impl PhaseRecord {
+impl Progress {
     /// The document at `path` is reviewed from the first round on.
     fn review_again(&mut self, path: &str) {
         let name = path.rsplit('/').next().unwrap_or(path);
-        self.rounds.remove(name);
+        for phase in self.phases.values_mut() {
+            phase.rounds.remove(name);
+        }
         if !self.rewritten.iter().any(|own| own == path) {
             self.rewritten.push(path.to_owned());
         }
@@ -63,42 +77,57 @@ fn path(run: &Run) -> Outcome<RelPath> {
     run.root().check(&run.places.log(FILE))
 }
 
-fn read(run: &Run) -> PhaseRecord {
+fn read(run: &Run) -> Progress {
     let bytes = path(run).and_then(|rel| run.root().read(&rel, CAP));
     bytes
         .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .and_then(|bytes| parse(&bytes))
         .unwrap_or_default()
 }
 
-/// The record of `phase`; one of another phase counts for nothing.
+fn parse(bytes: &[u8]) -> Option<Progress> {
+    let mut progress: Progress = serde_json::from_slice(bytes).ok()?;
+    let one = mem::take(&mut progress.phase);
+    if !one.is_empty() {
+        let record = serde_json::from_slice(bytes).ok()?;
+        progress.phases.insert(one, record);
+    }
+    Some(progress)
+}
+
+/// The record of `phase`.
 fn of(run: &Run, phase: &str) -> PhaseRecord {
-    let record = read(run);
-    match record.phase == phase {
-        true => record,
-        false => PhaseRecord {
-            phase: phase.to_owned(),
-            rewritten: record.rewritten,
-            documents: record.documents,
-            edited: record.edited,
-            ..PhaseRecord::default()
-        },
+    read(run).phases.remove(phase).unwrap_or_default()
+}
+
+/// Writes what is known of the phases in progress; there is no file for nothing.
+fn write(run: &Run, progress: &Progress) -> Outcome<()> {
+    let rel = path(run)?;
+    if *progress != Progress::default() {
+        let bytes = serde_json::to_vec(progress).unwrap_or_default();
+        return run.root().put(&rel, &bytes);
+    }
+    match run.root().exists(&rel)? {
+        true => run.root().remove_file(&rel),
+        false => Ok(()),
     }
 }
 
-fn write(run: &Run, record: &PhaseRecord) -> Outcome<()> {
-    let bytes = serde_json::to_vec(record).unwrap_or_default();
-    run.root().put(&path(run)?, &bytes)
+/// Changes what is known, and writes it down if that is news.
+fn update(run: &Run, change: impl FnOnce(&mut Progress)) -> Outcome<()> {
+    let before = read(run);
+    let mut progress = before.clone();
+    change(&mut progress);
+    match progress == before {
+        true => Ok(()),
+        false => write(run, &progress),
+    }
 }
 
 fn change(run: &Run, phase: &str, change: impl FnOnce(&mut PhaseRecord)) -> Outcome<()> {
-    let before = of(run, phase);
-    let mut record = before.clone();
-    change(&mut record);
-    match record == before {
-        true => Ok(()),
-        false => write(run, &record),
-    }
+    update(run, |progress| {
+        change(progress.phases.entry(phase.to_owned()).or_default());
+    })
 }
 
 /// The project's files as they were when `phase` began for the first time: what a child had done before an interruption would otherwise look as if it had
@@ -287,32 +316,55 @@ pub(crate) fn edited_since(run: &Run, path: &str) -> Option<String> {
     read(run).edited.remove(path)
 }
 
-/// Forgets the phase in progress, and the documents that are written again: the user wants phases done again.
+/// Forgets what is done inside of `phases`, and the documents that are written again: the user wants them done again.
 ///
 /// # Errors
 /// The record cannot be written.
-pub(crate) fn forget(run: &Run, documents: &[String]) -> Outcome<()> {
-    let mut record = of(run, "");
-    for path in documents {
-        record.documents.remove(path);
-        record.edited.remove(path);
-        record.rewritten.retain(|own| own != path);
-    }
-    write(run, &record)
+pub(crate) fn forget(run: &Run, phases: &[&Phase], documents: &[String]) -> Outcome<()> {
+    update(run, |progress| {
+        for phase in phases {
+            progress.phases.remove(phase.name);
+        }
+        for path in documents {
+            progress.documents.remove(path);
+            progress.edited.remove(path);
+            progress.rewritten.retain(|own| own != path);
+        }
+    })
+}
+
+/// Forgets every other phase, because the run has come to `phase`: those before it are done, and one behind it was begun before the user set the state back.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn keep_only(run: &Run, phase: &str) -> Outcome<()> {
+    update(run, |progress| {
+        progress.phases.retain(|name, _| name == phase)
+    })
 }
 
 /// Forgets a phase that is done.
 ///
 /// # Errors
 /// The record cannot be written.
-pub(crate) fn end_phase(run: &Run) -> Outcome<()> {
-    let rel = path(run)?;
-    if !run.root().exists(&rel)? {
-        return Ok(());
-    }
-    let record = of(run, "");
-    match record == PhaseRecord::default() {
-        true => run.root().remove_file(&rel),
-        false => write(run, &record),
+pub(crate) fn end_phase(run: &Run, phase: &str) -> Outcome<()> {
+    update(run, |progress| drop(progress.phases.remove(phase)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_one_phase_is_read() {
+        let old = r#"{"phase":"2a","files":{"tests/a.rs":7},"parts":["written"],"rounds":{"tests":1},"told":{},"writing":"","rewritten":["ux.md"],"documents":{},"edited":{}}"#;
+        let progress = parse(old.as_bytes()).unwrap();
+        let record = &progress.phases["2a"];
+        assert_eq!(record.parts, ["written"]);
+        assert_eq!(record.rounds["tests"], 1);
+        assert!(record.files.is_some());
+        assert_eq!(progress.rewritten, ["ux.md"]);
+        let written = serde_json::to_vec(&progress).unwrap();
+        assert_eq!(parse(&written).unwrap(), progress);
     }
 }

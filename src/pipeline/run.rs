@@ -378,6 +378,9 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     run.ctx.stop.check()?;
     run.budget_left()?;
     tell_what_is_missing(run, phase)?;
+    if !state::is_done(&run.places, phase.name)? {
+        phase_record::keep_only(run, phase.name)?;
+    }
     mark(phase.name)?;
     approval::pass(&run.places, phase.name)?;
     let outcome = work(run, phase);
@@ -385,7 +388,7 @@ fn do_phase(run: &Run, phase: &Phase, record: &mut RunRecord) -> Outcome<()> {
     run.ctx.stop.check()?;
     if outcome.is_ok() {
         state::save(&run.places, phase.name)?;
-        phase_record::end_phase(run)?;
+        phase_record::end_phase(run, phase.name)?;
     }
     // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
     let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));

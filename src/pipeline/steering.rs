@@ -134,7 +134,7 @@ pub(super) fn go_back(run: &Run, from: &str) -> Outcome<String> {
         .flat_map(|phase| phase.documents)
         .map(|kind| run.places.document(*kind))
         .collect();
-    phase_record::forget(run, &written)?;
+    phase_record::forget(run, &again, &written)?;
     approval::withdraw(&run.places, |phase| {
         again.iter().any(|again| again.name == phase)
     })?;
@@ -401,5 +401,5 @@ fn correct(run: &Run, phase: &'static Phase, document: Option<&str>, words: &str
         PhaseWork::Implement | PhaseWork::Debug => code::review_sources(run, phase.name)?,
         _ => {}
     }
-    phase_record::end_phase(run)
+    phase_record::end_phase(run, phase.name)
 }

@@ -1,19 +1,21 @@
 //! Phases 2a and 2b: tests that come before the product. There must be some, and they must fail; the pipeline runs them itself.
 
 use super::Run;
-use super::child::{self, ChildTask};
+use super::child::{self, ChildReport, ChildTask};
 use super::context::writer_task;
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
-use super::{limits, phase_record, prompts, repository};
+use super::{limits, nothing_to_change, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 
 /// Above the list of a feature's tests.
 const LIST_HEADING: &str = "# Tests of this feature\n\nThe pipeline keeps this list. A phase of tests adds the files that it has written or changed.\n\n";
+/// What a writer is told who brought none.
+const MISSING: &str = "No test file was written. Tests stand in files whose names say so, such as tests/name.rs, test_name.py or name.test.js.";
 /// Largest list in bytes.
 const MAX_LIST_BYTES: u64 = 4 << 20;
 
@@ -94,7 +96,7 @@ fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<(
     child::run(
         run,
         &ChildTask {
-            check: &|_| has_tests(run, writer.phase, before),
+            check: &|report| has_tests(run, writer.phase, before, report),
             ..writer_task(
                 run,
                 writer.label,
@@ -131,21 +133,29 @@ fn list_tests(run: &Run, before: &FileStates) -> Outcome<()> {
     run.root().put(&rel, list.as_bytes())
 }
 
-/// Whether the phase has brought tests, now or when this run did it before.
-fn has_tests(run: &Run, phase: &str, before: &FileStates) -> Result<(), String> {
+/// Whether the phase has brought tests, now or when this run did it before. A phase that is done again may find them all there, without a commit that
+/// says so: then who was asked says why nothing is to be added.
+fn has_tests(
+    run: &Run,
+    phase: &str,
+    before: &FileStates,
+    report: &ChildReport,
+) -> Result<(), String> {
     let now = files::states(run.root(), &run.ctx.stop);
-    let changed = files::changed(before, &now);
-    let is_rust_test = |path: &str| path.ends_with(".rs") && changed.contains(&path);
-    let found = changed.iter().any(|path| files::is_test(path))
-        || files::any_text(run.root(), &run.ctx.stop, &is_rust_test, &|text| {
+    let is_brought = are_tests(run, &files::changed(before, &now))
+        || repository::has_checkpoint(run, &written(phase));
+    let all: Vec<&str> = now.keys().map(String::as_str).collect();
+    match is_brought || are_tests(run, &all) {
+        true => nothing_to_change::check(report, is_brought, MISSING),
+        false => Err(MISSING.to_owned()),
+    }
+}
+
+/// Whether there are tests in `paths`.
+fn are_tests(run: &Run, paths: &[&str]) -> bool {
+    let is_rust = |path: &str| path.ends_with(".rs") && paths.contains(&path);
+    paths.iter().any(|path| files::is_test(path))
+        || files::any_text(run.root(), &run.ctx.stop, &is_rust, &|text| {
             text.contains("#[test]")
         })
-        || repository::has_checkpoint(run, &written(phase));
-    match found {
-        true => Ok(()),
-        false => Err(
-            "No test file was written. Tests stand in files whose names say so, such as tests/name.rs, test_name.py or name.test.js."
-                .to_owned(),
-        ),
-    }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::pipeline_run::{TASK, is_installed, pipeline, unprompted};
 use crate::support::conversation::says;
+use crate::support::cost::Cost;
 use crate::support::engineer::{self, Asked, PYTHON, Role};
 use crate::support::home::Home;
 use crate::support::repo::Repo;
@@ -436,16 +437,20 @@ fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
             .output();
         head.unwrap().status.success()
     };
-    for (signal, is_left) in [(Signal::INT, false), (Signal::KILL, true)] {
+    for (signal, status) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
         let before = mergers.load(Ordering::SeqCst);
-        let mut resolving = with_model().spawn();
+        let resolving = with_model().spawn();
         until_within(LONG, "a child resolves", || {
             mergers.load(Ordering::SeqCst) > before
         });
         assert!(is_begun());
         resolving.signal(signal);
-        assert!(resolving.ends_within(LONG));
-        assert_eq!(is_begun(), is_left, "{signal:?}");
+        let done = resolving.wait();
+        assert_eq!(done.code(), status, "{}", done.errors());
+        assert_eq!(is_begun(), status.is_none(), "{signal:?}");
+        // It says what it cost, however it ends.
+        let last = done.errors().lines().last().unwrap_or_default().to_owned();
+        assert_eq!(last.starts_with("MARVIN_COST:"), status.is_some(), "{last}");
     }
     // Nobody is told to commit the marks of the conflict.
     let left = ended(&command(&home, &repo, &["merge", "--force"]).run(), 1).0;
@@ -456,7 +461,18 @@ fn a_child_resolves_a_conflict_in_the_worktree_and_the_merge_goes_on() {
         .find_map(|line| line.split_once("give it up: "));
     let git = Command::new("sh").args(["-c", give_up.unwrap().1]).status();
     assert!(git.unwrap().success());
+    let logs = tree.join(".marvin/logs");
+    let account = || -> f64 {
+        let lines = fs::read_to_string(logs.join("pipeline-cost")).unwrap();
+        lines.lines().last().unwrap().parse().unwrap()
+    };
+    let spent = account();
     let said_of = ended(&with_model().run(), 0);
+    let cost = Cost::last_line(&said_of.0).session_cost;
+    assert!(cost > 0.0, "{}", said_of.0);
+    assert!((account() - spent - cost).abs() < 0.000_01);
+    let events = fs::read_to_string(logs.join("pipeline-events.jsonl")).unwrap();
+    events.assert_has(&["\"label\":\"merger\""]);
     said_of.1.assert_has(&[
         &format!("main is merged into marvin/{NAME}; 1 file had conflicts.\nTests: "),
         "marvin pipeline merge",

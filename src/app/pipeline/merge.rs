@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::progress::{PhaseState, RunProgress};
+use super::sinks::PipelineSinks;
 use super::summary::{foreign, merge_steps, used};
 use super::{event_log, run as pipeline_run};
+use crate::app::headless::fail;
 use crate::app::settings::Settings;
 use crate::app::setup;
-use crate::app::stream::say;
+use crate::app::stream::{say, write_out};
 use crate::app::watch::{RECORD_GRACE, RunWatch};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -18,13 +20,14 @@ use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
 use crate::pipeline::places::RunPlaces;
+use crate::pipeline::record as run_record;
 use crate::pipeline::worktree::merge::{self, MergeForm, MergeOrder};
 use crate::pipeline::worktree::record::WorktreeKind;
 use crate::pipeline::worktree::resolve;
 use crate::pipeline::worktree::state::{UserTree, WorktreeStatus};
 use crate::pipeline::{Run, first_line};
 use crate::store::review_jobs;
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// Characters of the first line of a commit's message.
 const MAX_TITLE_CHARS: usize = 72;
@@ -43,13 +46,13 @@ pub(crate) struct MergeWords {
     pub resolve: bool,
 }
 
-/// Merges in the working tree around `dir`; returns what to say.
+/// Merges in the working tree around `dir`, and says how that ended; returns the exit status.
 ///
 /// # Errors
 /// The worktree or the working tree is in no state for it, or both have changed the same lines.
-pub(crate) fn run(settings: &Settings, dir: &Path, words: &MergeWords) -> Outcome<String> {
+pub(crate) fn run(settings: &Settings, dir: &Path, words: &MergeWords) -> Outcome<u8> {
     let stop = Cancel::new();
-    let _watch = RunWatch::start(stop.clone(), false, RECORD_GRACE, |status| {
+    let watch = RunWatch::start(stop.clone(), false, RECORD_GRACE, |status| {
         std::process::exit(status.into());
     })
     .map_err(|error| Problem::system("Cannot watch for signals", error))?;
@@ -62,11 +65,16 @@ pub(crate) fn run(settings: &Settings, dir: &Path, words: &MergeWords) -> Outcom
         force: words.force,
     };
     if !words.resolve {
-        return merge::merge(&tree, &order);
+        return write_out(&(merge::merge(&tree, &order)? + "\n")).map(|()| 0);
     }
-    let (said, _) = resolve::resolve(&child_run(settings, &status, stop.clone())?, &tree, &order)?;
-    let next = merge_steps(&status.record).join("\n");
-    Ok(format!("{said}\n{next}"))
+    let run = child_run(settings, &status, stop.clone())?;
+    let resolved = resolve::resolve(&run, &tree, &order).and_then(|(said, _)| {
+        let next = merge_steps(&status.record).join("\n");
+        write_out(&format!("{said}\n{next}\n"))
+    });
+    let failed = resolved.err().map(|problem| fail(&problem));
+    say(&run.ctx.session.ledger.totals().cost_line());
+    Ok(failed.map_or(0, |failed| watch.status().unwrap_or(failed)))
 }
 
 /// A run in the worktree, for the child that resolves conflicts.
@@ -76,8 +84,22 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
     session
         .working_dir
         .set(Root::open(&status.record.root())?, true);
-    let ctx = ToolContext::new(Arc::new(session), stop, Arc::new(MergeProgress));
-    let places = RunPlaces::of_feature(ctx.root()?, &status.record.feature);
+    let session = Arc::new(session);
+    let places = status.record.places()?;
+    let progress = MergeProgress {
+        session: Arc::clone(&session),
+        places: places.clone(),
+        spent: match status.record.kind {
+            WorktreeKind::Run => Some(run_record::spent(&places)),
+            WorktreeKind::Agent | WorktreeKind::Review => None,
+        },
+    };
+    let listener: Arc<dyn EventSink> = match progress.spent {
+        // Its record has what the child does and costs, as it has all of its children.
+        Some(_) => PipelineSinks::new(&session, &places, Box::new(progress), None, &stop),
+        None => Arc::new(progress),
+    };
+    let ctx = ToolContext::new(session, stop, listener);
     Ok(Run {
         program: pipeline_run::program(settings)?,
         supervisor: settings.process.executable.clone(),
@@ -94,8 +116,13 @@ fn child_run(settings: &Settings, status: &WorktreeStatus, stop: Cancel) -> Outc
     })
 }
 
-/// Says what the child is at, a line each.
-struct MergeProgress;
+/// Says what the child is at, a line each, and keeps the account of the run.
+struct MergeProgress {
+    session: Arc<SessionContext>,
+    places: RunPlaces,
+    /// US dollars that the run had spent before; `None` when it is not the work of one.
+    spent: Option<f64>,
+}
 
 impl EventSink for MergeProgress {
     fn emit(&self, event: Event) {
@@ -104,6 +131,15 @@ impl EventSink for MergeProgress {
                 say(&format!("{label} ({model}) resolves the conflicts."));
             }
             Event::Pipeline(PipelineEvent::Warning { words }) => say(&format!("Warning: {words}")),
+            Event::Pipeline(PipelineEvent::ChildUsage { .. }) => {
+                let all = self
+                    .spent
+                    .map(|spent| spent + self.session.ledger.totals().cost);
+                if let Some(Err(problem)) = all.map(|all| run_record::add_spent(&self.places, all))
+                {
+                    say(&format!("Warning: {}", problem.one_line()));
+                }
+            }
             _ => {}
         }
     }

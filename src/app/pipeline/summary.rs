@@ -11,6 +11,7 @@ use crate::base::text::{clip, counted, one_line};
 use crate::chat::usage::{dollars, estimate_mark};
 use crate::disk::beneath::FileKind;
 use crate::formats::duration;
+use crate::pipeline::phase;
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::record::RunRecord;
 use crate::pipeline::steering::Pause;
@@ -165,8 +166,14 @@ pub(super) fn text(
 
 fn paused(progress: &RunProgress, pause: &Pause) -> String {
     let (finished, all) = progress.count();
+    // Before they are mended they are to fail.
+    let are_mended = phase::position(pause.phase) >= phase::position("4a");
+    let tests = match progress.product.tests {
+        Some((false, _)) if are_mended => "The tests do not pass. ",
+        _ => "",
+    };
     format!(
-        "{} {finished} of {all} phases are done. Ticket {}.",
+        "{tests}{} {finished} of {all} phases are done. Ticket {}.",
         pause.words,
         one_line(&progress.ticket)
     )
@@ -390,6 +397,37 @@ mod tests {
              \n\
              Next: Look at the commits, and try the program.\n"
         );
+    }
+
+    #[test]
+    fn a_run_that_waits_says_first_that_its_tests_do_not_pass_once_they_were_to_be_mended() {
+        let first = |phase, passed| {
+            let pause = Pause {
+                phase,
+                words: format!("Phase {phase} is done."),
+                read: Vec::new(),
+                waits: true,
+            };
+            let mut progress = progress(false);
+            progress.product.tests = Some((passed, "2 of 3 tests failed.".to_owned()));
+            let facts = SummaryFacts {
+                pause: Some(&pause),
+                ..SummaryFacts::default()
+            };
+            let text = text(&progress, &[], &[], &facts);
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        for (phase, passed, begins) in [
+            ("4a", false, "The tests do not pass. Phase 4a is done. "),
+            ("4a", true, "Phase 4a is done. "),
+            ("4c", false, "The tests do not pass. Phase 4c is done. "),
+            // They come before the product.
+            ("2b", false, "Phase 2b is done. "),
+            ("3", false, "Phase 3 is done. "),
+        ] {
+            let line = first(phase, passed);
+            assert!(line.starts_with(begins), "{line}");
+        }
     }
 
     #[test]

@@ -35,9 +35,7 @@ pub(super) fn run(command: &str, words: &[String], settings: &Settings) -> Outco
     if command == "merge" {
         let named = feature(settings).map(FeatureName::to_string);
         args.merge.name = args.merge.name.or(named);
-        let said = merge::run(settings, dir, &args.merge).map_err(understood)?;
-        print_words(&(said + "\n"))?;
-        return Ok(0);
+        return merge::run(settings, dir, &args.merge).map_err(understood);
     }
     let stop = Cancel::new();
     let tree = UserTree::open(dir, &settings.env, &stop)?;

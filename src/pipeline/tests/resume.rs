@@ -8,7 +8,8 @@ use crate::base::testing::assert_has;
 use crate::pipeline::places::RunPlaces;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::{
-    implementation, phase_record, quality, record, repository, smoke_test, state, test_writing,
+    implementation, phase, phase_record, quality, record, repository, smoke_test, state,
+    test_writing,
 };
 
 /// Writers write, the reviewers of documents are satisfied in the second round and those of code at once; with a file `stop` nobody can work.
@@ -501,9 +502,83 @@ fn what_a_phase_has_done_counts_for_no_other_phase() {
     let (stage, _) = resumed(|stage| implementation::implement(&stage.run).map(drop));
     assert_eq!(phase_record::rounds(&stage.run, "3", "code"), 2);
     assert_eq!(phase_record::rounds(&stage.run, "4a", "code"), 0);
-    phase_record::end_phase(&stage.run).unwrap();
+    phase_record::save_round(&stage.run, "1a_review", "ux.md", 1).unwrap();
+    // Only what is done again is forgotten.
+    phase_record::save_round(&stage.run, "4a", "code", 1).unwrap();
+    let again = phase::named("4a").unwrap();
+    phase_record::forget(&stage.run, &[again], &[]).unwrap();
+    assert_eq!(phase_record::rounds(&stage.run, "4a", "code"), 0);
+    phase_record::end_phase(&stage.run, "1a_review").unwrap();
+    assert_eq!(phase_record::rounds(&stage.run, "1a_review", "ux.md"), 0);
+    assert_eq!(phase_record::rounds(&stage.run, "3", "code"), 2);
+    phase_record::end_phase(&stage.run, "3").unwrap();
     assert_eq!(phase_record::rounds(&stage.run, "3", "code"), 0);
     assert!(!stage.path(".marvin/logs/phase.json").exists());
+}
+
+/// A run that was interrupted in the review of what `phase` wrote, and what starts it again up to there and returns who worked.
+fn halfway(phase: &'static str, tdd: bool) -> (Stage, impl Fn(&Stage) -> Vec<String>) {
+    let script = WORKERS
+        .replace("review-code-*)", "review-code-*|review-tests-*) [ -e ../stop ] && exit 127;")
+        .replace(
+            "esac",
+            "  functional-test-writer-*) [ -e tests ] || { mkdir tests; echo 'exit 1' > tests/test_all.sh; };;\nesac",
+        );
+    let stage = Stage::new(&script);
+    stage.put(".marvin-instructions", "Test command: sh tests/test_all.sh");
+    let start = move |stage: &Stage| {
+        let request = RunRequest {
+            allow_dirty: true,
+            tdd,
+            ..stage.request_until(phase)
+        };
+        run::run(&stage.run.ctx, request)
+    };
+    let stop = stage.dir.path().join("stop");
+    fs::write(&stop, "").unwrap();
+    start(&stage).unwrap_err();
+    fs::remove_file(stop).unwrap();
+    let again = move |stage: &Stage| {
+        let from = stage.labels().len();
+        start(stage).unwrap();
+        since(stage, from)
+    };
+    (stage, again)
+}
+
+const SPEC_REVIEW: [&str; 5] = [
+    "review-spec-conflicts",
+    "review-spec-gaps",
+    "review-spec-main",
+    "review-spec-quality",
+    "spec-fixer",
+];
+
+#[test]
+fn a_document_that_is_edited_before_a_phase_goes_on_takes_nothing_from_that_phase() {
+    for (phase, tdd, name) in [("2a", true, "tests"), ("3", false, "code")] {
+        let (stage, again) = halfway(phase, tdd);
+        let edited = stage.read(".marvin/spec.md") + "Of the user.\n";
+        stage.put(".marvin/spec.md", &edited);
+        let own = [
+            format!("review-{name}-area-1"),
+            format!("review-{name}-conformance"),
+        ];
+        let mut expected: Vec<&str> = own.iter().map(String::as_str).collect();
+        expected.extend(SPEC_REVIEW);
+        expected.sort_unstable();
+        assert_eq!(again(&stage), expected, "nothing is written again");
+    }
+}
+
+#[test]
+fn a_state_that_is_set_back_by_hand_has_later_phases_done_from_their_beginning() {
+    let (stage, again) = halfway("3", false);
+    stage.put(".marvin/pipeline_state", "1b");
+    let labels = again(&stage);
+    for label in ["review-design-main", "implementer"] {
+        assert!(labels.iter().any(|own| own == label), "{labels:?}");
+    }
 }
 
 #[test]

@@ -307,6 +307,31 @@ fn without_tests_the_phase_fails() {
 }
 
 #[test]
+fn tests_that_are_there_already_without_a_commit_of_the_phase_are_enough_with_reasons() {
+    let script =
+        |words: &str| format!("{SATISFIED}\n is functional-test-writer && printf '{words}'; true");
+    let stage = tested(
+        &script("All are in tests/test_all.sh.\\nNOTHING_TO_CHANGE\\n"),
+        &[],
+    );
+    stage.put("tests/test_all.sh", "echo 1 failed; exit 1");
+    test_writing::functional(&stage.run).unwrap();
+    assert_eq!(stage.prompts("functional-test-writer").len(), 1);
+    for (words, there) in [
+        ("I looked.", true),
+        ("NOTHING_TO_CHANGE", true),
+        ("There are none.\\nNOTHING_TO_CHANGE\\n", false),
+    ] {
+        let stage = tested(&script(words), &[]);
+        if there {
+            stage.put("tests/test_all.sh", "echo 1 failed; exit 1");
+        }
+        let problem = test_writing::functional(&stage.run).unwrap_err().one_line();
+        assert_has(&problem, &["did not do its work"]);
+    }
+}
+
+#[test]
 fn the_own_run_of_the_tests_decides_and_not_the_marker() {
     let stage = tested(
         &format!(
