@@ -118,8 +118,8 @@ pub(super) fn give_up(record: &WorktreeRecord) -> String {
     format!("git -C {path} merge --abort")
 }
 
-/// Refuses a worktree in which a merge or the like is begun: that of a `--resolve` that was killed, or the user's own. To commit it as it is would take the marks
-/// of the conflicts along.
+/// Refuses a worktree in which a merge or the like is begun: that of a `--resolve` that was killed, or the user's own. To commit it as it is would take
+/// the marks of the conflicts along.
 fn refuse_begun(tree: &UserTree<'_>, status: &WorktreeStatus) -> Outcome<()> {
     let record = &status.record;
     if !record.is_there(tree.git.common()) {
