@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::text::escape_controls;
-use crate::proc::sandbox::noted_files::{Noted, NotedFiles, difference};
+use crate::proc::sandbox::noted_files::{NotedFiles, difference};
 
 /// Most paths that are shown.
 const MAX_SHOWN: usize = 100;
@@ -56,8 +56,10 @@ impl WatchedChanges {
     pub(crate) fn version(&self) -> Option<Vec<u8>> {
         let mut version = Vec::new();
         for path in &self.git {
-            let found = self.found.get(path).map(Noted::version);
-            let found = found.map_or(Some(Vec::new()), |found| found)?;
+            let found = match self.found.get(path) {
+                Some(found) => found.version()?,
+                None => Vec::new(),
+            };
             for part in [path.as_os_str().as_encoded_bytes(), &found] {
                 version.extend_from_slice(&(part.len() as u64).to_le_bytes());
                 version.extend_from_slice(part);
