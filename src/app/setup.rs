@@ -1,10 +1,9 @@
 //! Opening a session: what its tools share, the provider, and what the model is told about the user.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::settings::sandbox::further_folder;
 use super::settings::{ModelChoice, Settings};
 use super::stream::say;
 use super::{profile, variables};
@@ -121,18 +120,18 @@ pub(crate) fn session(
         session.modules.set(servers);
     }
     for dir in &settings.json.added_dirs {
-        let given = match &settings.process.current {
-            Some(current) => current.join(dir),
-            None => dir.clone(),
-        };
-        if fs::symlink_metadata(&given).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let current = settings.process.current.as_deref();
+        let folder = further_folder(dir, current, &session.paths)
+            .map_err(|problem| problem.next("--add-dir needs a folder."))?;
+        let Some((given, real)) = folder else {
             warn(format!(
                 "The folder {} of --add-dir does not exist.",
                 dir.display()
             ));
             continue;
-        }
-        let root = Root::open(dir).map_err(|problem| problem.next("--add-dir needs a folder."))?;
+        };
+        let root =
+            Root::open(&real).map_err(|problem| problem.next("--add-dir needs a folder."))?;
         let name = format!("folder {}", root.path().display());
         session.working_dir.add(given, root.called(name));
     }

@@ -49,6 +49,12 @@ impl Env {
         .map(String::as_str)
     }
 
+    /// Whether the value of `name` is one that only applies where the environment does not set it.
+    pub(crate) fn is_below(&self, name: &str) -> bool {
+        let is_set = self.vars.get(name).is_some_and(|value| !value.is_empty());
+        !is_set && self.get(name).is_some()
+    }
+
     /// True when `name` is `1`, `true`, `yes` or `on`.
     pub fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|v| {
@@ -94,6 +100,10 @@ mod tests {
         assert_eq!(
             (env.get("A"), env.get("B"), env.get("C")),
             (Some("file"), Some("env"), None)
+        );
+        assert_eq!(
+            ["A", "B", "C"].map(|name| env.is_below(name)),
+            [true, false, false]
         );
     }
 

@@ -40,6 +40,8 @@ pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
 pub(crate) const PROJECT_SKILLS: [&str; 3] = [".agents/skills", ".marvin/skills", ".claude/skills"];
 /// Hooks of a project.
 pub(crate) const PROJECT_HOOKS: &str = ".marvin/hooks.json";
+/// MCP servers of a project.
+pub(crate) const PROJECT_SERVERS: &str = ".mcp.json";
 pub(crate) const TICKETS: &str = ".tickets";
 /// How the name of a context's backup begins, in the logs of a project or profile.
 pub(crate) const CONTEXT_BACKUP: &str = "context-backup-";

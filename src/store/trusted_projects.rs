@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, STATE_CAP};
-use crate::disk::paths::Paths;
+use crate::disk::paths::{PROJECT_HOOKS, PROJECT_SERVERS, PROJECT_SKILLS, Paths};
 use crate::disk::{git_head, lock};
 
 /// How long to wait for another process that is writing.
@@ -99,18 +99,32 @@ impl ProjectFolder {
 
     /// Why it cannot be trusted for good, as the end of a sentence: who else may change what was agreed to.
     pub(crate) fn shared_with(&self) -> Option<String> {
-        let about = fs::metadata(&self.path).ok()?;
+        // Not the skills one by one: what counts is who may put one there.
+        let skills = PROJECT_SKILLS.map(Path::new);
+        let above = skills.iter().filter_map(|skills| skills.parent());
+        let files = [PROJECT_HOOKS, PROJECT_SERVERS].map(Path::new);
+        let mut parts = above.chain(skills.iter().copied()).chain(files);
+        self.part_shared_with(Path::new(""))
+            .or_else(|| parts.find_map(|part| self.part_shared_with(part)))
+    }
+
+    fn part_shared_with(&self, part: &Path) -> Option<String> {
+        let about = fs::metadata(self.path.join(part)).ok()?;
         let own = rustix::process::geteuid().as_raw();
+        let name = match part.to_str() {
+            None | Some("") => String::new(),
+            Some(name) => format!(" ({name})"),
+        };
         if about.uid() != own && about.uid() != 0 {
             return Some(format!(
-                "it belongs to another user (number {})",
+                "it belongs to another user (number {}){name}",
                 about.uid()
             ));
         }
         match about.mode() & 0o022 {
             0 => None,
-            0o020 => Some("its group may write there".to_owned()),
-            _ => Some("everybody may write there".to_owned()),
+            0o020 => Some(format!("its group may write there{name}")),
+            _ => Some(format!("everybody may write there{name}")),
         }
     }
 

@@ -16,6 +16,7 @@ mod confirm;
 mod diffs;
 mod files;
 mod first_start;
+mod git_questions;
 mod hands;
 mod hostile;
 mod input;

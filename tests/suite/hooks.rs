@@ -1,7 +1,7 @@
 //! Hooks of files, with the real binary and real commands: when they run, what they are told, and what comes of what they say.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -591,4 +591,39 @@ fn a_turn_that_a_hook_ends_says_why() {
     let done = run().line("--output-format json").run().expect(0);
     let result: Value = serde_json::from_str(done.text()).unwrap();
     assert_eq!(result["result"], "Enough for today.");
+}
+
+#[test]
+fn a_program_that_a_hook_runs_is_written_by_no_file_tool() {
+    let home = Home::new();
+    let script = "#!/bin/sh\nexit 0\n";
+    let path = home.write("work/bin/check.sh", script);
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    symlink("bin/check.sh", home.work().join("link.sh")).unwrap();
+    user_hooks(
+        &home,
+        &json!({ "Stop": command("./link.sh && bin/new.sh") }),
+    );
+    let create = |path: &str| {
+        let args = json!({"path": path, "content": "touch evil\n", "overwrite": true});
+        calls("create_file", args)
+    };
+    let patch = "*** Begin Patch\n*** Update File: bin/check.sh\n@@\n #!/bin/sh\n+touch evil\n exit 0\n*** End Patch";
+    let server = playing([
+        create("bin/check.sh"),
+        create("bin/new.sh"),
+        calls("apply_patch", json!({ "patch": patch })),
+        create("bin/other.sh"),
+        says("Done."),
+    ]);
+    let run = home.marvin().with_model(&server);
+    run.args(["--non-interactive", "--prompt", "Work."])
+        .run()
+        .expect(0);
+    for number in 1..=3 {
+        let told = last_sent(&server, number);
+        assert!(told.contains("a hook of the user runs it"), "{told}");
+    }
+    assert_eq!(home.read("work/bin/check.sh"), script);
+    assert!(!home.has("work/bin/new.sh") && home.has("work/bin/other.sh"));
 }

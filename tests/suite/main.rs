@@ -140,6 +140,7 @@ mod run_command;
 mod run_folder;
 mod sandbox;
 mod sandbox_choice;
+mod sandbox_settings;
 mod sdk_requests;
 mod search_web;
 mod server_selftest;

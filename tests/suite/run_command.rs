@@ -129,3 +129,12 @@ fn no_key_reaches_a_command() {
         .stdout_lacks(&["hunter2"])
         .stdout_has(&["LANG=C.UTF-8", "PATH="]);
 }
+
+#[test]
+fn what_nobody_can_be_asked_about_is_not_offered_by_errors_either() {
+    let home = Home::new();
+    let run = home.marvin().args(["tool", "run_command", "timeout=x"]);
+    let errors = run.run().expect(1).output();
+    errors.assert_has(&["command (text, required); timeout (a whole number"]);
+    errors.assert_lacks(&["outside_sandbox", "reason ("]);
+}

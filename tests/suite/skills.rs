@@ -1,7 +1,7 @@
 //! Skills with the real binary: where they are found, what the model is told, and what it and the user can do with them.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 
@@ -194,4 +194,38 @@ fn skills_are_listed_with_their_state_and_faults() {
     home.marvin()
         .arg("doctor")
         .prints(&["skill broken", "2 skills: not used; marvin trust"]);
+}
+
+#[test]
+fn the_users_own_skills_are_found_wherever_the_configuration_lies() {
+    let home = home();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let skill = |name: &str| {
+        let dir = elsewhere.path().join(name);
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(
+            dir.join("SKILL.md"),
+            "---\ndescription: How it is done.\n---\nDo it.\n",
+        )
+        .unwrap();
+        dir
+    };
+    skill("config/skills/sweep");
+    // Links stay inside, as everywhere, and may lead into the home folder.
+    let links = elsewhere.path().join("config/skills");
+    symlink(skill("strange"), links.join("strange")).unwrap();
+    symlink(
+        home.path().join(".agents/skills/release"),
+        links.join("ship"),
+    )
+    .unwrap();
+    let config = elsewhere.path().join("config");
+    let done = home
+        .marvin()
+        .env("MARVIN_CONFIG_DIR", &config)
+        .arg("skills")
+        .run()
+        .expect(0);
+    done.stdout_has(&["/sweep", "/release"]);
+    done.stdout_lacks(&["/strange"]);
 }

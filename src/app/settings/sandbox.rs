@@ -1,9 +1,11 @@
 //! What flags and environment say about the sandbox of commands. A sub-agent is told by its parent, and can only hold its commands closer.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::escape_controls;
 use crate::base::variables::{
     MARVIN_DEPTH, MARVIN_SANDBOX, MARVIN_SANDBOX_ACTIVE, MARVIN_SANDBOX_EXCLUDE_TMP,
     MARVIN_SANDBOX_LOCAL_SOCKETS, MARVIN_SANDBOX_NETWORK, MARVIN_SANDBOX_NETWORK_ACTIVE,
@@ -57,6 +59,8 @@ pub(crate) struct SandboxSettings {
     mode: Option<String>,
     network: Option<String>,
     writable: Option<String>,
+    /// Names of those of these variables that `config.yaml` sets: the environment beats it.
+    of_file: Vec<&'static str>,
     exclude_tmp: bool,
     local_sockets: bool,
     /// The environment is that of a sub-agent: its parent has set it.
@@ -76,8 +80,15 @@ impl SandboxSettings {
             let network = MARVIN_SANDBOX_NETWORK_ACTIVE.read(env) != Some("off");
             (mode, network)
         });
+        let texts = [
+            MARVIN_SANDBOX,
+            MARVIN_SANDBOX_NETWORK,
+            MARVIN_SANDBOX_WRITABLE,
+        ];
+        let of_file = texts.iter().map(|variable| variable.name);
         Self {
             flags,
+            of_file: of_file.filter(|name| env.is_below(name)).collect(),
             fault: env.get(SANDBOX_FAULT).map(str::to_owned),
             mode: set(MARVIN_SANDBOX),
             network: set(MARVIN_SANDBOX_NETWORK),
@@ -128,11 +139,11 @@ impl SandboxSettings {
                 .next("Mend the file; commands would be held less than it may say."));
         }
         let mode = self.mode.as_deref().map(SandboxMode::parse).transpose();
-        let mode = mode.map_err(|problem| of_variable(problem, MARVIN_SANDBOX))?;
+        let mode = mode.map_err(|problem| self.of_variable(problem, MARVIN_SANDBOX))?;
         let network = self.network.as_deref().map(|word| {
             on_or_off(word).ok_or_else(|| {
                 let problem = Problem::input(format!("\"{word}\" is neither on nor off."));
-                of_variable(problem, MARVIN_SANDBOX_NETWORK)
+                self.of_variable(problem, MARVIN_SANDBOX_NETWORK)
             })
         });
         let network = network.transpose()?;
@@ -146,10 +157,14 @@ impl SandboxSettings {
         let by_network = self.flags.network.map(|_| SandboxMode::WorkspaceWrite);
         let mut chosen = self.flags.mode.or(mode).or(by_network);
         let network = self.flags.network.or(network);
-        // A flag beats what a variable says beside it, and two of the same rank must not contradict each other.
-        let is_beaten = self.flags.mode.is_some() && self.flags.network.is_none();
-        let (flag, variable) = (self.flags.network.is_some(), MARVIN_SANDBOX_NETWORK.name);
-        let named = if flag { "--sandbox-network" } else { variable };
+        // A flag beats what a variable says beside it, and that what the file says; two of the same rank must not contradict each other.
+        let is_beaten = self.flags.network.is_none()
+            && (self.flags.mode.is_some()
+                || self.is_of_file(MARVIN_SANDBOX_NETWORK) && !self.is_of_file(MARVIN_SANDBOX));
+        let named = match self.flags.network {
+            Some(_) => "--sandbox-network",
+            None => self.place_of(MARVIN_SANDBOX_NETWORK),
+        };
         match (chosen, network) {
             (Some(SandboxMode::DangerFullAccess), Some(false)) if !is_beaten => {
                 return Err(Problem::input(format!(
@@ -212,6 +227,24 @@ impl SandboxSettings {
         Ok(SessionSandbox::new(first, folders.clone()).changeable_to(others))
     }
 
+    fn is_of_file(&self, variable: Text) -> bool {
+        self.of_file.contains(&variable.name)
+    }
+
+    /// Where the user has set it.
+    fn place_of(&self, variable: Text) -> &'static str {
+        match variable.name {
+            name if !self.is_of_file(variable) => name,
+            name if name == MARVIN_SANDBOX.name => "sandbox.mode (config.yaml)",
+            name if name == MARVIN_SANDBOX_NETWORK.name => "sandbox.network (config.yaml)",
+            _ => "sandbox.writable (config.yaml)",
+        }
+    }
+
+    fn of_variable(&self, problem: Problem, variable: Text) -> Problem {
+        problem.next(format!("It is in {}.", self.place_of(variable)))
+    }
+
     fn check_not_weaker(&self, mode: Option<SandboxMode>, network: Option<bool>) -> Outcome<()> {
         if let (Some(own), Some(of_parent)) = (self.flags.mode, mode)
             && own > of_parent
@@ -226,7 +259,7 @@ impl SandboxSettings {
 
     /// A folder of its own would be one that its parent's commands may not change. Its workspace it was given.
     fn check_not_wider(&self, added: &[PathBuf], paths: &Paths) -> Outcome<()> {
-        let (of_parent, _) = self.listed(paths);
+        let (of_parent, _) = self.listed(paths)?;
         let is_wider = |path: &&PathBuf| !of_parent.iter().any(|open| path.starts_with(open));
         match added.iter().find(is_wider) {
             Some(path) => Err(weaker(
@@ -238,22 +271,19 @@ impl SandboxSettings {
     }
 
     /// Real paths of the folders that the variable lists, and those of it that do not exist.
-    fn listed(&self, paths: &Paths) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    fn listed(&self, paths: &Paths) -> Outcome<(Vec<PathBuf>, Vec<&str>)> {
         let (mut real, mut missing) = (Vec::new(), Vec::new());
         let listed = self.writable.iter().flat_map(|list| list.split(':'));
         for path in listed.filter(|path| !path.is_empty()) {
-            let path = match (path.strip_prefix('~'), paths.home()) {
-                (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => {
-                    home.join(rest.trim_start_matches('/'))
-                }
-                _ => PathBuf::from(path),
-            };
-            match path.canonicalize() {
-                Ok(path) => real.push(path),
-                Err(_) => missing.push(path),
+            let folder = further_folder(path.as_ref(), None, paths);
+            let folder =
+                folder.map_err(|problem| self.of_variable(problem, MARVIN_SANDBOX_WRITABLE));
+            match folder? {
+                Some((_, folder)) => real.push(folder),
+                None => missing.push(path),
             }
         }
-        (real, missing)
+        Ok((real, missing))
     }
 
     /// Real paths of the folders that may be changed beside the workspace.
@@ -265,11 +295,10 @@ impl SandboxSettings {
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Vec<PathBuf>> {
         let mut writable = Vec::new();
-        let (listed, missing) = self.listed(paths);
+        let (listed, missing) = self.listed(paths)?;
         for path in missing {
             warn(format!(
-                "The folder {}, which commands may change, does not exist.",
-                path.display()
+                "The folder {path}, which commands may change, does not exist."
             ));
         }
         for real in added.iter().cloned().chain(listed) {
@@ -305,8 +334,35 @@ pub(crate) fn on_or_off(word: &str) -> Option<bool> {
     }
 }
 
-fn of_variable(problem: Problem, variable: Text) -> Problem {
-    problem.next(format!("It is in {}.", variable.name))
+/// A folder that may be changed beside the workspace, as an absolute path and without links; none where nothing is there. A tilde is the home directory.
+///
+/// # Errors
+/// It is no folder.
+pub(crate) fn further_folder(
+    path: &Path,
+    current: Option<&Path>,
+    paths: &Paths,
+) -> Outcome<Option<(PathBuf, PathBuf)>> {
+    if path.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let given = match (path.strip_prefix("~"), paths.home()) {
+        (Ok(rest), Ok(home)) => home.join(rest),
+        _ => current.map_or_else(|| path.to_owned(), |current| current.join(path)),
+    };
+    let real = given.canonicalize().and_then(|real| match real.is_dir() {
+        true => Ok(real),
+        false => Err(ErrorKind::NotADirectory.into()),
+    });
+    match real {
+        Ok(real) => Ok(Some((given, real))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let shown = escape_controls(&given.display().to_string());
+            let what = format!("Commands cannot be allowed to change {shown}");
+            Err(Problem::system(what, error))
+        }
+    }
 }
 
 fn weaker(flag: &str, of_parent: &str) -> Problem {

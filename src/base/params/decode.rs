@@ -108,7 +108,8 @@ fn signature(fields: &[Field]) -> String {
     if fields.is_empty() {
         return "none".to_owned();
     }
-    fields.iter().map(one).collect::<Vec<_>>().join("; ")
+    let listed = fields.iter().filter(|field| !field.unlisted);
+    listed.map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// The value that a call gives for a field, under whichever of its names.

@@ -85,6 +85,8 @@ pub struct Field {
     pub aliases: &'static [&'static str],
     /// A plausible value, shown in the example of a correct call.
     pub example: Option<&'static str>,
+    /// It is not offered to every caller, so that no mistake's explanation lists it.
+    pub unlisted: bool,
 }
 
 impl Field {
@@ -100,6 +102,7 @@ impl Field {
             max: None,
             aliases: &[],
             example: None,
+            unlisted: false,
         }
     }
 
@@ -137,6 +140,12 @@ impl Field {
     /// A plausible value for the example of a correct call.
     pub const fn example(mut self, example: &'static str) -> Self {
         self.example = Some(example);
+        self
+    }
+
+    /// Left out where the parameters are listed for a caller who made a mistake.
+    pub const fn unlisted(mut self, unlisted: bool) -> Self {
+        self.unlisted = unlisted;
         self
     }
 

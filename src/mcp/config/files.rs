@@ -13,7 +13,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
 use crate::disk::atomic;
 use crate::disk::git_head;
-use crate::disk::paths::Paths;
+use crate::disk::paths::{PROJECT_SERVERS, Paths};
 use crate::formats::json_comments;
 
 /// Largest file in bytes.
@@ -44,7 +44,7 @@ impl ServerFile {
     pub(crate) fn of_project(folder: &Path) -> Self {
         let root = git_head::repository(folder).unwrap_or(folder);
         Self {
-            path: root.join(".mcp.json"),
+            path: root.join(PROJECT_SERVERS),
             source: Source::Project,
         }
     }

@@ -14,8 +14,8 @@ pub(crate) use self::changes::{PutBack, WatchedChanges, list};
 use super::folders::is_there;
 use super::linked_worktree::{LinkedWorktree, pointer};
 use super::noted_files::{
-    Noted, NotedFiles, Noting, Role, SeenFolders, contents, difference, keep_copies, open_base,
-    put_back, remove_new,
+    Noted, NotedFiles, Noting, Role, SeenFolders, difference, keep_copies, open_base, put_back,
+    remove_new,
 };
 use super::plain_git_text::{has_other_settings_of, plain_config, plain_todo, plain_worktree};
 use super::repositories::{Elsewhere, MAX_FOLDERS, RepositorySearch, beneath, led_to, named_by};
@@ -197,8 +197,12 @@ impl GitWatch {
         };
         let mut closed = unique(now.closed, &made.closed);
         closed.retain(|path| !self.closed.contains(path));
+        let git: Vec<PathBuf> = self.git_changes(&now.git).into_keys().collect();
+        let mut found = now.git;
+        found.retain(|path, _| git.binary_search(path).is_ok());
         WatchedChanges {
-            git: self.git_changes(&now.git).into_keys().collect(),
+            git,
+            found,
             told: difference(&self.told, &self.told_now(Some(&self.told))),
             is_cut: made.is_cut,
             given_back: unique(now.given_back, &made.given_back),
@@ -334,12 +338,12 @@ impl GitWatch {
             .any(|path| self.places.programs.contains(path))
     }
 
-    /// The files among `changed` with what is in them now.
-    pub(crate) fn contents<'a>(
-        &'a self,
-        changed: &'a [PathBuf],
-    ) -> impl Iterator<Item = (&'a PathBuf, Vec<u8>)> {
-        contents(&self.places.dir, changed)
+    /// The same with what a person has agreed to: exactly that, and not what is there by now.
+    #[must_use]
+    pub(crate) fn after_keeping(mut self, agreed: &WatchedChanges) -> Self {
+        self.git.retain(|path, _| !agreed.git.contains(path));
+        self.git.extend(agreed.found.clone());
+        self
     }
 
     /// The same with what is there now of what is told: it was told.

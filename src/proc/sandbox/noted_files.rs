@@ -18,6 +18,7 @@ use rustix::fs::{
 };
 
 use super::folders::{FOLDER, Lister, Opened};
+use crate::base::text::clip;
 
 /// Largest file that is kept to be put back.
 const MAX_KEPT_BYTES: u64 = 1 << 20;
@@ -80,6 +81,25 @@ impl Noted {
             names: 1,
             ..self.clone()
         })
+    }
+
+    /// What it is, as it is shown behind its path: at most `max_chars` of a file.
+    pub(super) fn shown(&self, max_chars: usize) -> String {
+        let kind = rustix::fs::FileType::from_raw_mode(self.mode);
+        let text = self.bytes.as_deref().map(String::from_utf8_lossy);
+        match text {
+            Some(target) if kind.is_symlink() => format!(" a link to {target}"),
+            Some(text) => format!("\n{}", clip(text.trim_end(), max_chars)),
+            None if kind.is_file() => format!(" {} bytes, which are not shown", self.stamp.size),
+            None => " no file, and what is in it is not shown".to_owned(),
+        }
+    }
+
+    /// What tells it from any other; none where what is in it was not read.
+    pub(super) fn version(&self) -> Option<Vec<u8>> {
+        let mut version = self.mode.to_le_bytes().to_vec();
+        version.extend_from_slice(self.bytes.as_deref()?);
+        Some(version)
     }
 
     /// Whether the same is to be read in both.
@@ -484,7 +504,7 @@ pub(super) fn remove_new(
 }
 
 /// The files among `paths`, in `dir` or absolute, with what is in them now.
-pub(super) fn contents<'a>(
+fn contents<'a>(
     dir: &'a Path,
     paths: &'a [PathBuf],
 ) -> impl Iterator<Item = (&'a PathBuf, Vec<u8>)> {

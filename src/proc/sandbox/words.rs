@@ -1,6 +1,7 @@
 //! What is said of the sandbox: what it lets a command do, when that may be why one failed, and what this kernel holds.
 
 use super::policy::{Policy, SandboxMode};
+use crate::base::text::escape_controls;
 
 /// Where in a command's output a refusal is looked for, from its end, in bytes.
 const LOOKED_AT_BYTES: usize = 64 << 10;
@@ -70,7 +71,8 @@ impl Policy {
         Some(format!(
             "[Commands run in a sandbox here ({}). It may be why this was refused. They can change: {}; {network}. {}]",
             self.mode.word(),
-            self.writable.join(", "),
+            // On one line, whatever a folder is called.
+            escape_controls(&self.writable.join(", ")).replace('\n', "\\n"),
             self.ways()
         ))
     }

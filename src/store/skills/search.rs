@@ -28,8 +28,8 @@ const PASSED_OVER: [&str; 2] = ["node_modules", ".git"];
 struct SkillPlace {
     dir: PathBuf,
     owner: SkillOwner,
-    /// What links may not leave.
-    within: PathBuf,
+    /// What links may not leave: each of them stays in one of these.
+    within: Vec<PathBuf>,
 }
 
 /// The skills of a project, seen from `dir`: those of that folder first, then of each above it up to the project's own.
@@ -43,26 +43,24 @@ fn project_places(dir: &Path, folder: &ProjectFolder) -> Vec<SkillPlace> {
         .map(|dir| SkillPlace {
             dir,
             owner: SkillOwner::Project,
-            within: folder.path.clone(),
+            within: vec![folder.path.clone()],
         })
         .collect()
 }
 
 fn user_places(paths: &Paths) -> Vec<SkillPlace> {
-    let Ok(home) = paths.home() else {
-        return Vec::new();
-    };
-    let place = |dir: PathBuf| SkillPlace {
+    let home = || paths.home().ok().map(Path::to_owned);
+    let place = |dir: PathBuf, within: Vec<PathBuf>| SkillPlace {
         dir,
         owner: SkillOwner::User,
-        within: home.to_owned(),
+        within,
     };
+    let shared = paths.shared_skills().ok();
+    let shared = shared.map(|dir| place(dir, home().into_iter().collect()));
+    // The configuration may lie elsewhere than in the home directory.
     let own = paths.skills().ok();
-    std::iter::once(paths.shared_skills())
-        .chain(own.map(Ok))
-        .flatten()
-        .map(place)
-        .collect()
+    let own = own.map(|dir| place(dir.clone(), home().into_iter().chain([dir]).collect()));
+    shared.into_iter().chain(own).collect()
 }
 
 /// The skills of a project, in the order in which they count.
@@ -215,11 +213,13 @@ impl SkillSearch {
     }
 }
 
-/// The path without links, if that is still inside.
-fn inside(path: &Path, within: &Path) -> Option<PathBuf> {
-    let within = fs::canonicalize(within).ok()?;
+/// The path without links, if that is still inside one of these.
+fn inside(path: &Path, within: &[PathBuf]) -> Option<PathBuf> {
     let path = fs::canonicalize(path).ok()?;
-    path.starts_with(&within).then_some(path)
+    let mut within = within.iter().flat_map(fs::canonicalize);
+    within
+        .any(|within| path.starts_with(&within))
+        .then_some(path)
 }
 
 /// What git passes over on the way from the project's top to a place, by the files that say so.

@@ -1,19 +1,28 @@
-//! Checks before writing: the files that a restricted child process may write.
+//! Checks before writing: the files that a restricted child process may write, and programs that hooks run.
+
+use std::path::{Path, PathBuf};
 
 use super::context::SessionContext;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{RelPath, Root};
 
-/// Refuses to write a file that `MARVIN_WRITABLE_FILES` does not list. The listed paths are relative to the directory in which the process started:
-/// changing the working directory does not select other files. Symlinks on the way are refused, because they could make an allowed name refer to
-/// another file.
+/// Refuses to write a program that a hook runs, and a file that `MARVIN_WRITABLE_FILES` does not list. The listed paths are relative to the directory in
+/// which the process started: changing the working directory does not select other files. Symlinks on the way are refused, because they could make an
+/// allowed name refer to another file.
 pub(crate) fn may_write(session: &SessionContext, root: &Root, path: &RelPath) -> Outcome<()> {
+    let wanted = root.path().join(path.as_str());
+    if is_run_by_hooks(session, &wanted) {
+        return Err(Problem::refused(format!(
+            "{} may not be written: a hook of the user runs it, outside the sandbox.",
+            path.as_str()
+        ))
+        .next("Leave it to the user, and say what is to be changed in it."));
+    }
     let Some(files) = &session.policy.writable else {
         return Ok(());
     };
     let first = session.working_dir.first();
     let base = first.as_deref().unwrap_or(root).path();
-    let wanted = root.path().join(path.as_str());
     let refused = |reason: &str| {
         let only = files.join(", ");
         let mut problem = Problem::refused(format!(
@@ -33,6 +42,17 @@ pub(crate) fn may_write(session: &SessionContext, root: &Root, path: &RelPath) -
         return refused(", because it is a link or lies behind one");
     }
     Ok(())
+}
+
+fn is_run_by_hooks(session: &SessionContext, wanted: &Path) -> bool {
+    let programs = session.hooks.programs();
+    let Some(work) = session.working_dir.root().filter(|_| !programs.is_empty()) else {
+        return false;
+    };
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    let wanted = real(wanted.to_owned());
+    let mut programs = programs.iter().map(|program| work.path().join(program));
+    programs.any(|program| real(program) == wanted)
 }
 
 #[cfg(test)]
@@ -59,7 +79,7 @@ mod tests {
             ..ToolPolicy::default()
         };
         let session = SessionContext::new(Env::default(), bounds);
-        let allowed = |dir: &std::path::Path, path: &str| {
+        let allowed = |dir: &Path, path: &str| {
             session.working_dir.set(Root::open(dir).unwrap(), false);
             let root = session.working_dir.root().unwrap();
             may_write(&session, &root, &root.check(path).unwrap())

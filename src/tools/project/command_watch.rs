@@ -13,7 +13,7 @@ use crate::chat::event::{Event, Level, NullSink};
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_HOOKS, PROJECT_SKILLS};
 use crate::proc::descendants;
-use crate::proc::sandbox::git_watch::{GitWatch, WatchedPlaces, list};
+use crate::proc::sandbox::git_watch::{GitWatch, WatchedChanges, WatchedPlaces, list};
 use crate::proc::sandbox::session_sandbox::CommandSandbox;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -119,7 +119,7 @@ impl CommandWatch {
         let mut remarks = self.remarks;
         let settled = undo(ctx, &self.watch, "The command");
         remarks.push_str(&settled.remarks);
-        let was_put_back = !settled.is_kept && !settled.remarks.is_empty();
+        let was_put_back = settled.kept.is_none() && !settled.remarks.is_empty();
         if was_put_back && descendants::has_sandboxed() && !self.watch.changes().git.is_empty() {
             // What was left behind changes it again at once: as long as it lives nothing stays put back.
             descendants::end_sandboxed(descendants::GRACE);
@@ -128,12 +128,12 @@ impl CommandWatch {
         }
         if descendants::has_sandboxed() {
             let left = ctx.session.modules.get::<LeftBehind>();
-            // As it was before the command: what was left behind may have changed something again since it was put back.
-            let watch = match settled.is_kept {
-                true => GitWatch::note(self.places.clone()),
-                false => self.watch.after_telling(),
+            // As it was before the command, but for what a person has kept: what was left behind may have changed something again since it was looked at.
+            let watch = match &settled.kept {
+                Some(agreed) => self.watch.after_keeping(agreed),
+                None => self.watch,
             };
-            left.put(self.places.dir, watch);
+            left.put(self.places.dir, watch.after_telling());
         } else {
             let seen = ctx.session.modules.get::<SeenBefore>();
             seen.watches().insert(self.places.dir, self.watch);
@@ -177,17 +177,16 @@ fn user_config(env: &Env) -> Vec<PathBuf> {
 struct Settled {
     /// For the result.
     remarks: String,
-    /// A person wanted to keep them.
-    is_kept: bool,
+    /// What a person wanted to keep.
+    kept: Option<WatchedChanges>,
 }
 
 /// Puts back what `who` changed of what git runs, unless a person wants to keep it.
 fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
-    let changes = watch.changes();
+    let mut changes = watch.changes();
     let mut remarks = String::new();
     let mut is_kept = false;
     if !changes.git.is_empty() {
-        let shown = list(&changes.git);
         let has_program = watch.has_program(&changes.git);
         let (runs, question, act) = match has_program {
             true => (
@@ -201,21 +200,29 @@ fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
                 "keep what the command changed of what git runs",
             ),
         };
-        let request = ApprovalRequest::new(question, act, &shown);
+        let request = ApprovalRequest::new(question, act, list(&changes.git));
         let can_be_asked = matches!(ctx.approval, Approval::Ask(_)) && !ctx.is_agreed;
-        is_kept = can_be_asked
-            && ctx
-                .approve(with_contents(request, watch, &changes.git))
-                .is_ok();
+        let is_agreed = can_be_asked && ctx.approve(with_contents(request, &changes)).is_ok();
+        let mut again = "";
+        if is_agreed {
+            // A process that was left behind may have changed it while the question was open.
+            let later = watch.changes();
+            is_kept = changes.is_as_in(&later);
+            if !is_kept {
+                again = " again, after the user was asked about it";
+                changes.git = later.git;
+            }
+        }
         if !is_kept {
+            let shown = list(&changes.git);
             let done = watch.put_back(&changes.git, kept_in(ctx).as_deref());
             let kept = done.where_words();
             remarks = match done.failed.is_empty() {
                 true => format!(
-                    "\n[{who} changed {shown}: put back; a command may not change {runs}.{kept}]"
+                    "\n[{who} changed {shown}{again}: put back; a command may not change {runs}.{kept}]"
                 ),
                 false => format!(
-                    "\n[{who} changed {shown}: a command may not change {runs}, and {} could not be put back. Tell the user, before they use git here.{kept}]",
+                    "\n[{who} changed {shown}{again}: a command may not change {runs}, and {} could not be put back. Tell the user, before they use git here.{kept}]",
                     list(&done.failed)
                 ),
             };
@@ -230,26 +237,19 @@ fn undo(ctx: &ToolContext, watch: &GitWatch, who: &str) -> Settled {
             list(&changes.told)
         ));
     }
-    Settled { remarks, is_kept }
+    Settled {
+        remarks,
+        kept: is_kept.then_some(changes),
+    }
 }
 
-/// The question with what is in the files now: an answer for good is about this, and not about what another command makes of them.
-fn with_contents(
-    request: ApprovalRequest,
-    watch: &GitWatch,
-    changed: &[PathBuf],
-) -> ApprovalRequest {
-    let (mut shown, mut version) = (String::new(), Vec::new());
-    for (path, bytes) in watch.contents(changed) {
-        version.extend_from_slice(path.as_os_str().as_encoded_bytes());
-        version.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-        version.extend_from_slice(&bytes);
-        let text = clip(String::from_utf8_lossy(&bytes).trim_end(), MAX_SHOWN_CHARS);
-        shown.push_str(&format!("\n\n{}:\n{text}", path.display()));
+/// The question with what is there now: an answer for good is about this, and not about what another command makes of it.
+fn with_contents(request: ApprovalRequest, changes: &WatchedChanges) -> ApprovalRequest {
+    let detail = clip(&changes.shown(MAX_SHOWN_CHARS), 4 * MAX_SHOWN_CHARS);
+    match changes.version() {
+        Some(version) => request.with_detail(detail, &version),
+        None => request.with_detail(detail, &[]).only_once(),
     }
-    // What was removed is none of them.
-    version.push(0);
-    request.with_detail(clip(&shown, 4 * MAX_SHOWN_CHARS), &version)
 }
 
 /// A new folder for the other versions of what is put back, where no command writes.

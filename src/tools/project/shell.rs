@@ -27,9 +27,9 @@ tools! { "shell", in_children;
         /// seconds
         timeout: u64 = 60, min: 1, alias: &["timeout_s", "seconds"];
         /// run it outside the sandbox: the user is asked
-        outside_sandbox: bool = false;
+        outside_sandbox: bool = false, unlisted: true;
         /// why it has to run outside
-        reason: String = "";
+        reason: String = "", unlisted: true;
     } => run, says ["run {command}"];
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::text::escape_controls;
+use crate::proc::sandbox::noted_files::{NotedFiles, difference};
 
 /// Most paths that are shown.
 const MAX_SHOWN: usize = 100;
@@ -12,6 +13,8 @@ const MAX_SHOWN: usize = 100;
 pub(crate) struct WatchedChanges {
     /// What git runs.
     pub git: Vec<PathBuf>,
+    /// What is there instead; of what was removed, nothing.
+    pub(super) found: NotedFiles,
     /// What others run or obey.
     pub told: Vec<PathBuf>,
     /// More was made than is searched for repositories.
@@ -34,6 +37,37 @@ pub(crate) struct PutBack {
 }
 
 impl WatchedChanges {
+    /// Whether `later`, a second look, found the same at the same paths.
+    pub(crate) fn is_as_in(&self, later: &Self) -> bool {
+        self.git == later.git && difference(&self.found, &later.found).is_empty()
+    }
+
+    /// What git would run now, as it is shown: at most `max_chars` of a file.
+    pub(crate) fn shown(&self, max_chars: usize) -> String {
+        let words = |path: &PathBuf| {
+            let found = self.found.get(path);
+            let words = found.map_or_else(|| " removed".to_owned(), |found| found.shown(max_chars));
+            format!("\n\n{}:{words}", path.display())
+        };
+        self.git.iter().map(words).collect()
+    }
+
+    /// What tells it from anything else at the same paths; none where not everything was read.
+    pub(crate) fn version(&self) -> Option<Vec<u8>> {
+        let mut version = Vec::new();
+        for path in &self.git {
+            let found = match self.found.get(path) {
+                Some(found) => found.version()?,
+                None => Vec::new(),
+            };
+            for part in [path.as_os_str().as_encoded_bytes(), &found] {
+                version.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                version.extend_from_slice(part);
+            }
+        }
+        Some(version)
+    }
+
     /// What is said of folders that `who` did not leave as they were.
     pub(crate) fn folder_words(&self, who: &str) -> Vec<String> {
         let mut words = Vec::new();
