@@ -339,7 +339,7 @@ pub(crate) fn forget(run: &Run, phases: &[&Phase], documents: &[String]) -> Outc
 /// The record cannot be written.
 pub(crate) fn keep_only(run: &Run, phase: &str) -> Outcome<()> {
     update(run, |progress| {
-        progress.phases.retain(|name, _| name == phase)
+        progress.phases.retain(|name, _| name == phase);
     })
 }
 
