@@ -685,6 +685,12 @@ fn what_nobody_allowed_does_not_run_when_a_program_drives() {
         last(&all)["permission_denials"][0]["tool_name"],
         "run_command"
     );
+    let mut denied = all.iter();
+    let denied = denied.find(|line| line["subtype"] == "permission_denied");
+    assert_eq!(
+        denied.unwrap()["decision_reason_type"],
+        "permissionPromptTool"
+    );
 }
 
 /// The lines of a run whose caller is asked about the only call, and answers so.
