@@ -130,8 +130,10 @@ impl JsonRun {
                 Ok((target, message, images))
             });
             outcome = match prepared {
-                Ok((_, message, _)) if !message.is_question => {
-                    one_shot.add(message.text);
+                Ok((target, message, images)) if !message.is_question => {
+                    if let Some(words) = one_shot.add(message.text, images, &target) {
+                        say(&format!("Warning: {words}"));
+                    }
                     outcome
                 }
                 Ok((target, message, _))
