@@ -376,6 +376,7 @@ impl JsonRun {
             value,
         };
         result_line::write(&self.lines, &outcome);
+        self.writer.end_turn();
     }
 
     /// Writes the first line. Returns what is to be told of the tools that it names.
