@@ -136,6 +136,9 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
                 && json.lines.writes_results()
                 && !json.has_begun.load(Ordering::SeqCst)
             {
+                if let Some(id) = &run.settings.session.id {
+                    json.writer.set_session(id.as_str());
+                }
                 let is_driven = run.settings.json.reads_lines && !problem.is_cancelled();
                 json_stream::end_early(&json.writer, problem, is_driven);
             }

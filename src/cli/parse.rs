@@ -117,7 +117,7 @@ fn parse_words(args: Vec<OsString>, mut words_only: bool) -> Outcome<CliCommand>
         if flag.is_unbuilt {
             return Err(unbuilt(&name));
         }
-        (flag.apply)(&mut typed, value)?;
+        (flag.apply)(&mut typed, value).map_err(|problem| as_typed(problem, flag, &name))?;
         given.push(GivenFlag { flag, name });
     }
     if let Some(command) = named {
@@ -305,6 +305,19 @@ fn unknown(name: &str) -> Problem {
         )),
         None => problem.next("marvin help flags lists them."),
     }
+}
+
+/// A problem of a flag in its second spelling names that.
+fn as_typed(mut problem: Problem, flag: &Flag, name: &str) -> Problem {
+    if flag
+        .second
+        .is_some_and(|second| name.strip_prefix("--") == Some(second))
+    {
+        let own = format!("--{}", flag.long);
+        let words = problem.next.iter_mut().chain([&mut problem.what]);
+        words.for_each(|words| *words = words.replace(&own, name));
+    }
+    problem
 }
 
 #[cfg(test)]

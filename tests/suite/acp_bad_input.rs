@@ -323,6 +323,25 @@ fn paths_outside_stay_outside_whatever_the_editor_offers() {
 }
 
 #[test]
+fn images_are_offered_unless_the_model_is_known_to_take_none() {
+    let home = Home::new();
+    for (provider, model, takes) in [
+        ("ollama", "llava:7b", true),
+        ("ollama", "gemma3:4b", true),
+        ("openai", "o3-mini", false),
+    ] {
+        let marvin = home
+            .marvin()
+            .with_provider(provider, "http://127.0.0.1:1", model);
+        let mut editor = Editor::start(marvin);
+        let answer = editor.call("initialize", json!({"protocolVersion": 1}));
+        let abilities = &answer["agentCapabilities"]["promptCapabilities"];
+        assert_eq!(abilities["image"], takes, "{model}");
+        editor.close().expect(0);
+    }
+}
+
+#[test]
 fn without_a_model_the_way_to_one_is_told() {
     let home = Home::new();
     let mut editor = Editor::start(home.marvin());
@@ -338,6 +357,13 @@ fn without_a_model_the_way_to_one_is_told() {
     assert_eq!(error["code"], -32000);
     let words = error["data"]["message"].as_str().unwrap();
     assert!(words.contains("marvin acp --setup"), "{words}");
+    let ways = |error: &Value| error["data"]["authMethods"].to_string();
+    assert!(ways(&error).contains("terminal"), "{error}");
+    editor.close().expect(0);
+    // It is offered to clients alone that can go that way.
+    let mut editor = Editor::begin_with(home.marvin(), json!({}));
+    let error = editor.fails("session/new", json!({"cwd": home.work(), "mcpServers": []}));
+    assert!(!ways(&error).contains("terminal"), "{error}");
     editor.close().expect(0);
 }
 

@@ -1,16 +1,26 @@
 //! Calling programs that have hooks, folders and agents of their own, well-behaved and not: this test is the program.
 
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustix::io::ioctl_fionread;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::agents::{self, ticket};
 use super::json_events::{control, driven, last, lines, user};
-use crate::support::conversation::{calls, playing, says};
+use crate::support::conversation::{calls, playing, says, sent};
+use crate::support::cost::Cost;
 use crate::support::home::Home;
+use crate::support::image::png;
 use crate::support::repo::Repo;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
+use crate::support::wait::until;
 use crate::support::wire::openai;
 
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
@@ -93,6 +103,124 @@ pub(super) fn hooks(event: &str, more: Value) -> Value {
         matcher[name.as_str()] = value.clone();
     }
     json!({"hooks": {event: [matcher]}})
+}
+
+/// The id of sessions that are looked for.
+const ID: &str = "11111111-1111-4111-8111-111111111111";
+
+/// A turn is stopped whose reader stands still, by a signal or else by the program, which then sends another message. What is read once it has ended, and
+/// standard error.
+fn flooded(is_by_signal: bool) -> (Vec<Value>, String) {
+    let flood = openai::chunk(json!({"content": "word ".repeat(4_000)}), None);
+    let flood = openai::data(&flood);
+    let server = Server::answering(move |_, n| match n {
+        0 => Answer::sse(vec![flood.clone(); 20]).stall(),
+        _ => says("Quick."),
+    })
+    .lenient();
+    let home = Home::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_marvin"))
+        .args(["--provider", "openai-compat", "--model", "test-model"])
+        .args(["--output-format", "stream-json"])
+        .args(["--input-format", "stream-json"])
+        .args(["--include-partial-messages", "--session-id", ID])
+        .env_clear()
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.path().join("config"))
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = child.stdout.take().unwrap();
+    input.write_all(&user("flood")).unwrap();
+    let is_full = || ioctl_fionread(&output).is_ok_and(|bytes| bytes > 60_000);
+    until("a full pipe", is_full);
+    if is_by_signal {
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        child.wait().unwrap();
+    } else {
+        let interrupt = control("i", json!({"subtype": "interrupt"}));
+        input.write_all(&interrupt).unwrap();
+        let file = format!("config/profiles/main/sessions/{ID}.jsonl");
+        let file = home.path().join(file);
+        let is_over = |log: String| log.contains(r#""result":"stopped""#);
+        until("the end of the turn", || {
+            fs::read_to_string(&file).is_ok_and(is_over)
+        });
+        input.write_all(&user("second")).unwrap();
+    }
+    drop(input);
+    // The end of the process may cut off the last line.
+    let lines = BufReader::new(output).lines();
+    let lines = lines.map_while(|line| serde_json::from_str(&line.unwrap()).ok());
+    let lines = lines.collect();
+    let mut errors = String::new();
+    let mut told = child.stderr.take().unwrap();
+    told.read_to_string(&mut errors).unwrap();
+    child.wait().unwrap();
+    (lines, errors)
+}
+
+#[test]
+fn a_program_that_does_not_read_can_still_interrupt_and_loses_nothing() {
+    let (lines, _) = flooded(false);
+    let results = lines.iter().filter(|line| line["type"] == "result");
+    let results: Vec<&Value> = results.collect();
+    assert_eq!(results.len(), 2);
+    assert_eq!(results[0]["terminal_reason"], "aborted_streaming");
+    assert_eq!(results[1]["result"], "Quick.");
+    let mut answers = lines.iter();
+    assert!(answers.any(|line| line["type"] == "control_response"));
+    let first = lines.iter().take_while(|line| line["type"] != "result");
+    let pieces = first.filter_map(|line| line["event"]["delta"]["text"].as_str());
+    let pieces: String = pieces.collect();
+    let block = lines.iter().find(|line| line["type"] == "assistant");
+    assert_eq!(block.unwrap()["message"]["content"][0]["text"], pieces);
+    assert!(pieces.len() > 60_000);
+}
+
+#[test]
+fn a_signal_ends_a_run_whose_reader_stands_still_and_what_it_cost_is_told() {
+    let (lines, errors) = flooded(true);
+    assert!(lines.len() > 1);
+    assert!(Cost::last_line(&errors).output > 0, "{errors}");
+}
+
+#[test]
+fn what_is_said_without_a_question_is_kept_with_its_images() {
+    let server = Server::always(says("Yes."));
+    let home = Home::new();
+    let note = |content: Value| {
+        let message = json!({"role": "user", "content": content});
+        let line = json!({"type": "user", "shouldQuery": false, "message": message});
+        format!("{line}\n").into_bytes()
+    };
+    let picture = STANDARD.encode(png(8, 8));
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}});
+    // Nothing but a note makes a session.
+    let mut running = driven(&home, &server).args(["--session-id", ID]).spawn();
+    running.write(&note(json!("BLUE")));
+    assert_eq!(running.wait().expect(0).text(), "");
+    let resumed = || driven(&home, &server).args(["--resume", ID]).spawn();
+    let mut running = resumed();
+    running.write(&note(json!([image])));
+    running.write(&user("what is it"));
+    running.wait_stdout(r#""type":"result""#, LIMIT);
+    running.write(&note(json!("RED")));
+    running.wait().expect(0);
+    let said = sent(&server, 0);
+    assert_eq!(said[0].1, "BLUE");
+    assert!(said[1].1.contains(&picture), "{said:?}");
+    assert_eq!(said.len(), 3);
+    let mut running = resumed();
+    running.write(&user("and now"));
+    running.wait().expect(0);
+    let said: Vec<String> = sent(&server, 1).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said[2..], ["what is it", "Yes.", "RED", "and now"]);
 }
 
 #[test]

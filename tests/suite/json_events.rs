@@ -336,6 +336,10 @@ fn a_run_that_cannot_begin_tells_that_too() {
         ("--output-format json --max-turns 0 hi", "at least 1"),
         ("--output-format=stream-json --nonsense hi", "--nonsense"),
         (
+            "--output-format json --max-budget-usd x hi",
+            "--max-budget-usd wants US dollars",
+        ),
+        (
             "--output-format json --resume 00000000-0000-4000-8000-000000000000 hi",
             "no session",
         ),
@@ -362,6 +366,15 @@ fn a_run_that_cannot_begin_tells_that_too() {
         assert!(errors.contains(words), "{args}: {errors}");
         done.stderr_has(&["Error:"]);
     }
+    // It has the id that was asked for.
+    let id = "11111111-1111-4111-8111-111111111111";
+    let done = home
+        .marvin()
+        .args(["--provider", "openai", "--session-id", id])
+        .line("--output-format json hi")
+        .run()
+        .expect(1);
+    assert_eq!(last(&lines(&done))["session_id"], id);
     let done = home.marvin().line("--output-format xml hi").run().expect(1);
     assert_eq!(done.text(), "");
     // A program that waits for the answer to its first request gets one.
@@ -684,6 +697,12 @@ fn what_nobody_allowed_does_not_run_when_a_program_drives() {
     assert_eq!(
         last(&all)["permission_denials"][0]["tool_name"],
         "run_command"
+    );
+    let mut denied = all.iter();
+    let denied = denied.find(|line| line["subtype"] == "permission_denied");
+    assert_eq!(
+        denied.unwrap()["decision_reason_type"],
+        "permissionPromptTool"
     );
 }
 

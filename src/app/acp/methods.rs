@@ -14,6 +14,7 @@ use super::{list, options};
 use crate::base::problem::Problem;
 use crate::base::text::{clip, escape_controls};
 use crate::formats::json_rpc::{Incoming, RpcError, RpcId};
+use crate::llm::images::{TakesImages, takes};
 
 /// The version of the protocol.
 const PROTOCOL: u64 = 1;
@@ -188,9 +189,10 @@ fn initialize(agent: &Agent, params: &Value) -> Answer {
         return Err(RpcError::new(RpcError::INVALID_REQUEST, words));
     }
     let first = agent.shared.models.first().ok();
-    let takes_images = first
-        .as_ref()
-        .is_some_and(|first| first.info(&first.model).images);
+    let takes_images = first.as_ref().is_some_and(|first| {
+        let info = first.info(&first.model);
+        takes(first.provider, &first.model, &info) != TakesImages::No
+    });
     let methods = agent.shared.models.ways_in(abilities.has_terminal_sign_in);
     Ok(json!({
         "protocolVersion": PROTOCOL,

@@ -35,6 +35,8 @@ struct ModelsState {
     /// What the provider lists, once it was asked.
     listed: Vec<String>,
     is_asked: bool,
+    /// The client can run Marvin in a terminal.
+    has_terminal: bool,
 }
 
 /// The model that answers at first.
@@ -92,14 +94,12 @@ impl Models {
         let settings = &self.settings;
         let chosen = &settings.model.choice;
         let choice = choose::choose(&settings.env, chosen.provider.as_deref());
-        let choice = choice.map_err(|problem| no_model(&problem.one_line()))?;
+        let choice = choice.map_err(|problem| self.no_model(&problem.one_line()))?;
         let is_wanted = chosen.provider.as_deref() == Some(offline::NAME);
         let default = match &choice {
             ProviderChoice::Offline if is_wanted => offline::NAME,
             ProviderChoice::Offline => {
-                return Err(no_model(
-                    "No provider has a key, and no local server answers.",
-                ));
+                return Err(self.no_model("No provider has a key, and no local server answers."));
             }
             ProviderChoice::Copilot => copilot::model(&settings.env),
             ProviderChoice::Remote(remote) => choose::model(&settings.env, remote.row),
@@ -116,10 +116,15 @@ impl Models {
 
     /// The ways to a model that a client can offer; none where one answers already.
     pub(super) fn ways_in(&self, has_terminal: bool) -> Vec<Value> {
-        if self.first().is_ok() {
-            return Vec::new();
+        self.lock().has_terminal = has_terminal;
+        match self.first() {
+            Ok(_) => Vec::new(),
+            Err(_) => self.all_ways(),
         }
-        let setup = has_terminal.then(setup_method);
+    }
+
+    fn all_ways(&self) -> Vec<Value> {
+        let setup = self.lock().has_terminal.then(setup_method);
         // No model answers, so that a CLI which is there is signed out.
         let copilot = availability::is_installed(&self.settings.env).then(|| {
             json!({
@@ -129,6 +134,14 @@ impl Models {
             })
         });
         setup.into_iter().chain(copilot).collect()
+    }
+
+    fn no_model(&self, why: &str) -> RpcError {
+        let words = format!("No language model is set up. {why}");
+        RpcError::new(AUTH_REQUIRED, words.clone()).with(json!({
+            "message": format!("{words} Run marvin acp --setup in a terminal: it says what is missing."),
+            "authMethods": self.all_ways(),
+        }))
     }
 
     /// The client's user went this way: whether there is a model now.
@@ -200,12 +213,4 @@ impl Models {
 
 fn warn(text: String) {
     say(&format!("Warning: {text}"));
-}
-
-fn no_model(why: &str) -> RpcError {
-    let words = format!("No language model is set up. {why}");
-    RpcError::new(AUTH_REQUIRED, words.clone()).with(json!({
-        "message": format!("{words} Run marvin acp --setup in a terminal: it says what is missing."),
-        "authMethods": [setup_method()],
-    }))
 }

@@ -342,8 +342,7 @@ impl EventSink for AnswerLines {
         let mut state = self.lock();
         let state = &mut *state;
         // The calls of a reply follow it at once: whatever else comes says that there are none.
-        let goes_on = message::is_part(&event) || matches!(event, Event::Notice(..));
-        if !goes_on {
+        if !message::goes_on(&event, state.message.as_ref()) {
             self.close_message(state);
         }
         match event {

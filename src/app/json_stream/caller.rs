@@ -108,9 +108,7 @@ impl Questions {
     /// Takes a question, and returns its id.
     fn open(&mut self, question: OpenQuestion) -> Outcome<String> {
         if self.is_closed {
-            return Err(Problem::refused(
-                "The calling program has closed standard input and answers nothing any more.",
-            ));
+            return Err(no_answers());
         }
         let most = match question.is_timed {
             true => MAX_TIMED,
@@ -132,6 +130,10 @@ impl Questions {
         self.last += 1;
         format!("marvin-{}", self.last)
     }
+}
+
+fn no_answers() -> Problem {
+    Problem::refused("The calling program has closed standard input and answers nothing any more.")
 }
 
 impl Caller {
@@ -232,13 +234,17 @@ impl Caller {
         self.wake();
     }
 
-    /// Nothing comes any more: what waits is answered, and questions are not.
+    /// Nothing comes any more: what waits is answered, and questions are withdrawn.
     pub(super) fn close(&self) {
         self.inputs().is_closed = true;
-        let mut questions = self.questions();
-        questions.is_closed = true;
-        questions.open.clear();
-        drop(questions);
+        let open = {
+            let mut questions = self.questions();
+            questions.is_closed = true;
+            std::mem::take(&mut questions.open)
+        };
+        open.keys().for_each(|id| self.answer(withdrawal(id)));
+        // Whoever asked goes on when they are dropped.
+        drop(open);
         self.wake();
     }
 
@@ -313,6 +319,9 @@ impl Caller {
 
     /// The turn that `stop` stops has begun, or none runs any more.
     pub(super) fn set_turn(&self, stop: Option<Cancel>) {
+        if let Some(stop) = &stop {
+            self.writer.begin_turn(stop.clone());
+        }
         let is_unwanted = {
             let mut turn = self.turn();
             turn.clone_from(&stop);
@@ -348,10 +357,14 @@ impl Caller {
             }
             Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
         };
-        let answer = json!({"type": "control_response", "response": response});
+        self.answer(json!({"type": "control_response", "response": response}));
+    }
+
+    /// Writes a line without waiting long for a caller that does not read.
+    fn answer(&self, line: Value) {
         match self.answers.get() {
-            Some(answers) => answers.write(answer),
-            None => self.writer.write_control(&answer),
+            Some(answers) => answers.write(line),
+            None => self.writer.write_control(&line),
         }
     }
 
@@ -430,7 +443,7 @@ impl Caller {
                     "The calling program could not answer: {}",
                     escape_controls(&clip(&error, 400))
                 ))),
-                Err(_) => Err(Problem::refused("The calling program is gone.")),
+                Err(_) => Err(no_answers()),
             },
             recv(on_fire) -> _ => {
                 self.withdraw(&id);
@@ -467,8 +480,7 @@ impl Caller {
 
     fn withdraw(&self, id: &str) {
         self.questions().open.remove(id);
-        self.writer
-            .write_control(&json!({"type": "control_cancel_request", "request_id": id}));
+        self.writer.write_control(&withdrawal(id));
     }
 
     /// An answer; one to a question that nobody asks is ignored.
@@ -496,6 +508,10 @@ impl Caller {
         };
         let _ = open.answer.send(answer);
     }
+}
+
+fn withdrawal(id: &str) -> Value {
+    json!({"type": "control_cancel_request", "request_id": id})
 }
 
 #[cfg(test)]

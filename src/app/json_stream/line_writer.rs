@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::base::cancel::Cancel;
@@ -20,19 +21,37 @@ pub(super) const MAX_TEXT: usize = MAX_LINE - ENVELOPE;
 /// What stands at the end of a text that is longer.
 pub(super) const CLIPPED: &str = "\n[The rest is left out: a line has at most 1 MiB.]";
 
+/// The most that a pipe which can be written to takes at once without making the writer wait: PIPE_BUF (pipe(7)).
+const SURE_ROOM: usize = 4096;
+/// How often a wait for the reader looks whether the turn was stopped.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
 /// Writes the lines of a run. Fires the token when the reader closes the pipe.
 pub(crate) struct LineWriter {
     state: Mutex<WriterState>,
     /// Unknown until the session was opened.
     session: OnceLock<String>,
     reader_gone: Cancel,
+    /// The pipe, where its reader may stand still.
+    pipe: Option<OwnedFd>,
+    /// Once it has fired, nobody waits for a reader that stands still: that of the turn, or else of the run.
+    stop: Mutex<Cancel>,
 }
 
 struct WriterState {
     out: Box<dyn Write + Send>,
     ids: LineIds,
-    /// The line that is being made; kept, because most lines are short and many.
-    line: Vec<u8>,
+    /// The line that is being made, behind those that the reader has not taken; kept, because most lines are short and many.
+    lines: Vec<u8>,
+    /// Bytes of them that are written.
+    written: usize,
     error: Option<io::Error>,
 }
 
@@ -43,7 +62,14 @@ impl LineWriter {
     /// Standard output is closed.
     pub(crate) fn new(reader_gone: Cancel) -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        Ok(Self::to(out, reader_gone))
+        Self::to_pipe(out, reader_gone)
+    }
+
+    fn to_pipe(out: File, reader_gone: Cancel) -> io::Result<Self> {
+        Ok(Self {
+            pipe: Some(out.as_fd().try_clone_to_owned()?),
+            ..Self::to(out, reader_gone)
+        })
     }
 
     pub(super) fn to(out: impl Write + Send + 'static, reader_gone: Cancel) -> Self {
@@ -51,11 +77,14 @@ impl LineWriter {
             state: Mutex::new(WriterState {
                 out: Box::new(out),
                 ids: LineIds::new(),
-                line: Vec::new(),
+                lines: Vec::new(),
+                written: 0,
                 error: None,
             }),
             session: OnceLock::new(),
+            stop: Mutex::new(reader_gone.clone()),
             reader_gone,
+            pipe: None,
         }
     }
 
@@ -69,24 +98,33 @@ impl LineWriter {
         self.session.get_or_init(ids::uuid)
     }
 
+    /// The lines are those of a turn that `stop` stops: then those that a standing reader does not take are kept for later.
+    pub(super) fn begin_turn(&self, stop: Cancel) {
+        *self.stop() = stop;
+    }
+
+    /// Writes what was kept of a turn that has ended; waits for the reader.
+    pub(super) fn end_turn(&self) {
+        self.begin_turn(self.reader_gone.clone());
+        self.flush(self.lock());
+    }
+
     /// Writes one object with `uuid` and `session_id` at its end.
     pub(super) fn write(&self, line: &impl Serialize) {
-        self.write_with(&mut self.lock(), line, None);
+        self.write_with(self.lock(), line, None);
     }
 
     /// The same under an id that the line has already, if it is one.
     pub(super) fn write_as(&self, id: Option<&str>, line: &impl Serialize) {
         let id = id.filter(|id| ids::is_uuid(id));
-        self.write_with(&mut self.lock(), line, id);
+        self.write_with(self.lock(), line, id);
     }
 
     /// The same, unless somebody else is writing: the reader may have stopped reading, and the process is about to end.
     pub(super) fn try_write(&self, line: &impl Serialize) {
         match self.state.try_lock() {
-            Ok(mut state) => self.write_with(&mut state, line, None),
-            Err(TryLockError::Poisoned(state)) => {
-                self.write_with(&mut state.into_inner(), line, None);
-            }
+            Ok(state) => self.write_with(state, line, None),
+            Err(TryLockError::Poisoned(state)) => self.write_with(state.into_inner(), line, None),
             Err(TryLockError::WouldBlock) => {}
         }
     }
@@ -94,52 +132,119 @@ impl LineWriter {
     /// Writes one object as it is: a line of the control protocol.
     pub(super) fn write_control(&self, line: &impl Serialize) {
         let mut state = self.lock();
-        state.line.clear();
-        if serde_json::to_writer(&mut state.line, line).is_ok() {
-            state.line.push(b'\n');
-            self.flush(&mut state);
+        let start = state.begin_line();
+        match serde_json::to_writer(&mut state.lines, line) {
+            Ok(()) => state.lines.push(b'\n'),
+            Err(_) => state.lines.truncate(start),
         }
-    }
-
-    fn write_with(&self, state: &mut WriterState, line: &impl Serialize, id: Option<&str>) {
-        state.line.clear();
-        if serde_json::to_writer(&mut state.line, line).is_err() || state.line.pop() != Some(b'}') {
-            return;
-        }
-        let own = state.ids.next();
-        state.line.extend_from_slice(b",\"uuid\":\"");
-        state
-            .line
-            .extend_from_slice(id.map_or(own.as_slice(), str::as_bytes));
-        state.line.extend_from_slice(b"\",\"session_id\":\"");
-        state.line.extend_from_slice(self.session().as_bytes());
-        state.line.extend_from_slice(b"\"}\n");
         self.flush(state);
     }
 
-    fn flush(&self, state: &mut WriterState) {
-        if state.error.is_some() {
-            return;
+    fn write_with<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, WriterState>,
+        line: &impl Serialize,
+        id: Option<&str>,
+    ) {
+        let start = state.begin_line();
+        let made = serde_json::to_writer(&mut state.lines, line);
+        if made.is_err() || state.lines.pop() != Some(b'}') {
+            return state.lines.truncate(start);
         }
-        if let Err(reason) = state.out.write_all(&state.line) {
-            state.error = Some(reason);
-            self.reader_gone.fire();
-        }
-        if state.line.capacity() > MAX_LINE {
-            state.line = Vec::new();
+        let own = state.ids.next();
+        let parts: [&[u8]; 5] = [
+            b",\"uuid\":\"",
+            id.map_or(own.as_slice(), str::as_bytes),
+            b"\",\"session_id\":\"",
+            self.session().as_bytes(),
+            b"\"}\n",
+        ];
+        parts
+            .iter()
+            .for_each(|part| state.lines.extend_from_slice(part));
+        self.flush(state);
+    }
+
+    /// Writes what waits, in steps, so that a stop ends the wait for a reader that stands still. The rest is then written by whoever writes next.
+    fn flush<'a>(&'a self, mut state: MutexGuard<'a, WriterState>) {
+        loop {
+            let WriterState {
+                out,
+                lines,
+                written,
+                error,
+                ..
+            } = &mut *state;
+            let rest = lines.get(*written..).unwrap_or_default();
+            if rest.is_empty() || error.is_some() {
+                return state.clear();
+            }
+            if !self.has_room(&AT_ONCE) {
+                drop(state);
+                if self.stop().is_fired() {
+                    return;
+                }
+                self.has_room(&LOOK);
+                state = self.lock();
+                continue;
+            }
+            let most = match self.pipe {
+                Some(_) => SURE_ROOM.min(rest.len()),
+                None => rest.len(),
+            };
+            match out.write(rest.get(..most).unwrap_or_default()) {
+                Ok(0) => *error = Some(io::ErrorKind::WriteZero.into()),
+                Ok(count) => *written += count,
+                Err(reason) if reason.kind() == io::ErrorKind::Interrupted => {}
+                Err(reason) => *error = Some(reason),
+            }
+            if error.is_some() {
+                self.reader_gone.fire();
+            }
         }
     }
 
-    /// Why a line could not be written: `BrokenPipe` when the reader went away.
+    /// Whether something can be written without waiting; waits for that so long. A pipe that is closed fails at once.
+    fn has_room(&self, time: &Timespec) -> bool {
+        let Some(pipe) = &self.pipe else {
+            return true;
+        };
+        let ready = poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(time));
+        ready.is_ok_and(|ready| ready > 0)
+    }
+
+    /// Why a line could not be written: `BrokenPipe` when the reader went away. Waits for the reader.
     ///
     /// # Errors
     /// One could not.
     pub(crate) fn finish(&self) -> io::Result<()> {
+        self.begin_turn(Cancel::new());
+        self.flush(self.lock());
         self.lock().error.take().map_or(Ok(()), Err)
+    }
+
+    fn stop(&self) -> MutexGuard<'_, Cancel> {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WriterState {
+    /// Where the next line begins, behind what waits.
+    fn begin_line(&mut self) -> usize {
+        self.lines.drain(..std::mem::take(&mut self.written));
+        self.lines.len()
+    }
+
+    fn clear(&mut self) {
+        self.written = 0;
+        match self.lines.capacity() > MAX_LINE {
+            true => self.lines = Vec::new(),
+            false => self.lines.clear(),
+        }
     }
 }
 
@@ -218,7 +323,8 @@ fn length_of(c: char) -> usize {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::io::{Read, Seek};
+    use std::io::{BufRead as _, BufReader, Read, Seek};
+    use std::thread;
 
     use proptest::prelude::*;
     use serde_json::{Value, json};
@@ -261,12 +367,47 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let gone = Cancel::new();
-        let lines = LineWriter::to(File::from(std::os::fd::OwnedFd::from(writer)), gone.clone());
+        let lines = LineWriter::to(File::from(OwnedFd::from(writer)), gone.clone());
         lines.write(&json!({"type": "x"}));
         lines.write(&json!({"type": "x"}));
         assert!(gone.is_fired());
         let error = lines.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait_for_a_reader_and_what_was_written_then_comes_in_order() {
+        let (reader, pipe) = io::pipe().unwrap();
+        let lines = LineWriter::to_pipe(File::from(OwnedFd::from(pipe)), Cancel::new()).unwrap();
+        let stop = Cancel::new();
+        lines.begin_turn(stop.clone());
+        let long = "x".repeat(MAX_TEXT);
+        let line = |n: u64| lines.write(&json!({"n": n, "long": long}));
+        let text: Vec<io::Result<String>> = thread::scope(|scope| {
+            let writing = scope.spawn(|| (0..4).for_each(line));
+            // The pipe is full once the first line waits.
+            while lines.lock().written == 0 {
+                thread::yield_now();
+            }
+            assert!(!writing.is_finished());
+            stop.fire();
+            writing.join().unwrap();
+            let reading = scope.spawn(move || BufReader::new(reader).lines().take(5).collect());
+            lines.end_turn();
+            line(4);
+            lines.finish().unwrap();
+            reading.join().unwrap()
+        });
+        for (n, line) in text.into_iter().enumerate() {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            assert_eq!(line["n"], n);
+            assert_eq!(line["long"], long);
+        }
+        assert_eq!(
+            lines.lock().lines.capacity(),
+            0,
+            "what was kept is given back"
+        );
     }
 
     proptest! {

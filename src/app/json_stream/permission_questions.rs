@@ -78,7 +78,7 @@ impl CallerApprover {
     /// One change of permissions, for the rest of the run.
     fn update(&self, update: &Value, approval: &mut CallApproval) -> Outcome<()> {
         let destination = text(update, "destination");
-        if !matches!(destination, "" | "session") {
+        if destination != "session" {
             return Err(Problem::input(format!(
                 "its destination is \"{destination}\", and nothing is written for a caller but in the session."
             )));
@@ -156,7 +156,36 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::json_stream::control;
+    use crate::app::json_stream::line_writer::LineWriter;
+    use crate::base::env::Env;
+    use crate::tools::engine::context::SessionContext;
     use crate::tools::engine::permission::call_facts::SubjectKind;
+    use crate::tools::engine::policy::ToolPolicy;
+
+    #[test]
+    fn a_change_of_permissions_is_kept_for_the_session_and_nowhere_else() {
+        let writer = Arc::new(LineWriter::to(std::io::sink(), Cancel::new()));
+        let session = SessionContext::new(Env::default(), ToolPolicy::default());
+        let caller = Caller::new(writer, Arc::new(session), control::answer);
+        let approver = CallerApprover(caller);
+        for (destination, mode) in [
+            (json!("session"), Some(PermissionMode::Plan)),
+            (json!("userSettings"), None),
+            (json!(""), None),
+            (Value::Null, None),
+        ] {
+            let mut update = json!({"type": "setMode", "mode": "plan"});
+            if !destination.is_null() {
+                update["destination"] = destination.clone();
+            }
+            let answer = json!({"behavior": "allow", "updatedPermissions": [update]});
+            let Ok(CallAnswer::Allow(approval)) = approver.read(&answer) else {
+                panic!("{answer}");
+            };
+            assert_eq!(approval.mode, mode, "{destination}");
+        }
+    }
 
     #[test]
     fn a_rule_of_the_caller_is_one_rule_whatever_its_content_says() {

@@ -130,8 +130,10 @@ impl JsonRun {
                 Ok((target, message, images))
             });
             outcome = match prepared {
-                Ok((_, message, _)) if !message.is_question => {
-                    one_shot.add(message.text);
+                Ok((target, message, images)) if !message.is_question => {
+                    if let Some(words) = one_shot.add(message.text, images, &target) {
+                        say(&format!("Warning: {words}"));
+                    }
                     outcome
                 }
                 Ok((target, message, _))
@@ -374,6 +376,7 @@ impl JsonRun {
             value,
         };
         result_line::write(&self.lines, &outcome);
+        self.writer.end_turn();
     }
 
     /// Writes the first line. Returns what is to be told of the tools that it names.

@@ -28,6 +28,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, one_line};
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::image::Image;
+use crate::chat::message::User;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::{ModelSwitch, ModelTarget};
@@ -287,9 +288,20 @@ impl OneShot {
         self.ways.max_requests = Some(most);
     }
 
-    /// Adds a message that is not answered.
-    pub(crate) fn add(&mut self, text: String) {
-        self.core.conversation.add_unanswered(text);
+    /// Adds a message that is not answered; `target` would answer it. Returns what the user is told.
+    pub(crate) fn add(
+        &mut self,
+        text: String,
+        images: Vec<Image>,
+        target: &ModelTarget,
+    ) -> Option<String> {
+        let message = User {
+            text,
+            images,
+            ..User::default()
+        };
+        let by = (target.provider.name(), target.model.as_str());
+        self.core.conversation.add_unanswered(message, by)
     }
 }
 

@@ -49,6 +49,17 @@ pub(in crate::app::json_stream) fn is_part(event: &Event) -> bool {
     )
 }
 
+/// Whether an event belongs to the message that is open: after its end only its calls do.
+pub(super) fn goes_on(event: &Event, message: Option<&OpenMessage>) -> bool {
+    match event {
+        Event::Delta(_) | Event::Thinking(_) | Event::ThoughtSigned(_) => {
+            message.is_none_or(|message| message.stop.is_none())
+        }
+        Event::Notice(..) => true,
+        event => is_part(event),
+    }
+}
+
 impl AnswerLines {
     /// A piece of text or of a thought.
     pub(super) fn piece(&self, state: &mut TurnState, is_thinking: bool, piece: &str) {
@@ -267,11 +278,11 @@ impl AnswerLines {
         self.stream_event(StreamEvent::MessageStop);
     }
 
-    /// A reply that calls tools stays open until they are known.
+    /// A reply that may call tools stays open until they are known: one that was cut can have whole calls too.
     pub(super) fn end_reply(&self, state: &mut TurnState, stop: StopReason) {
         self.end_message(state, stop);
         self.close_block(state);
-        if stop != StopReason::ToolUse {
+        if stop == StopReason::EndTurn {
             self.close_message(state);
         }
     }

@@ -104,6 +104,38 @@ fn kinds(lines: &[Value]) -> Vec<String> {
 }
 
 #[test]
+fn a_reply_that_was_cut_is_one_message_with_its_calls_and_what_follows_is_another() {
+    for stop in [StopReason::MaxTokens, StopReason::Refusal] {
+        let lines = Written::of(
+            LineDetail::Partial,
+            [
+                delta("Look"),
+                Event::ReplyEnded(stop),
+                Event::ToolsStarted(vec![call("a", "{}")]),
+                done("a"),
+                delta("Cut"),
+                Event::ReplyEnded(stop),
+                // A sub-agent tells its parent of nothing between two replies.
+                delta("More"),
+                Event::ReplyEnded(StopReason::EndTurn),
+            ],
+        );
+        let blocks = lines.iter().filter(|line| line["type"] == "assistant");
+        let ids: Vec<&Value> = blocks.map(|line| &line["message"]["id"]).collect();
+        assert_eq!(ids.len(), 4);
+        assert_eq!(ids[0], ids[1]);
+        assert!(ids[1] != ids[2] && ids[2] != ids[3], "{ids:?}");
+        let count = |kind: &str| {
+            let kinds = kinds(&lines).into_iter();
+            kinds
+                .filter(|line| *line == format!("stream_event {kind}"))
+                .count()
+        };
+        assert_eq!([count("message_start"), count("message_stop")], [3, 3]);
+    }
+}
+
+#[test]
 fn thoughts_text_and_calls_are_blocks_of_one_message() {
     let lines = Written::of(
         LineDetail::Partial,

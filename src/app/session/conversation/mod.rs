@@ -17,12 +17,13 @@ use super::worker_event::{ConversationState, WorkerEvent};
 use crate::agent::system::SystemPrompt;
 use crate::agent::turn::TurnLimits;
 use crate::chat::budget::is_summary;
-use crate::chat::message::Message;
+use crate::chat::message::{Message, User};
 use crate::chat::repair::cut_for_cap;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::{self, LogEntry, LogRole};
 use crate::store::sessions::Replay;
+use crate::store::sessions::log::SessionLog;
 use crate::store::sessions::record::ContextCause;
 use saved_session::SavedSession;
 
@@ -78,9 +79,16 @@ impl Conversation {
         orders.remark("The conversation is empty: the model knows nothing of what was said.");
     }
 
-    /// Adds a message of the user that nobody answers.
-    pub(super) fn add_unanswered(&mut self, text: String) {
-        self.messages.push(Message::user(text));
+    /// Adds a message of the user that nobody answers, and writes it: no turn may follow. `by` are provider and model. Returns what the user is told.
+    pub(super) fn add_unanswered(&mut self, message: User, by: (&str, &str)) -> Option<String> {
+        let message = Message::User(message);
+        let log = self.saved.log().map(SessionLog::begin_turn);
+        let written = log.and_then(|log| {
+            let said = log.say(&self.messages, &message, by);
+            said.or_else(|| log.make_durable())
+        });
+        self.messages.push(message);
+        written
     }
 
     pub(super) fn number(&self) -> u64 {

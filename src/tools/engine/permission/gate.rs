@@ -296,7 +296,7 @@ fn ask(
         }
         Err(problem) => {
             if !problem.is_cancelled() {
-                deny(ctx, call, DenialReason::Other, &problem);
+                deny(ctx, call, DenialReason::Asked, &problem);
             }
             return Err(problem);
         }

@@ -449,7 +449,7 @@ fn a_no_is_the_result_and_may_end_the_turn() {
     let bench = Bench::new(Some(PermissionMode::Default), "", "")
         .answered(|_, _| Err(Problem::refused("Nobody answered.")));
     assert_has(&bench.command("touch a").output.text, &["Nobody answered."]);
-    assert_eq!(bench.denials(), [DenialReason::Other]);
+    assert_eq!(bench.denials(), [DenialReason::Asked]);
 }
 
 #[test]
