@@ -1,4 +1,4 @@
-//! Three things that only the build can do: options for the linker, and the tokenizer's vocabulary in a form that is small.
+//! What only the build can do: options for the linker, and the tokenizer's vocabulary and some tables in a form that is small.
 
 use std::env::var;
 use std::error::Error;
@@ -14,7 +14,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=scripts/build.rs");
     pack_relocations();
     order_functions();
-    write_vocabulary(&Path::new(&var("OUT_DIR")?).join("o200k.deflate"))
+    let out = var("OUT_DIR")?;
+    for (source, name) in TABLES {
+        write_table(source, &Path::new(&out).join(name))?;
+    }
+    write_vocabulary(&Path::new(&out).join("o200k.deflate"))
+}
+
+/// Tables of text, and their names in the folder of the build.
+const TABLES: [(&str, &str); 4] = [
+    ("src/llm/models/table.txt", "models.txt"),
+    ("src/llm/models/endings.txt", "endings.txt"),
+    ("src/base/redact/formats.txt", "formats.txt"),
+    ("src/tools/engine/everyday_words.txt", "everyday_words.txt"),
+];
+
+/// Writes a table without what is there for its readers: its comments, and the blanks that make its columns. Those at the beginning of a line stay.
+fn write_table(source: &str, path: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={source}");
+    let mut out = String::new();
+    for line in fs::read_to_string(source)?.lines() {
+        let words = line.trim_start();
+        if words.is_empty() || words.starts_with('#') {
+            continue;
+        }
+        out.push_str(&line[..line.len() - words.len()]);
+        out.push_str(&words.split_whitespace().collect::<Vec<_>>().join(" "));
+        out.push('\n');
+    }
+    Ok(fs::write(path, out)?)
 }
 
 /// Has the linker pack the relative relocations of a position-independent executable.

@@ -17,10 +17,10 @@ pub(super) struct KeyFormat {
 }
 
 impl KeyFormat {
-    /// The format in `line`; nothing for a comment or an empty line.
+    /// The format in `line`.
     fn parse(line: &'static str) -> Option<Self> {
         let mut columns = line.split_ascii_whitespace();
-        let prefix = columns.next().filter(|prefix| *prefix != "#")?;
+        let prefix = columns.next()?;
         let kind = columns.next()?;
         let min = columns.next()?.parse().ok()?;
         let rest = match kind {
@@ -124,8 +124,8 @@ pub(super) fn has_chunk(text: &str, min: usize) -> bool {
         .any(|chunk| chunk.len() >= min && chunk.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// The formats, as its own comments explain.
-const TABLE: &str = include_str!("formats.txt");
+/// The formats, as the comments of `formats.txt` explain; the build leaves them out.
+const TABLE: &str = include_str!(concat!(env!("OUT_DIR"), "/formats.txt"));
 
 pub(super) static FORMATS: LazyLock<Vec<KeyFormat>> =
     LazyLock::new(|| TABLE.lines().filter_map(KeyFormat::parse).collect());
@@ -234,7 +234,8 @@ mod tests {
     fn every_format_names_the_page_that_tells_it_and_longer_prefixes_come_first() {
         let mut comment = "";
         let mut rows = 0;
-        for line in TABLE.lines().filter(|line| !line.is_empty()) {
+        let source = include_str!("formats.txt");
+        for line in source.lines().filter(|line| !line.is_empty()) {
             if line.starts_with('#') {
                 comment = line;
             } else {

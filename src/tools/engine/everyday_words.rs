@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::words::WordBeginning;
 
-const TABLE: &str = include_str!("everyday_words.txt");
+const TABLE: &str = include_str!(concat!(env!("OUT_DIR"), "/everyday_words.txt"));
 
 /// The words, in order, each with the names of the tools that it speaks for.
 pub(super) fn all() -> impl Iterator<Item = (WordBeginning, Vec<&'static str>)> {
@@ -21,9 +21,8 @@ pub(super) fn all() -> impl Iterator<Item = (WordBeginning, Vec<&'static str>)> 
 
 /// Each word with the line of tools above it.
 fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     let mut tools = "";
-    lines.flat_map(move |line| {
+    TABLE.lines().flat_map(move |line| {
         let words = line.strip_prefix("  ");
         if words.is_none() {
             tools = line;
@@ -43,7 +42,7 @@ mod tests {
     #[test]
     fn every_row_names_tools_and_says_its_language() {
         let mut subjects = Vec::new();
-        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        for line in TABLE.lines() {
             let Some(words) = line.strip_prefix("  ") else {
                 let unknown = |name: &&str| tools::find_tool(name).is_none();
                 assert_eq!(line.split_whitespace().find(unknown), None, "{line}");
