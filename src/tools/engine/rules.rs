@@ -416,6 +416,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_always_offered_is_listed_by_no_mistake() {
+        for tool in all() {
+            let fields = (tool.fields)();
+            let unlisted = fields.iter().filter(|field| field.unlisted);
+            let unlisted: Vec<&str> = unlisted.map(|field| field.name).collect();
+            assert_eq!(unlisted, tool.rules.attended, "{}", tool.name);
+        }
+    }
+
+    #[test]
     fn readers_without_a_service_of_the_table_that_reach_outside_say_so() {
         let readers =
             all().filter(|tool| tool.rules.effect.is_none() && tool.rules.asks.is_empty());
